@@ -1,0 +1,77 @@
+"""The registry: every algorithm by name, with the goals it serves, what it guarantees and where it is from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
+from shortlist.algorithms.uniform import uniform
+from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A search with the facts a user chooses it by."""
+
+    name: str
+    search: Callable[..., Search]
+    goals: tuple[type[Goal], ...]
+    guarantee: str
+    source: str
+    capped: bool = False  # takes epsilon, delta and a budget at once
+
+    def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
+        """Begin the search on the unit scale, or say why it cannot be begun."""
+        self.check(problem)
+        return self.search(problem.unit(), rng, **options)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a goal this algorithm does not serve and a budget it cannot work with."""
+        goal = problem.goal
+        if not isinstance(goal, self.goals):
+            need = (
+                "a budget; it has no stopping rule"
+                if isinstance(goal, FixedConfidence)
+                else "epsilon and delta"
+            )
+            raise UnsupportedGoal(f"{self.name} needs {need}")
+        if isinstance(goal, FixedConfidence) and goal.budget is not None and not self.capped:
+            raise UnsupportedGoal(f"{self.name} takes either epsilon and delta or a budget, not both")
+        if goal.budget is not None and goal.budget < problem.n_arms:
+            raise InvalidInput(
+                f"`budget` is {goal.budget}, but {self.name} must pull each of the {problem.n_arms} arms once"
+            )
+
+
+BOTH = (FixedConfidence, FixedBudget)
+PAPER = "Chen, Chen, Zhang, Zhou 2017"
+REGRET = "R_T <= epsilon with probability 1 - delta"
+
+ALGORITHMS: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("adaptive-top-k", adaptive_top_k, BOTH, REGRET, f"{PAPER}, Algorithm 1"),
+        Algorithm(
+            "adaptive-top-k-tight",
+            adaptive_top_k_tight,
+            (FixedConfidence,),
+            REGRET,
+            f"{PAPER}, Algorithm 1 with pooled samples and the constants its proof allows",
+        ),
+        Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
+    )
+}
+
+
+def find(name: str) -> Algorithm:
+    """The algorithm of that name."""
+    if name not in ALGORITHMS:
+        close = get_close_matches(name, ALGORITHMS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UnknownName(f"algorithm {name!r} is unknown; there are {', '.join(ALGORITHMS)}{hint}")
+    return ALGORITHMS[name]

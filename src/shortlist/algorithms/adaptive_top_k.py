@@ -1,0 +1,154 @@
+"""AdaptiveTopK: accept and reject arms in rounds of halving width (Algorithm 1), in its paper and tight forms."""
+
+from dataclasses import dataclass
+from math import ceil, log, log2
+
+import numpy as np
+
+from shortlist.algorithms.uniform import even_shares
+from shortlist.problem import FixedBudget, Problem
+from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Sampling, Search, best, sample
+
+
+@dataclass
+class Sorting:
+    """The arms as sorted so far: accepted (A), undecided (S), and the rest rejected (B)."""
+
+    n_arms: int
+    k: int
+    accepted: IntArray
+    undecided: IntArray
+    pulls: IntArray  # per arm, over all rounds
+    sums: FloatArray
+
+    @classmethod
+    def start(cls, problem: Problem) -> "Sorting":
+        """All arms undecided, none pulled."""
+        n = problem.n_arms
+        nobody = np.empty(0, dtype=np.int64)
+        return cls(n, problem.k, nobody, np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n))
+
+    @property
+    def wanted(self) -> int:
+        """K' = K - |A|."""
+        return self.k - self.accepted.size
+
+    @property
+    def settled(self) -> bool:
+        """Whether no choice is left: K' = 0 or K' = |S| (E3)."""
+        return self.wanted == 0 or self.wanted == self.undecided.size
+
+    def progress(self, round_: int) -> Progress:
+        """How far the sorting is."""
+        rejected = self.n_arms - self.accepted.size - self.undecided.size
+        return Progress(round_, self.accepted.size, rejected, self.undecided.size)
+
+    def pull(self, times: int | IntArray, round_: int) -> Sampling:
+        """Pull every undecided arm, add to the pool, and return the means of the fresh rewards."""
+        means = yield from sample(self.undecided, times, self.progress(round_))
+        self.pulls[self.undecided] += times
+        self.sums[self.undecided] += means * times
+        return means
+
+    def pooled_means(self) -> FloatArray:
+        """Means of all rewards of every undecided arm."""
+        pooled: FloatArray = self.sums[self.undecided] / np.maximum(self.pulls[self.undecided], 1)
+        return pooled
+
+    def sort(self, means: FloatArray, width: float) -> FloatArray:
+        """Move every arm whose mean is clear of the boundary (Alg. 1, lines 7-15); return the others' means."""
+        accept, reject = clear_arms(means, self.wanted, width)
+        kept = ~accept & ~reject
+        self.accepted = np.concatenate([self.accepted, self.undecided[accept]])
+        self.undecided = self.undecided[kept]
+        return means[kept]
+
+    def fill_up(self, means: FloatArray, rng: np.random.Generator) -> IntArray:
+        """A and the K' best of S (Alg. 1, line 17)."""
+        return np.concatenate([self.accepted, self.undecided[best(means, self.wanted, rng)]])
+
+
+def clear_arms(means: FloatArray, wanted: int, width: float) -> tuple[BoolArray, BoolArray]:
+    """Which arms lie more than 2*width beyond the boundary, as two masks: accept and reject.
+
+    The printed inner loop moves one arm at a time; its thresholds never move meanwhile (E2)."""
+    size = means.size
+    if wanted == 0 or wanted == size:  # E3
+        return np.full(size, wanted == size), np.full(size, wanted == 0)
+    ordered = np.partition(means, (size - wanted - 1, size - wanted))
+    a, b = ordered[size - wanted - 1], ordered[size - wanted]  # (K'+1)-th and K'-th largest
+    return means > a + 2 * width, means < b - 2 * width
+
+
+def adaptive_top_k(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    tight: bool = False,
+    delta: float = 0.01,
+    scale: float = 1.0,
+) -> Search:
+    """Accept and reject arms in rounds of halving width until what is left cannot cost more than epsilon.
+
+    Round r pulls every undecided arm 4^r ln(2 n r^2 / delta) fresh times. R_T <= epsilon with probability
+    >= 1 - delta. Chen, Chen, Zhang, Zhou (2017), Algorithm 1; width read as the proof needs it (E1).
+
+    The `tight` form pools an arm's samples (E4) and uses one-sided Hoeffding over the R = log2(2/epsilon) rounds
+    known in advance: (4^r / 2) ln(n R / delta) pulls in all by round r (E5); the guarantee is the same.
+
+    With a budget there is no stopping rule and no guarantee (Section 5); `delta` then only sets the length of
+    the rounds, and `scale` multiplies it."""
+    if isinstance(problem.goal, FixedBudget):
+        return _within_budget(problem, problem.goal.budget, rng, delta, scale)
+    return _to_confidence(problem, rng, tight)
+
+
+def adaptive_top_k_tight(problem: Problem, rng: np.random.Generator) -> Search:
+    """AdaptiveTopK with pooled samples and the constants its proof allows (E4, E5)."""
+    return adaptive_top_k(problem, rng, tight=True)
+
+
+def _to_confidence(problem: Problem, rng: np.random.Generator, tight: bool) -> Search:
+    state = Sorting.start(problem)
+    allowed = problem.epsilon * problem.k
+    means = np.zeros(problem.n_arms)
+    r, width = 0, 1.0
+    while not state.settled and 2 * width * _at_risk(state, tight) > allowed:
+        r, width = r + 1, 2.0 ** -(r + 1)  # E1: the width belongs to the round that uses it
+        if tight:
+            total = _tight_total(problem, r)
+            yield from state.pull(total - state.pulls[state.undecided], r)
+            means = state.pooled_means()
+        else:
+            means = yield from state.pull(ceil(4.0**r * log(2 * problem.n_arms * r**2 / problem.delta)), r)
+        means = state.sort(means, width)
+    top = state.fill_up(means, rng)
+    return Answer(top, problem.epsilon, 1 - problem.delta, {"rounds": r, "width": width})
+
+
+def _at_risk(state: Sorting, tight: bool) -> int:
+    """How many arms can be chosen wrongly: K', or min(K', s - K') where every swap is counted once (E5)."""
+    return min(state.wanted, state.undecided.size - state.wanted) if tight else state.wanted
+
+
+def _tight_total(problem: Problem, r: int) -> int:
+    rounds = max(1, ceil(log2(2 / problem.epsilon)))
+    return ceil(4.0**r / 2 * log(problem.n_arms * rounds / problem.delta))
+
+
+def _within_budget(
+    problem: Problem, budget: int, rng: np.random.Generator, delta: float, scale: float
+) -> Search:
+    state = Sorting.start(problem)
+    left, r = budget, 0
+    while not state.settled and left > 0:
+        r += 1
+        size = state.undecided.size
+        times = max(1, ceil(scale * 4.0**r * log(2 * problem.n_arms * r**2 / delta)))
+        if times * size > left:  # E16: the last, partial round
+            yield from state.pull(even_shares(left, size, rng), r)
+            break
+        left -= times * size
+        means = yield from state.pull(times, r)
+        state.sort(means, 2.0**-r)
+    return Answer(state.fill_up(state.pooled_means(), rng))

@@ -1,0 +1,59 @@
+"""Pull every arm equally often and take the best means: the yardstick for everything else."""
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from shortlist.problem import FixedBudget, Problem
+from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Search, best
+
+
+def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int:
+    """Least N such that the k best of N pulls each lose at most `epsilon` with probability 1 - `delta`.
+
+    A set that swaps m arms and loses more than k*epsilon must beat the best set in the sum of 2m means, which has
+    probability at most exp(-N k^2 epsilon^2 / m); the sum over all such sets is at most `delta`."""
+    m = np.arange(1, min(k, n_arms - k) + 1)
+    log_sets = _log_choose(k, m) + _log_choose(n_arms - k, m)
+
+    def fails(pulls: int) -> bool:
+        exponents = log_sets - pulls * (k * epsilon) ** 2 / m
+        return bool(logsumexp(exponents) > np.log(delta))
+
+    high = 1
+    while fails(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return high
+
+
+def uniform(problem: Problem, rng: np.random.Generator) -> Search:
+    """Pull every arm equally often and return the k best means.
+
+    Fixed confidence: N pulls each, N from `subset_union_count`; R_T <= epsilon with probability >= 1 - delta.
+    Fixed budget: the budget shared evenly, the remainder to random arms; no guarantee."""
+    arms = np.arange(problem.n_arms)
+    if isinstance(problem.goal, FixedBudget):
+        times = even_shares(problem.goal.budget, problem.n_arms, rng)
+    else:
+        count = subset_union_count(problem.n_arms, problem.k, problem.epsilon, problem.delta)
+        times = np.full(problem.n_arms, count)
+    rewards = yield Pulls(arms, times, Progress(round=1, undecided=problem.n_arms))
+    top = best(rewards.sums / times, problem.k, rng)
+    if isinstance(problem.goal, FixedBudget):
+        return Answer(top)
+    return Answer(top, problem.epsilon, 1 - problem.delta, {"pulls per arm": int(times[0])})
+
+
+def even_shares(total: int, parts: int, rng: np.random.Generator) -> IntArray:
+    """Share `total` pulls among `parts` arms as evenly as can be, the remainder at random."""
+    shares = np.full(parts, total // parts)
+    shares[rng.permutation(parts)[: total % parts]] += 1
+    return shares
+
+
+def _log_choose(n: int, m: IntArray) -> FloatArray:
+    result: FloatArray = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+    return result

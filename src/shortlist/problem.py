@@ -1,0 +1,182 @@
+"""What is asked: how many arms, how many to choose, with which goal, from which kind of rewards."""
+
+import math
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+
+from shortlist.errors import InvalidInput, UnsupportedGoal
+
+
+def whole(name: str, value: object, *, at_least: int) -> int:
+    """Return `value` as an int if it is a whole number of at least `at_least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise InvalidInput(f"`{name}` is {value!r}, but must be a whole number of at least {at_least}")
+    return int(value)
+
+
+def number(name: str, value: object, *, above: float = -math.inf, below: float = math.inf) -> float:
+    """Return `value` as a float if it lies strictly between `above` and `below`."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not above < value < below:
+        rule = "finite" if math.isinf(above) and math.isinf(below) else f"between {above:g} and {below:g}"
+        rule = f"greater than {above:g}" if math.isinf(below) and not math.isinf(above) else rule
+        raise InvalidInput(f"`{name}` is {value!r}, but must be a number {rule}")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedConfidence:
+    """Lose at most `epsilon` with probability at least 1 - `delta`, with as few pulls as possible.
+
+    With a `budget` the search stops there at the latest and says what it could prove by then."""
+
+    epsilon: float
+    delta: float
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        number("epsilon", self.epsilon, above=0)
+        number("delta", self.delta, above=0, below=1)
+        if self.budget is not None:
+            whole("budget", self.budget, at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedBudget:
+    """Lose as little as possible within `budget` pulls."""
+
+    budget: int
+
+    def __post_init__(self) -> None:
+        whole("budget", self.budget, at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """Rewards lie in [low, high]."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("low", self.low)
+        number("high", self.high)
+        if self.high <= self.low:
+            raise InvalidInput(f"`high` is {self.high!r}, but must be greater than low = {self.low!r}")
+
+    @property
+    def shift(self) -> float:
+        """The reward that becomes 0 on the unit scale."""
+        return self.low
+
+    @property
+    def scale(self) -> float:
+        """The length that becomes 1 on the unit scale."""
+        return self.high - self.low
+
+    def unit(self) -> "Bounded":
+        """The same kind of rewards on the unit scale."""
+        return Bounded()
+
+    def admits(self, reward: float) -> bool:
+        """Whether `reward` keeps to the declaration."""
+        return self.low <= reward <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Rewards are 0 or 1: a click, a correct answer, a passed test."""
+
+    shift = 0.0
+    scale = 1.0
+
+    def unit(self) -> "Binary":
+        """The same kind of rewards on the unit scale."""
+        return self
+
+    def admits(self, reward: float) -> bool:
+        """Whether `reward` keeps to the declaration."""
+        return reward in (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SubGaussian:
+    """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
+
+    sigma: float = 0.5
+    shift = 0.0
+
+    def __post_init__(self) -> None:
+        number("sigma", self.sigma, above=0)
+
+    @property
+    def scale(self) -> float:
+        """The length that becomes 1 on the unit scale, where sigma is 1/2 as for rewards in [0, 1]."""
+        return 2 * self.sigma
+
+    def unit(self) -> "SubGaussian":
+        """The same kind of rewards on the unit scale."""
+        return SubGaussian(0.5)
+
+    def admits(self, reward: float) -> bool:
+        """Whether `reward` keeps to the declaration."""
+        return math.isfinite(reward)
+
+
+Goal = FixedConfidence | FixedBudget
+RewardModel = Bounded | Binary | SubGaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Choose the `k` best of `n_arms` arms.
+
+    Searches work on the unit scale: rewards in [0, 1], or sub-Gaussian with sigma = 1/2, which is all that
+    Hoeffding's inequality uses of rewards in [0, 1]. Whoever drives a search converts with `unit()`."""
+
+    n_arms: int
+    k: int
+    goal: Goal
+    rewards: RewardModel = Bounded()
+
+    def __post_init__(self) -> None:
+        whole("n_arms", self.n_arms, at_least=2)
+        whole("k", self.k, at_least=1)
+        if self.k >= self.n_arms:
+            raise InvalidInput(f"`k` is {self.k}, but must be between 1 and n_arms - 1 = {self.n_arms - 1}")
+
+    def unit(self) -> "Problem":
+        """The same problem on the unit scale."""
+        goal = self.goal
+        if isinstance(goal, FixedConfidence):
+            goal = replace(goal, epsilon=goal.epsilon / self.rewards.scale)
+        return replace(self, goal=goal, rewards=self.rewards.unit())
+
+    def complement(self) -> "Problem":
+        """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
+        rest = self.n_arms - self.k
+        goal = self.goal
+        if isinstance(goal, FixedConfidence):
+            goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
+        return replace(self, k=rest, goal=goal)
+
+    @property
+    def epsilon(self) -> float:
+        """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never needed."""
+        return min(1.0, self._confidence_goal().epsilon)
+
+    @property
+    def delta(self) -> float:
+        """The probability with which the bound may fail."""
+        return self._confidence_goal().delta
+
+    @property
+    def budget(self) -> int:
+        """The number of pulls allowed."""
+        if self.goal.budget is None:
+            raise UnsupportedGoal("the goal has no budget, but this search needs one")
+        return self.goal.budget
+
+    def _confidence_goal(self) -> FixedConfidence:
+        if isinstance(self.goal, FixedBudget):
+            raise UnsupportedGoal("the goal is a budget, but this search needs epsilon and delta")
+        return self.goal

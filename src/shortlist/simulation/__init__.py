@@ -1,0 +1,1 @@
+"""Simulated arms, one run against them, and many runs side by side."""

@@ -1,0 +1,92 @@
+"""Arms with known means, to simulate: the rewards of a whole batch are drawn at once."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.search import FloatArray, IntArray, Rewards
+
+CHUNK = 1_000_000  # rewards held in memory at once where they are drawn one by one
+
+
+class Bandit(Protocol):
+    """Arms that can be pulled in batches."""
+
+    means: FloatArray
+
+    @property
+    def model(self) -> RewardModel:
+        """What may be declared about its rewards."""
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+
+
+@dataclass(frozen=True)
+class BernoulliBandit:
+    """Rewards 0 or 1: one binomial per entry."""
+
+    means: FloatArray
+    model = Binary()
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        sums = rng.binomial(times, self.means[arms]).astype(np.float64)
+        return Rewards(sums, sums)
+
+
+@dataclass(frozen=True)
+class GaussianBandit:
+    """Normal rewards: a batch is one normal (its sum) and one chi-square (its spread)."""
+
+    means: FloatArray
+    sigma: float = 0.5
+
+    @property
+    def model(self) -> RewardModel:
+        """What may be declared about its rewards."""
+        return SubGaussian(self.sigma)
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        sums = times * self.means[arms] + self.sigma * np.sqrt(times) * rng.standard_normal(arms.size)
+        spread = np.zeros(arms.size)
+        several = times > 1
+        spread[several] = self.sigma**2 * rng.chisquare(times[several] - 1)
+        return Rewards(sums, spread + sums**2 / np.maximum(times, 1))
+
+
+@dataclass(frozen=True)
+class BetaBandit:
+    """Beta(concentration * mean, concentration * (1 - mean)) rewards; means 0 and 1 give constants."""
+
+    means: FloatArray
+    concentration: float = 4.0
+    model = Bounded()
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        sums, squares = np.zeros(arms.size), np.zeros(arms.size)
+        entries = np.arange(arms.size)
+        for part in _chunks(times):
+            entry = np.repeat(entries[part], times[part])
+            rewards = self._rewards(self.means[arms[entry]], rng)
+            sums += np.bincount(entry, rewards, arms.size)
+            squares += np.bincount(entry, rewards**2, arms.size)
+        return Rewards(sums, squares)
+
+    def _rewards(self, means: FloatArray, rng: np.random.Generator) -> FloatArray:
+        inner = (means > 0) & (means < 1)
+        rewards = means.copy()
+        alpha = self.concentration * means[inner]
+        rewards[inner] = rng.beta(alpha, self.concentration - alpha)
+        return rewards
+
+
+def _chunks(times: IntArray) -> list[slice]:
+    """Cut the entries into runs of about CHUNK rewards."""
+    cuts = np.flatnonzero(np.diff(np.cumsum(times) // CHUNK)) + 1
+    edges = [0, *cuts.tolist(), times.size]
+    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
