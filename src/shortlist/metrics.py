@@ -1,6 +1,5 @@
 """How good is a chosen set: the notions of optimality of Section 1.2."""
 
-
 import numpy as np
 
 from shortlist.search import FloatArray, IntArray

@@ -16,7 +16,7 @@ def whole(name: str, value: object, *, at_least: int) -> int:
 
 def number(name: str, value: object, *, above: float = -math.inf, below: float = math.inf) -> float:
     """Return `value` as a float if it lies strictly between `above` and `below`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not above < value < below:
+    if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < below:
         rule = "finite" if math.isinf(above) and math.isinf(below) else f"between {above:g} and {below:g}"
         rule = f"greater than {above:g}" if math.isinf(below) and not math.isinf(above) else rule
         raise InvalidInput(f"`{name}` is {value!r}, but must be a number {rule}")

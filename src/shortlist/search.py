@@ -26,6 +26,9 @@ class Progress:
     bound: float | None = None
 
 
+NO_PROGRESS = Progress()
+
+
 @dataclass(frozen=True, slots=True)
 class Pulls:
     """A request: pull `arms[j]` exactly `times[j]` times, for every j.
@@ -34,7 +37,7 @@ class Pulls:
 
     arms: IntArray
     times: IntArray
-    progress: Progress = Progress()
+    progress: Progress = NO_PROGRESS
 
     @property
     def total(self) -> int:
@@ -67,7 +70,7 @@ Search = Generator[Pulls, Rewards, Answer]
 Sampling = Generator[Pulls, Rewards, FloatArray]
 
 
-def sample(arms: IntArray, times: int | IntArray, progress: Progress = Progress()) -> Sampling:
+def sample(arms: IntArray, times: int | IntArray, progress: Progress = NO_PROGRESS) -> Sampling:
     """Pull each of `arms` that many fresh times and return their means: one request, one reply.
 
     Arms pulled zero times are left out of the request and have mean 0."""

@@ -34,11 +34,7 @@ class Algorithm:
         """Refuse a goal this algorithm does not serve and a budget it cannot work with."""
         goal = problem.goal
         if not isinstance(goal, self.goals):
-            need = (
-                "a budget; it has no stopping rule"
-                if isinstance(goal, FixedConfidence)
-                else "epsilon and delta"
-            )
+            need = "a budget; it has no stopping rule" if isinstance(goal, FixedConfidence) else "epsilon and delta"
             raise UnsupportedGoal(f"{self.name} needs {need}")
         if isinstance(goal, FixedConfidence) and goal.budget is not None and not self.capped:
             raise UnsupportedGoal(f"{self.name} takes either epsilon and delta or a budget, not both")

@@ -136,9 +136,7 @@ def _tight_total(problem: Problem, r: int) -> int:
     return ceil(4.0**r / 2 * log(problem.n_arms * rounds / problem.delta))
 
 
-def _within_budget(
-    problem: Problem, budget: int, rng: np.random.Generator, delta: float, scale: float
-) -> Search:
+def _within_budget(problem: Problem, budget: int, rng: np.random.Generator, delta: float, scale: float) -> Search:
     state = Sorting.start(problem)
     left, r = budget, 0
     while not state.settled and left > 0:

@@ -1,6 +1,7 @@
 """Arms with known means, to simulate: the rewards of a whole batch are drawn at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -14,11 +15,16 @@ CHUNK = 1_000_000  # rewards held in memory at once where they are drawn one by 
 class Bandit(Protocol):
     """Arms that can be pulled in batches."""
 
-    means: FloatArray
+    @property
+    def means(self) -> FloatArray:
+        """The mean of every arm."""
 
     @property
     def model(self) -> RewardModel:
         """What may be declared about its rewards."""
+
+    def with_means(self, means: FloatArray) -> "Bandit":
+        """The same kind of arms with other means."""
 
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
@@ -30,6 +36,10 @@ class BernoulliBandit:
 
     means: FloatArray
     model = Binary()
+
+    def with_means(self, means: FloatArray) -> "BernoulliBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
 
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
@@ -49,6 +59,10 @@ class GaussianBandit:
         """What may be declared about its rewards."""
         return SubGaussian(self.sigma)
 
+    def with_means(self, means: FloatArray) -> "GaussianBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
+
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
         sums = times * self.means[arms] + self.sigma * np.sqrt(times) * rng.standard_normal(arms.size)
@@ -65,6 +79,10 @@ class BetaBandit:
     means: FloatArray
     concentration: float = 4.0
     model = Bounded()
+
+    def with_means(self, means: FloatArray) -> "BetaBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
 
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
@@ -89,4 +107,4 @@ def _chunks(times: IntArray) -> list[slice]:
     """Cut the entries into runs of about CHUNK rewards."""
     cuts = np.flatnonzero(np.diff(np.cumsum(times) // CHUNK)) + 1
     edges = [0, *cuts.tolist(), times.size]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(edges)]

@@ -150,11 +150,8 @@ def _run(
 ) -> tuple[int, float, float]:
     """One run: pulls, regret, bound. Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
-    from dataclasses import replace
-
     theta = rng.permutation(bandit.means)
-    shuffled = replace(bandit, means=theta)  # type: ignore[type-var]
-    outcome = drive(find(algorithm), problem, shuffled, rng, **options)
+    outcome = drive(find(algorithm), problem, bandit.with_means(theta), rng, **options)
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),
