@@ -1,6 +1,6 @@
 """The registry: every algorithm by name, with the goals it serves, what it guarantees and where it is from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
+from shortlist.algorithms.options import check_options
 from shortlist.algorithms.uniform import uniform
 from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
@@ -27,11 +28,12 @@ class Algorithm:
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
         """Begin the search on the unit scale, or say why it cannot be begun."""
-        self.check(problem)
+        self.check(problem, options)
         return self.search(problem.unit(), rng, **options)
 
-    def check(self, problem: Problem) -> None:
-        """Refuse a goal this algorithm does not serve and a budget it cannot work with."""
+    def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
+        """Refuse a goal this algorithm does not serve, a budget it cannot work with, and options it does not take."""
+        check_options(self.name, self.search, options or {})
         goal = problem.goal
         if not isinstance(goal, self.goals):
             need = "a budget; it has no stopping rule" if isinstance(goal, FixedConfidence) else "epsilon and delta"

@@ -1,7 +1,7 @@
 """Arms with known means, to simulate: the rewards of a whole batch are drawn at once."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -44,12 +44,12 @@ class BernoulliBandit:
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
         sums = rng.binomial(times, self.means[arms]).astype(np.float64)
-        return Rewards(sums, sums)
+        return Rewards(sums, sums)  # 0 and 1 are their own squares
 
 
 @dataclass(frozen=True)
 class GaussianBandit:
-    """Normal rewards: a batch is one normal (its sum) and one chi-square (its spread)."""
+    """Normal rewards: a batch is one normal (its sum) and, independent of it, one chi-square (its spread)."""
 
     means: FloatArray
     sigma: float = 0.5
@@ -74,7 +74,9 @@ class GaussianBandit:
 
 @dataclass(frozen=True)
 class BetaBandit:
-    """Beta(concentration * mean, concentration * (1 - mean)) rewards; means 0 and 1 give constants."""
+    """Beta(concentration * mean, concentration * (1 - mean)) rewards; means 0 and 1 give constants.
+
+    Sums of them have no law that is quick to draw from, so they are drawn one by one, in chunks."""
 
     means: FloatArray
     concentration: float = 4.0
@@ -87,9 +89,8 @@ class BetaBandit:
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
         sums, squares = np.zeros(arms.size), np.zeros(arms.size)
-        entries = np.arange(arms.size)
-        for part in _chunks(times):
-            entry = np.repeat(entries[part], times[part])
+        for portion in _portions(times):
+            entry = np.repeat(np.arange(arms.size), portion)
             rewards = self._rewards(self.means[arms[entry]], rng)
             sums += np.bincount(entry, rewards, arms.size)
             squares += np.bincount(entry, rewards**2, arms.size)
@@ -103,8 +104,8 @@ class BetaBandit:
         return rewards
 
 
-def _chunks(times: IntArray) -> list[slice]:
-    """Cut the entries into runs of about CHUNK rewards."""
-    cuts = np.flatnonzero(np.diff(np.cumsum(times) // CHUNK)) + 1
-    edges = [0, *cuts.tolist(), times.size]
-    return [slice(a, b) for a, b in pairwise(edges)]
+def _portions(times: IntArray) -> Iterator[IntArray]:
+    """Cut the pulls, laid end to end, every CHUNK; yield how many of each entry lie in each piece."""
+    edges = np.concatenate([[0], np.cumsum(times)])
+    for start in range(0, int(edges[-1]), CHUNK):
+        yield np.diff(np.clip(edges, start, start + CHUNK))

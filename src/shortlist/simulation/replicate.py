@@ -1,8 +1,7 @@
 """Many independent runs of one algorithm on one instance, spread over processes."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, find
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem, number, whole
 from shortlist.search import BoolArray, FloatArray, IntArray
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.drive import drive
+from shortlist.simulation.spread import spread
 
-BANDITS: dict[str, type[BernoulliBandit] | type[BetaBandit] | type[GaussianBandit]] = {
+BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
     "beta": BetaBandit,
     "gaussian": GaussianBandit,
@@ -46,7 +46,7 @@ class Runs:
         return self.regret > self.epsilon + ROUNDING
 
     def summary(self) -> dict[str, object]:
-        """The figures of the command line's JSON."""
+        """The figures of the command line's JSON; without an epsilon nobody knows what a failure is."""
         unknown = self.epsilon is None
         return {
             "algorithm": self.algorithm,
@@ -84,61 +84,50 @@ def simulate(
 
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a failure (and for
     an algorithm that takes both, the budget is a cap). The same `seed` gives the same result for any `jobs`.
-    `progress` is called with the number of runs done."""
-    theta = checked_means(means, rewards)
+    `options` are the algorithm's own; `progress` is called with the number of runs done."""
+    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(name, value, at_least=least)
     chosen = find(algorithm)
-    whole("runs", runs, at_least=1)
-    whole("jobs", jobs, at_least=1)
-    whole("seed", seed, at_least=0)
-    bandit = BANDITS[rewards](theta)
-    problem = Problem(theta.size, k, goal_for(chosen, epsilon, delta, budget), bandit.model)
-    chosen.check(problem)
+    bandit = bandit_with(means, rewards)
+    problem = Problem(bandit.means.size, k, goal_for(chosen, epsilon, delta, budget), bandit.model)
+    chosen.check(problem, options)
     one = partial(_run, algorithm, problem, bandit, dict(options or {}))
     started = time.perf_counter()
-    rows = []
-    for row in _spread(one, np.random.SeedSequence(seed).spawn(runs), jobs):
-        rows.append(row)
-        if progress is not None:
-            progress(len(rows))
-    pulls, regret, bound = zip(*rows, strict=True)
-    return Runs(
-        algorithm=algorithm,
-        n_arms=theta.size,
-        k=k,
-        epsilon=epsilon,
-        pulls=np.array(pulls, dtype=np.int64),
-        regret=np.array(regret),
-        bound=np.array(bound),
-        seconds=time.perf_counter() - started,
-    )
+    rows = spread(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
+    pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
+    return Runs(algorithm, problem.n_arms, k, epsilon, pulls, regret, bound, time.perf_counter() - started)
 
 
 def goal_for(algorithm: Algorithm, epsilon: float | None, delta: float, budget: int | None) -> Goal:
     """The goal that these options name."""
     if epsilon is not None:
-        number("epsilon", epsilon, above=0)
+        confidence = FixedConfidence(epsilon, delta, budget)
+        return confidence if budget is None or algorithm.capped else FixedBudget(budget)
     number("delta", delta, above=0, below=1)
-    if budget is None and epsilon is None:
+    if budget is None:
         raise InvalidInput("neither `epsilon` nor `budget` is given, but a goal needs one of them")
-    if budget is None or (epsilon is not None and algorithm.capped):
-        assert epsilon is not None
-        return FixedConfidence(epsilon, delta, budget)
     return FixedBudget(budget)
 
 
-def checked_means(means: npt.ArrayLike, rewards: str = "bernoulli") -> FloatArray:
-    """The means as an array, if each is a number that such rewards can have as their mean."""
+def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
+    """Arms with these means, if each is a number that such rewards can have as their mean."""
     if rewards not in BANDITS:
-        raise InvalidInput(f"`rewards` is {rewards!r}, but must be one of {', '.join(BANDITS)}")
-    theta = np.asarray(means, dtype=np.float64)
+        raise UnknownName(f"`rewards` is {rewards!r}, but must be one of {', '.join(BANDITS)}")
+    try:
+        theta = np.asarray(means, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"`means` is {means!r}, but must be a list of numbers") from error
     if theta.ndim != 1:
         raise InvalidInput(f"`means` has shape {theta.shape}, but must be a list of numbers")
-    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    _check_range(theta, *((-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)))
+    return BANDITS[rewards](theta)
+
+
+def _check_range(theta: FloatArray, low: float, high: float) -> None:
     wrong = np.flatnonzero(~(np.isfinite(theta) & (theta >= low) & (theta <= high)))
     if wrong.size:
-        rule = "a finite number" if rewards == "gaussian" else "a number between 0 and 1"
-        raise InvalidInput(f"mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be {rule}")
-    return theta
+        rule = "finite" if np.isinf(high) else f"between {low:g} and {high:g}"
+        raise InvalidInput(f"the mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be a number {rule}")
 
 
 def _run(
@@ -158,15 +147,3 @@ def _run(
         aggregate_regret(theta, outcome.answer.top),
         float("nan") if bound is None else bound,
     )
-
-
-def _spread(
-    one: Callable[[np.random.SeedSequence], tuple[int, float, float]],
-    seeds: Sequence[np.random.SeedSequence],
-    jobs: int,
-) -> Iterator[tuple[int, float, float]]:
-    if jobs == 1 or len(seeds) == 1:
-        yield from map(one, seeds)
-        return
-    with ProcessPoolExecutor(min(jobs, len(seeds))) as pool:
-        yield from pool.map(one, seeds, chunksize=max(1, len(seeds) // (8 * jobs)))
