@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
+import numpy as np
+import numpy.typing as npt
+
 from shortlist.errors import InvalidInput, UnsupportedGoal
 
 
@@ -21,6 +24,28 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
         rule = f"greater than {above:g}" if math.isinf(below) and not math.isinf(above) else rule
         raise InvalidInput(f"`{name}` is {value!r}, but must be a number {rule}")
     return float(value)
+
+
+def arm_means(means: npt.ArrayLike, low: float = -math.inf, high: float = math.inf) -> npt.NDArray[np.float64]:
+    """Return `means` as an array, one per arm, if each is a finite number between `low` and `high`."""
+    try:
+        theta = np.asarray(means, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"`means` is {means!r}, but must be a list of numbers") from error
+    if theta.ndim != 1:
+        raise InvalidInput(f"`means` has shape {theta.shape}, but must be a list of numbers")
+    wrong = np.flatnonzero(~(np.isfinite(theta) & (theta >= low) & (theta <= high)))
+    if wrong.size:
+        rule = "a finite number" if math.isinf(high) else f"a number between {low:g} and {high:g}"
+        raise InvalidInput(f"the mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be {rule}")
+    return theta
+
+
+def check_choice(n_arms: object, k: object) -> None:
+    """Refuse to choose `k` of `n_arms` arms unless something is left to choose: 1 <= k < n_arms."""
+    n = whole("n_arms", n_arms, at_least=2)
+    if whole("k", k, at_least=1) >= n:
+        raise InvalidInput(f"`k` is {k}, but must be between 1 and n_arms - 1 = {n - 1}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +164,7 @@ class Problem:
     rewards: RewardModel = Bounded()
 
     def __post_init__(self) -> None:
-        whole("n_arms", self.n_arms, at_least=2)
-        whole("k", self.k, at_least=1)
-        if self.k >= self.n_arms:
-            raise InvalidInput(f"`k` is {self.k}, but must be between 1 and n_arms - 1 = {self.n_arms - 1}")
+        check_choice(self.n_arms, self.k)
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""
