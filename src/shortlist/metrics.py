@@ -1,12 +1,87 @@
-"""How good is a chosen set: the notions of optimality of Section 1.2."""
+"""How good is a chosen set: the notions of optimality of Section 1.2.
+
+`means` are the true means of all arms, `top` the positions of the K chosen ones, in any order. A set that is
+elementwise epsilon-optimal has aggregate regret at most epsilon and is Explore-K epsilon-optimal. Neither of the last
+two implies the other (E15): regret averages one bad arm away, and Explore-K does not look above theta_K."""
+
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from shortlist.errors import InvalidInput
+from shortlist.problem import arm_means, number
 from shortlist.search import FloatArray, IntArray
 
+ROUNDING = 1e-9  # differences of means are floats: a loss of exactly epsilon is allowed
 
-def aggregate_regret(means: FloatArray, top: IntArray) -> float:
+
+def aggregate_regret(means: npt.ArrayLike, top: npt.ArrayLike) -> float:
     """R_T = (sum of the K best means - sum of the chosen means) / K."""
-    k = top.size
-    best = np.partition(means, means.size - k)[means.size - k :]
-    return max(0.0, float(best.sum() - means[top].sum()) / k)
+    chosen, best = _chosen_and_best(means, top)
+    return max(0.0, float(best.sum() - chosen.sum()) / best.size)
+
+
+def expected_aggregate_regret(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
+    """The mean of R_T over the sets that several runs chose; a weaker demand than R_T <= epsilon in most runs."""
+    _check_runs(tops)
+    return float(np.mean([aggregate_regret(means, top) for top in tops]))
+
+
+def misidentified(means: npt.ArrayLike, top: npt.ArrayLike) -> bool:
+    """Whether the set is not one of the best; with ties at the boundary there are several best sets."""
+    chosen, best = _chosen_and_best(means, top)
+    return not np.array_equal(chosen, best)
+
+
+def misidentification_probability(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
+    """MisProb: the share of runs whose set is not one of the best."""
+    _check_runs(tops)
+    return float(np.mean([misidentified(means, top) for top in tops]))
+
+
+def explore_k(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
+    """Explore-K: whether every chosen arm is at least theta_K - epsilon (Kalyanakrishnan et al. 2012)."""
+    _check_loss(epsilon)
+    chosen, best = _chosen_and_best(means, top)
+    return bool(chosen[-1] >= best[-1] - epsilon - ROUNDING)
+
+
+def elementwise(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
+    """Elementwise-epsilon: whether the i-th best chosen arm is at least theta_i - epsilon, all i (Cao et al. 2015)."""
+    _check_loss(epsilon)
+    chosen, best = _chosen_and_best(means, top)
+    return bool(np.all(chosen >= best - epsilon - ROUNDING))
+
+
+def chosen_arms(top: npt.ArrayLike, n_arms: int) -> IntArray:
+    """Return `top` as an array, if it names at least one arm of `n_arms` and none twice."""
+    arms = np.asarray(top)
+    if arms.ndim != 1 or arms.size == 0 or not np.issubdtype(arms.dtype, np.integer):
+        raise InvalidInput(f"`top` is {top!r}, but must be a list of at least one arm number")
+    wrong = arms[(arms < 0) | (arms >= n_arms)]
+    if wrong.size:
+        raise InvalidInput(f"`top` holds arm {wrong[0]}, but arms are numbered from 0 to {n_arms - 1}")
+    values, counts = np.unique(arms, return_counts=True)
+    if values.size < arms.size:
+        raise InvalidInput(f"`top` holds arm {values[counts > 1][0]} more than once, but must hold distinct arms")
+    return arms.astype(np.int64)
+
+
+def _chosen_and_best(means: npt.ArrayLike, top: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The means of the chosen arms and of the best as many arms, both from large to small."""
+    theta = arm_means(means)
+    arms = chosen_arms(top, theta.size)
+    best = np.partition(theta, theta.size - arms.size)[theta.size - arms.size :]
+    return np.sort(theta[arms])[::-1], np.sort(best)[::-1]
+
+
+def _check_runs(tops: Sequence[npt.ArrayLike]) -> None:
+    sizes = sorted({np.size(top) for top in tops})
+    if len(sizes) != 1:
+        raise InvalidInput(f"`tops` has sets of sizes {sizes}, but must have one or more sets of the same size")
+
+
+def _check_loss(epsilon: float) -> None:
+    if number("epsilon", epsilon) < 0:
+        raise InvalidInput(f"`epsilon` is {epsilon!r}, but must be at least 0")

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, find
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem, number, whole
+from shortlist.metrics import ROUNDING, aggregate_regret
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem, arm_means, number, whole
 from shortlist.search import BoolArray, FloatArray, IntArray
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.drive import drive
@@ -22,7 +22,6 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "beta": BetaBandit,
     "gaussian": GaussianBandit,
 }
-ROUNDING = 1e-9  # sums of means are floats: a regret of exactly epsilon is not a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +112,8 @@ def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if rewards not in BANDITS:
         raise UnknownName(f"`rewards` is {rewards!r}, but must be one of {', '.join(BANDITS)}")
-    try:
-        theta = np.asarray(means, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"`means` is {means!r}, but must be a list of numbers") from error
-    if theta.ndim != 1:
-        raise InvalidInput(f"`means` has shape {theta.shape}, but must be a list of numbers")
-    _check_range(theta, *((-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)))
-    return BANDITS[rewards](theta)
-
-
-def _check_range(theta: FloatArray, low: float, high: float) -> None:
-    wrong = np.flatnonzero(~(np.isfinite(theta) & (theta >= low) & (theta <= high)))
-    if wrong.size:
-        rule = "finite" if np.isinf(high) else f"between {low:g} and {high:g}"
-        raise InvalidInput(f"the mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be a number {rule}")
+    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    return BANDITS[rewards](arm_means(means, low, high))
 
 
 def _run(
