@@ -1,17 +1,20 @@
-"""The instances of the paper's experiments (Section 5), each a vector of means, best first."""
+"""The instances of the paper, each a vector of means, best first: Section 5's experiments and Section 4's hard case."""
 
 import csv
 from importlib.resources import files
 
 import numpy as np
 
-from shortlist.problem import number, whole
+from shortlist.errors import InvalidInput
+from shortlist.problem import check_choice, number, whole
 from shortlist.search import FloatArray
+
+ETA = 1e-4  # the bias of the paper's coins
 
 
 def two_group(n: int, k: int) -> FloatArray:
     """The top k arms have mean 0.7, the others 0.3."""
-    _check(n, k)
+    check_choice(n, k)
     return np.where(np.arange(n) < k, 0.7, 0.3)
 
 
@@ -26,7 +29,7 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
 
     The formula spans [0, 1) as it stands, so nothing is rescaled (E17)."""
     number("p", p, above=0)
-    _check(n, k)
+    check_choice(n, k)
     i = np.arange(1, n + 1)
     share = k / n
     above = share * (1 - np.minimum(i, k) / k) ** p
@@ -35,13 +38,25 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
 
 
 def rte() -> FloatArray:
-    """Accuracy of the 164 workers of the RTE crowdsourcing task of Snow, O'Connor, Jurafsky, Ng (2008)."""
+    """Accuracy of the 164 workers of the RTE crowdsourcing task of Snow, O'Connor, Jurafsky, Ng (2008).
+
+    The data and where they are from: data/README.md."""
     with (files("shortlist") / "data" / "rte_workers.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     accuracy = np.array([int(row["correct"]) / int(row["answered"]) for row in rows])
     return -np.sort(-accuracy)
 
 
-def _check(n: int, k: int) -> None:
+def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
+    """K = n/2 coins of value 0.5 + eta and as many of 0.5 - eta, where every search must pay for ln(1/epsilon).
+
+    In the reduction of Section 4 one coin at random is replaced by a coin to be told, so that there are K + `surplus`
+    good ones, `surplus` being -1, 0 or 1. H^(t, epsilon) = n / (4 eta^2) for every epsilon <= 2 eta, as the paper
+    says, if it is 0; otherwise the boundary is a tie, Psi_t = 0 and H^(t, epsilon) > n / (2 epsilon^2)."""
     whole("n", n, at_least=2)
-    whole("k", k, at_least=1)
+    number("eta", eta, above=0, below=0.5)
+    if n % 2:
+        raise InvalidInput(f"`n` is {n}, but must be even, since K = n/2")
+    if surplus not in (-1, 0, 1):
+        raise InvalidInput(f"`surplus` is {surplus!r}, but must be -1, 0 or 1")
+    return np.where(np.arange(n) < n // 2 + surplus, 0.5 + eta, 0.5 - eta)
