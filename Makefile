@@ -8,7 +8,7 @@ STAMP := .venv/.installed
 .PHONY: run test check install clean
 
 run: install
-	$(BIN)/python -m shortlist.demo
+	$(BIN)/python -m shortlist demo
 
 test: check
 	$(BIN)/pytest -n auto

@@ -38,13 +38,15 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
 
 
 def rte() -> FloatArray:
-    """Accuracy of the 164 workers of the RTE crowdsourcing task of Snow, O'Connor, Jurafsky, Ng (2008).
+    """Accuracy of the 164 workers of the RTE crowdsourcing task of Snow, O'Connor, Jurafsky, Ng (2008)."""
+    return -np.sort(-rte_workers())
 
-    The data and where they are from: data/README.md."""
+
+def rte_workers() -> FloatArray:
+    """The same accuracies by number of the worker. The data and where they are from: data/README.md."""
     with (files("shortlist") / "data" / "rte_workers.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    accuracy = np.array([int(row["correct"]) / int(row["answered"]) for row in rows])
-    return -np.sort(-accuracy)
+    return np.array([int(row["correct"]) / int(row["answered"]) for row in rows])
 
 
 def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:

@@ -1,0 +1,72 @@
+"""The command line: it parses and prints, everything else is a call of the public names.
+
+Heavy imports wait until a command runs, so that help is instant."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+import shortlist
+from shortlist.cli.algorithms import algorithms
+from shortlist.cli.demo import demo
+from shortlist.cli.hardness import hardness
+from shortlist.cli.simulate import simulate
+from shortlist.errors import ShortlistError
+
+
+class BadInput(click.ClickException):
+    """What the user gave breaks a rule: one line on stderr, exit status 2."""
+
+    exit_code = 2
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        raise BadInput(" ".join(error.format_message().split())) from error
+    except ShortlistError as error:
+        raise BadInput(str(error)) from error
+
+
+class OneLineErrors(click.Group):
+    """A group whose errors are one line each, whether click finds them or the library."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the group's own options."""
+        with _one_line_errors():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Parse and run the command."""
+        with _one_line_errors():
+            return super().invoke(ctx)
+
+
+@click.group(
+    cls=OneLineErrors,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(shortlist.__version__, "-V", "--version")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Find the K best of n noisy alternatives with few evaluations, and say how sure it is.
+
+    \b
+    Start here:
+      shortlist demo                 choose the best 30 of 164 crowd workers
+      shortlist algorithms           what there is to choose from
+      shortlist simulate --help      compare algorithms on instances whose means are known
+
+    Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything else.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for _command in (simulate, hardness, algorithms, demo):
+    main.add_command(_command)

@@ -1,0 +1,107 @@
+"""The options that name the arms: an instance of the paper, or a file of means."""
+
+import csv
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+import shortlist
+from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.search import FloatArray
+
+INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound")
+Command = Callable[..., Any]
+
+
+def instance_options(command: Command) -> Command:
+    """Add --instance, -n, -p, -k and --means to a command."""
+    for option in reversed(
+        (
+            click.option("--instance", type=click.Choice(INSTANCES), help="An instance of the paper's experiments."),
+            click.option("-n", type=int, help="Number of arms; rte and --means bring their own."),
+            click.option("-k", type=int, required=True, help="Number of arms to choose, less than n."),
+            click.option("-p", type=float, help="Shape of synthetic: above 1 pushes means to the boundary."),
+            click.option(
+                "--means",
+                "file",
+                type=click.File(encoding="utf-8-sig"),
+                metavar="FILE",
+                help="Means of your own: one a line, or a CSV with a column `mean`; - is stdin.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def means_of(instance: str | None, n: int | None, k: int, p: float | None, file: TextIO | None) -> "FloatArray":
+    """The means that these options name."""
+    if (instance is None) == (file is None):
+        given = "neither" if instance is None else "both"
+        raise InvalidInput(f"{given} of --instance and --means given, but exactly one of them names the arms")
+    if p is not None and instance != "synthetic":
+        raise InvalidInput(f"`p` is {p:g}, but only --instance synthetic takes it")
+    if file is not None:
+        return _with_n(read_means(file), n, file.name)
+    if instance == "rte":
+        return _with_n(shortlist.instances.rte(), n, instance)
+    return _made(str(instance), n, k, p)
+
+
+def _made(instance: str, n: int | None, k: int, p: float | None) -> "FloatArray":
+    if n is None:
+        raise InvalidInput(f"`n` is not given, but --instance {instance} needs it")
+    if instance == "synthetic":
+        if p is None:
+            raise InvalidInput("`p` is not given, but --instance synthetic needs it")
+        return shortlist.instances.synthetic(p, n, k)
+    if instance == "uniform":
+        return shortlist.instances.uniform(n)
+    if instance == "lower-bound":
+        return shortlist.instances.lower_bound(n)
+    return shortlist.instances.two_group(n, k)
+
+
+def _with_n(means: "FloatArray", n: int | None, source: str) -> "FloatArray":
+    if n is not None and n != means.size:
+        raise InvalidInput(f"`n` is {n}, but {source} has {means.size} arms")
+    return means
+
+
+def read_means(file: TextIO) -> "FloatArray":
+    """One mean a line, or a CSV whose header names a column `mean`; errors name the file and the line."""
+    import numpy as np
+
+    try:
+        rows = list(_rows(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"{file.name} cannot be read as text ({error}), but must be a UTF-8 file") from error
+    header = rows.pop(0)[1] if rows and "mean" in rows[0][1] else ["mean"]
+    if not rows:
+        raise InvalidInput(f"{file.name} is empty, but must hold one mean a line")
+    return np.array([_mean(row, header, f"{file.name}, line {line}") for line, row in rows])
+
+
+def _rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
+    """Every line that is not blank, with its number."""
+    reader = csv.reader(file)
+    for row in reader:
+        if any(cells := [cell.strip() for cell in row]):
+            yield reader.line_num, cells
+
+
+def _mean(row: list[str], header: list[str], where: str) -> float:
+    if len(row) != len(header):
+        raise InvalidInput(f"{where} has {len(row)} values, but must have {len(header)}: {', '.join(header)}")
+    value = row[header.index("mean")]
+    try:
+        mean = float(value)
+    except ValueError:
+        mean = math.nan
+    if not math.isfinite(mean):
+        raise InvalidInput(f"{where} says {value!r}, but a mean must be a finite number")
+    return mean
