@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
+from shortlist.algorithms.clucb_pac import clucb_pac
+from shortlist.algorithms.improved_top_k import improved_top_k
+from shortlist.algorithms.lucb import lucb
+from shortlist.algorithms.median_elimination import median_elimination
+from shortlist.algorithms.opt_mai import opt_mai
 from shortlist.algorithms.options import check_options
+from shortlist.algorithms.sar import sar
 from shortlist.algorithms.uniform import uniform
 from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
@@ -49,6 +55,7 @@ class Algorithm:
 BOTH = (FixedConfidence, FixedBudget)
 PAPER = "Chen, Chen, Zhang, Zhou 2017"
 REGRET = "R_T <= epsilon with probability 1 - delta"
+ELEMENTWISE = "every j-th best chosen mean >= theta_j - epsilon, hence R_T <= epsilon, with probability 1 - delta"
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -60,6 +67,18 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedConfidence,),
             REGRET,
             f"{PAPER}, Algorithm 1 with pooled samples and the constants its proof allows",
+        ),
+        Algorithm("improved-top-k", improved_top_k, (FixedConfidence,), REGRET, f"{PAPER}, Algorithm 5"),
+        Algorithm("opt-mai", opt_mai, (FixedBudget,), "none", "Zhou, Chen, Li 2014, Algorithm 1"),
+        Algorithm("clucb-pac", clucb_pac, BOTH, REGRET, "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2"),
+        Algorithm("lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"),
+        Algorithm("sar", sar, (FixedBudget,), "none", "Bubeck, Wang, Viswanathan 2013, Figure 1"),
+        Algorithm(
+            "median-elimination",
+            median_elimination,
+            (FixedConfidence,),
+            ELEMENTWISE,
+            "Even-Dar, Mannor, Mansour 2006, Algorithm 3; Kalyanakrishnan, Stone 2010, Halving",
         ),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )
