@@ -62,9 +62,10 @@ def chosen_arms(top: npt.ArrayLike, n_arms: int) -> IntArray:
     wrong = arms[(arms < 0) | (arms >= n_arms)]
     if wrong.size:
         raise InvalidInput(f"`top` holds arm {wrong[0]}, but arms are numbered from 0 to {n_arms - 1}")
-    values, counts = np.unique(arms, return_counts=True)
-    if values.size < arms.size:
-        raise InvalidInput(f"`top` holds arm {values[counts > 1][0]} more than once, but must hold distinct arms")
+    ordered = np.sort(arms)
+    repeated = ordered[1:][np.diff(ordered) == 0]
+    if repeated.size:
+        raise InvalidInput(f"`top` holds arm {repeated[0]} more than once, but must hold distinct arms")
     return arms.astype(np.int64)
 
 
