@@ -64,5 +64,5 @@ def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> I
     answer, spent, even = outcome.answer, outcome.pulls.sum(), yardstick.pulls.sum()
     yield f"Spent:      {spent:,} questions"
     yield f"Yardstick:  {even:,} if every worker is asked equally often, {even / spent:.2g} times as many"
-    yield f"Guaranteed: lose at most {answer.regret_bound:.2g} of mean accuracy, with {answer.confidence:.0%} confidence"
+    yield f"Guaranteed: at most {answer.regret_bound:.2g} of mean accuracy lost at {answer.confidence:.0%} confidence"
     yield f"True loss:  {shortlist.metrics.aggregate_regret(workers, answer.top):.4f}"
