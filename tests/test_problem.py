@@ -1,0 +1,125 @@
+"""What is asked: refused where it makes no sense, and the same question on every scale and from below."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.problem import (
+    Binary,
+    Bounded,
+    FixedBudget,
+    FixedConfidence,
+    Problem,
+    RewardModel,
+    SubGaussian,
+    number,
+    whole,
+)
+
+GOAL = FixedConfidence(0.1, 0.05)
+sizes = st.integers(2, 50).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1)))
+
+
+@pytest.mark.parametrize(
+    ("n_arms", "k", "message"),
+    [
+        (5, 7, "`k` is 7, but must be between 1 and n_arms - 1 = 4"),
+        (5, 5, "`k` is 5, but must be between 1 and n_arms - 1 = 4"),
+        (5, 0, "`k` is 0, but must be a whole number of at least 1"),
+        (5, 2.0, "`k` is 2.0, but must be a whole number"),
+        (5, True, "`k` is True, but must be a whole number"),
+        (1, 1, "`n_arms` is 1, but must be a whole number of at least 2"),
+    ],
+)
+def test_k_arms_must_be_fewer_than_there_are(n_arms: int, k: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Problem(n_arms, k, GOAL)
+
+
+@pytest.mark.parametrize("epsilon", [0, -0.1, float("nan"), float("inf"), "0.1", True])
+def test_epsilon_must_be_positive_and_finite(epsilon: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"`epsilon` is .*, but must be a number greater than 0"):
+        FixedConfidence(epsilon, 0.05)
+
+
+@pytest.mark.parametrize("delta", [0, 1, 1.5, -0.1, float("nan")])
+def test_delta_must_lie_strictly_between_0_and_1(delta: float) -> None:
+    with pytest.raises(InvalidInput, match=r"`delta` is .*, but must be a number between 0 and 1"):
+        FixedConfidence(0.1, delta)
+
+
+@pytest.mark.parametrize("budget", [0, -5, 10.5, float("nan")])
+def test_a_budget_must_be_a_positive_whole_number(budget: Any) -> None:
+    with pytest.raises(InvalidInput, match="`budget` is"):
+        FixedBudget(budget)
+    with pytest.raises(InvalidInput, match="`budget` is"):
+        FixedConfidence(0.1, 0.05, budget)
+
+
+def test_a_range_of_rewards_must_not_be_empty_or_infinite() -> None:
+    with pytest.raises(InvalidInput, match=r"`high` is 1, but must be greater than low = 1"):
+        Bounded(1, 1)
+    with pytest.raises(InvalidInput, match="`high` is inf"):
+        Bounded(0, float("inf"))
+    with pytest.raises(InvalidInput, match="`sigma` is 0"):
+        SubGaussian(0)
+
+
+@pytest.mark.parametrize(
+    ("model", "admitted", "refused"),
+    [
+        (Binary(), (0, 1, 1.0), (0.5, -1, 2, float("nan"))),
+        (Bounded(-1, 3), (-1, 0.5, 3), (-1.01, 3.01, float("nan"), float("inf"))),
+        (SubGaussian(2), (-100.0, 100.0), (float("nan"), float("inf"))),
+    ],
+)
+def test_a_model_admits_the_rewards_it_declares(
+    model: RewardModel, admitted: tuple[float, ...], refused: tuple[float, ...]
+) -> None:
+    assert all(model.admits(reward) for reward in admitted)
+    assert not any(model.admits(reward) for reward in refused)
+
+
+@pytest.mark.parametrize("model", [Binary(), Bounded(-1, 3), SubGaussian(2)])
+def test_the_unit_scale_divides_epsilon_by_the_scale_and_is_reached_in_one_step(model: RewardModel) -> None:
+    unit = Problem(5, 2, GOAL, model).unit()
+    assert unit.epsilon == pytest.approx(0.1 / model.scale)
+    assert unit.delta == 0.05
+    assert (unit.rewards.shift, unit.rewards.scale) == (0, 1)
+    assert unit.unit() == unit
+
+
+@given(sizes, st.floats(0.001, 1))
+def test_the_complement_allows_the_same_total_loss_and_is_its_own_inverse(
+    size: tuple[int, int], epsilon: float
+) -> None:
+    n, k = size
+    problem = Problem(n, k, FixedConfidence(epsilon, 0.05))
+    other = problem.complement()
+    assert isinstance(other.goal, FixedConfidence)
+    assert other.k == n - k
+    assert other.k * other.goal.epsilon == pytest.approx(k * epsilon)
+    assert other.complement().epsilon == pytest.approx(epsilon)
+
+
+def test_a_goal_is_asked_only_for_what_it_has() -> None:
+    budget, confidence = Problem(5, 2, FixedBudget(100)), Problem(5, 2, GOAL)
+    assert (budget.budget, confidence.epsilon, confidence.delta) == (100, 0.1, 0.05)
+    assert Problem(5, 2, FixedConfidence(0.1, 0.05, 70)).budget == 70
+    with pytest.raises(UnsupportedGoal, match="needs epsilon and delta"):
+        _ = budget.epsilon
+    with pytest.raises(UnsupportedGoal, match="has no budget"):
+        _ = confidence.budget
+
+
+def test_an_epsilon_above_1_asks_for_no_more_than_1() -> None:
+    assert Problem(5, 2, FixedConfidence(3.0, 0.05)).epsilon == 1
+
+
+def test_numbers_come_back_as_plain_python_numbers() -> None:
+    assert type(whole("n", np.int64(3), at_least=1)) is int
+    assert type(number("p", np.float64(3))) is float
