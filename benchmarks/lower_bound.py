@@ -1,4 +1,4 @@
-"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`, about 13 seconds on one core.
+"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`, about 13 seconds.
 
 Three tables: the budget uniform sampling needs as epsilon falls, the same as n grows, and coins told by a search."""
 
