@@ -1,7 +1,6 @@
 """`shortlist hardness`: how hard an instance is."""
 
 from dataclasses import fields
-from typing import TextIO
 
 import click
 
@@ -15,7 +14,7 @@ from shortlist.cli.output import format_option, print_record
 @click.option("--epsilon", type=float, required=True, help="Regret allowed.")
 @format_option
 def hardness(
-    *, instance: str | None, n: int | None, k: int, p: float | None, file: TextIO | None, epsilon: float, style: str
+    *, instance: str | None, n: int | None, k: int, p: float | None, path: str | None, epsilon: float, style: str
 ) -> None:
     """Print how hard an instance is: t, psi and H.
 
@@ -27,7 +26,7 @@ def hardness(
       shortlist hardness --instance uniform -n 1000 -k 500 --epsilon 0.01
       shortlist hardness --means means.csv -k 10 --epsilon 0.05 --format json
     """
-    means = means_of(instance, n, k, p, file)
+    means = means_of(instance, n, k, p, path)
     result = shortlist.hardness(means, k=k, epsilon=epsilon)
     figures = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "gaps"}
     print_record({"n": means.size, **figures}, style)

@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,8 +27,8 @@ def instance_options(command: Command) -> Command:
             click.option("-p", type=float, help="Shape of synthetic: above 1 pushes means to the boundary."),
             click.option(
                 "--means",
-                "file",
-                type=click.File(encoding="utf-8-sig"),
+                "path",
+                type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
                 metavar="FILE",
                 help="Means of your own: one a line, or a CSV with a column `mean`; - is stdin.",
             ),
@@ -38,15 +38,15 @@ def instance_options(command: Command) -> Command:
     return command
 
 
-def means_of(instance: str | None, n: int | None, k: int, p: float | None, file: TextIO | None) -> "FloatArray":
+def means_of(instance: str | None, n: int | None, k: int, p: float | None, path: str | None) -> "FloatArray":
     """The means that these options name."""
-    if (instance is None) == (file is None):
+    if (instance is None) == (path is None):
         given = "neither" if instance is None else "both"
         raise InvalidInput(f"{given} of --instance and --means given, but exactly one of them names the arms")
     if p is not None and instance != "synthetic":
         raise InvalidInput(f"`p` is {p:g}, but only --instance synthetic takes it")
-    if file is not None:
-        return _with_n(read_means(file), n, file.name)
+    if path is not None:
+        return _with_n(read_means(path), n, path)
     if instance == "rte":
         return _with_n(shortlist.instances.rte(), n, instance)
     return _made(str(instance), n, k, p)
@@ -72,26 +72,27 @@ def _with_n(means: "FloatArray", n: int | None, source: str) -> "FloatArray":
     return means
 
 
-def read_means(file: TextIO) -> "FloatArray":
+def read_means(path: str) -> "FloatArray":
     """One mean a line, or a CSV whose header names a column `mean`; errors name the file and the line."""
     import numpy as np
 
     try:
-        rows = list(_rows(file))
+        rows = list(_rows(path))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{file.name} cannot be read as text ({error}), but must be a UTF-8 file") from error
+        raise InvalidInput(f"{path} cannot be read as text ({error}), but must be a UTF-8 file") from error
     header = rows.pop(0)[1] if rows and "mean" in rows[0][1] else ["mean"]
     if not rows:
-        raise InvalidInput(f"{file.name} is empty, but must hold one mean a line")
-    return np.array([_mean(row, header, f"{file.name}, line {line}") for line, row in rows])
+        raise InvalidInput(f"{path} is empty, but must hold one mean a line")
+    return np.array([_mean(row, header, f"{path}, line {line}") for line, row in rows])
 
 
-def _rows(file: TextIO) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
     """Every line that is not blank, with its number."""
-    reader = csv.reader(file)
-    for row in reader:
-        if any(cells := [cell.strip() for cell in row]):
-            yield reader.line_num, cells
+    with click.open_file(path, encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        for row in reader:
+            if any(cells := [cell.strip() for cell in row]):
+                yield reader.line_num, cells
 
 
 def _mean(row: list[str], header: list[str], where: str) -> float:

@@ -1,7 +1,7 @@
 """`shortlist simulate`: run an algorithm many times on arms whose means are known."""
 
 import json
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -55,7 +55,7 @@ def simulate(
     n: int | None,
     k: int,
     p: float | None,
-    file: TextIO | None,
+    path: str | None,
     algorithm: str,
     runs: int,
     style: str,
@@ -75,7 +75,7 @@ def simulate(
           --budget 29000 --epsilon 0.01 --runs 200 --format json
       shortlist simulate --means means.csv -k 10 --algorithm uniform --epsilon 0.1
     """
-    means = means_of(instance, n, k, p, file)
+    means = means_of(instance, n, k, p, path)
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(algorithm, means, k=k, runs=runs, progress=progress, **settings)
     print_record(outcome.summary(), style)
