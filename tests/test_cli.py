@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,8 +110,10 @@ def test_demo_chooses_thirty_workers_and_says_what_it_cost_and_what_it_guarantee
     workers = shortlist.instances.rte_workers()
     assert len({row[0] for row in rows}) == 30
     assert all(float(true) == round(workers[int(worker)], 3) for worker, _, _, true in rows)
-    for text in ("Spent:", "Guaranteed: at most 0.05", "95% confidence", "True loss:"):
-        assert text in result.stdout
+    guaranteed = re.search(r"Guaranteed: at most (\S+) of mean accuracy lost at 95% confidence", result.stdout)
+    assert guaranteed
+    assert float(guaranteed[1]) <= 0.05
+    assert all(text in result.stdout for text in ("Spent:", "Yardstick:", "True loss:"))
 
 
 # Means from a file
@@ -213,6 +216,7 @@ def refused(result: Result, message: str) -> None:
         (["hardness", *UNIFORM], "Missing option '--epsilon'"),
         (["hardness", *UNIFORM, "--epsilon", "-1"], "`epsilon` is -1.0, but must be a number greater than 0"),
         (["demo", "--seed", "x"], "'x' is not a valid integer"),
+        (["demo", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(arguments: list[str], message: str) -> None:

@@ -16,7 +16,9 @@ PREFERRED = ("certified", "adaptive-top-k-tight")  # the first one that is regis
 
 
 @click.command()
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same choice.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed gives the same choice."
+)
 def demo(seed: int) -> None:
     """Choose the best 30 of 164 crowd workers.
 
@@ -28,9 +30,9 @@ def demo(seed: int) -> None:
       shortlist demo --seed 1
     """
     workers = shortlist.instances.rte_workers()
-    outcome = _choose(next(name for name in PREFERRED if name in shortlist.ALGORITHMS), workers, seed)
-    yardstick = _choose("uniform", workers, seed)
-    _print(outcome, yardstick, workers)
+    algorithm = next(name for name in PREFERRED if name in shortlist.ALGORITHMS)
+    outcome, yardstick = (_choose(name, workers, seed) for name in (algorithm, "uniform"))
+    _print(f"The best {K} of {workers.size} crowd workers, chosen by {algorithm}:", outcome, yardstick, workers)
 
 
 def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
@@ -44,7 +46,7 @@ def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
     return drive(shortlist.find(algorithm), problem, BernoulliBandit(workers), np.random.default_rng(seed))
 
 
-def _print(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> None:
+def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -55,7 +57,7 @@ def _print(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> N
     for arm in sorted(outcome.answer.top, key=lambda arm: -outcome.means[arm]):
         table.add_row(str(arm), f"{outcome.pulls[arm]:,}", f"{outcome.means[arm]:.3f}", f"{workers[arm]:.3f}")
     console = Console(highlight=False)
-    console.print(f"The best {K} of {workers.size} crowd workers:", table)
+    console.print(title, table)
     for line in _facts(outcome, yardstick, workers):
         console.print(line)
 
