@@ -1,4 +1,4 @@
-"""ImprovedTopK: no ln n in the number of pulls, for a price only theory can pay (Algorithm 5)."""
+"""ImprovedTopK: ln 1/epsilon in place of ln n in the number of pulls, at constants only theory can pay (Algorithm 5)."""
 
 from collections.abc import Generator
 from functools import partial
@@ -21,9 +21,9 @@ FEWEST_ARMS = 20  # E12: a tenth of fewer is not worth the estimates
 def improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
     """Put aside a tenth of the arms at a time, allowing a few mistakes, until the rest is easy or cannot cost epsilon.
 
-    R_T <= epsilon with probability >= 1 - delta, with O((ln 1/epsilon + ln 1/delta) H^(t,epsilon)) pulls: 10^9 to 10^12
-    of them for 1000 arms, so only simulations run it. Chen, Chen, Zhang, Zhou (2017), Algorithm 5. More than half of
-    the arms are chosen by finding the others, on rewards 1 - x.
+    R_T <= epsilon with probability >= 1 - delta. The paper's O((ln 1/epsilon + ln 1/delta) H^(t,epsilon)) pulls are
+    10^9 to 10^12 for 1000 arms, so only simulations run it. Chen, Chen, Zhang, Zhou (2017), Algorithm 5. More than
+    half of the arms are chosen by finding the others, on rewards 1 - x.
 
     Write s = |S|, K' = K - |A|, w = floor(epsilon^2 K), S[i] for the i-th best mean of S. One pass of the loop is at
     accuracy phi = 2^-rho in round r, with p ~ S[K' + w + 1] and q ~ S[K' - w] from EstKthArm at
@@ -44,9 +44,10 @@ def improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
       w + (w + tau K') + (2w + 1) delta/400 mistakes, in all less than 2.1 epsilon^2 K <= 0.42 epsilon K.
 
     Where we depart. Only one side is put aside per round, which keeps K'/s within 5/9 (E10, E11). Small S goes to the
-    last stage (E12), and so does the exit on phi, at the accuracy that is left rather than phi (E14). There
-    uniform sampling proves the same as OptMAI at a fraction of its constant. epsilon is at most 0.2 (E9). Sub-Gaussian
-    means have no range: one round of AdaptiveTopK first puts aside what is clearly far from the boundary."""
+    last stage (E12), and so does the exit on phi, at the accuracy that is left rather than phi (E14). There uniform
+    sampling proves the same as OptMAI: ln(s/K') more in the order of pulls, but a far smaller constant. epsilon is
+    at most 0.2 (E9). Sub-Gaussian means have no range, so one round of AdaptiveTopK, O(n ln(n/delta)) pulls, first
+    puts aside what is clearly far from the boundary."""
     if 2 * problem.k > problem.n_arms:
         return mirrored(_improved_top_k(problem.complement(), rng), problem.n_arms)
     return _improved_top_k(problem, rng)
