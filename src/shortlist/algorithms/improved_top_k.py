@@ -1,4 +1,4 @@
-"""ImprovedTopK: ln 1/epsilon in place of ln n in the number of pulls, at constants only theory can pay (Algorithm 5)."""
+"""ImprovedTopK: ln 1/epsilon in place of ln n in the number of pulls, at a constant only theory can pay (Alg. 5)."""
 
 from collections.abc import Generator
 from functools import partial
