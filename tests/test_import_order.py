@@ -15,6 +15,7 @@ LAYERS = (  # low to high; a package counts as one, and inside it anything goes
     ("metrics", "instances"),
     ("certificate", "posterior", "hardness"),
     ("algorithms",),
+    ("outcome",),
     ("simulation",),
     ("lower_bound",),
     ("reproduction", "storage", "executors"),

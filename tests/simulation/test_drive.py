@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from shortlist.algorithms import Algorithm
 from shortlist.errors import InvalidInput
+from shortlist.outcome import to_unit_scale
 from shortlist.problem import Bounded, FixedConfidence, Problem, SubGaussian
 from shortlist.search import Answer, Pulls, Rewards, Search
 from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
-from shortlist.simulation.drive import drive, to_unit_scale
+from shortlist.simulation.drive import drive
 
 GOAL = FixedConfidence(0.1, 0.05)
 
