@@ -1,10 +1,21 @@
 """Every error this package raises on purpose.
 
 ShortlistError
-└── InvalidInput (ValueError)         a value breaks a rule; the message names both
-    ├── UnknownName (LookupError)     no algorithm or instance of that name
-    ├── UnsupportedGoal               the algorithm does not serve this goal
-    └── InvalidReward                 a reward is NaN, infinite or outside its declared range
+├── InvalidInput (ValueError)         a value breaks a rule; the message names both
+│   ├── UnknownName (LookupError)     no algorithm or instance of that name
+│   ├── UnsupportedGoal               the algorithm does not serve this goal
+│   ├── InvalidReward                 a reward is NaN, infinite or outside its declared range
+│   ├── UnknownTicket (LookupError)   no ticket of that number was ever handed out
+│   └── ConflictingReward             a ticket was told before, with another reward; the first stays
+├── Unfinished (RuntimeError)         an answer is wanted before there is one
+├── CannotReplay (RuntimeError)       a stored experiment would not go on as it began
+└── StoreError (OSError)              a store cannot be read or written
+    ├── StoreMissing (FileNotFoundError)   no file there, or no experiment of that name in it
+    ├── StoreExists (FileExistsError)      an experiment of that name is there already
+    ├── StoreLocked (TimeoutError)         another program kept it locked for too long
+    ├── StoreReadOnly (PermissionError)    it may be read, but not written
+    ├── StoreFull                          the disk is full; nothing of the last step was written
+    └── StoreDamaged                       not a store, or one that is damaged
 """
 
 
@@ -26,3 +37,47 @@ class UnsupportedGoal(InvalidInput):
 
 class InvalidReward(InvalidInput):
     """A reward is NaN, infinite or outside its declared range."""
+
+
+class UnknownTicket(InvalidInput, LookupError):
+    """No ticket of that number was ever handed out."""
+
+
+class ConflictingReward(InvalidInput):
+    """A ticket was told before, with another reward; the first stays."""
+
+
+class Unfinished(ShortlistError, RuntimeError):
+    """An answer is wanted before there is one."""
+
+
+class CannotReplay(ShortlistError, RuntimeError):
+    """A stored experiment would not go on as it began, so it does not go on at all."""
+
+
+class StoreError(ShortlistError, OSError):
+    """A store cannot be read or written."""
+
+
+class StoreMissing(StoreError, FileNotFoundError):
+    """There is no file, or no experiment of that name in it."""
+
+
+class StoreExists(StoreError, FileExistsError):
+    """An experiment of that name is there already."""
+
+
+class StoreLocked(StoreError, TimeoutError):
+    """Another program kept the store locked for too long."""
+
+
+class StoreReadOnly(StoreError, PermissionError):
+    """The store may be read, but not written."""
+
+
+class StoreFull(StoreError):
+    """The disk is full; nothing of the last step was written."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not a store, or one that is damaged."""
