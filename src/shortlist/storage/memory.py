@@ -1,0 +1,98 @@
+"""A store that lives as long as the program: for tests, and to try things out."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import RLock
+
+from shortlist.errors import StoreError, StoreExists, StoreMissing
+from shortlist.storage import Event, News, RewardRow, Told, no_such_experiment
+
+WHERE = "memory"
+
+
+@dataclass(slots=True)
+class Log:
+    """One experiment: positions count from 1, and each holds a reward or an event."""
+
+    settings: str
+    entries: list[RewardRow | Event] = field(default_factory=list)
+
+
+class MemoryStore:
+    """Experiments in a dictionary. Threads may share it; other processes cannot see it."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, Log] = {}
+        self._lock = RLock()
+        self._undo: dict[str, int] | None = None  # lengths of all logs when the exclusive block began
+        self._closed = False
+
+    def names(self) -> list[str]:
+        """The experiments there are, in the order in which they were made."""
+        self._check_open()
+        return list(self._logs)
+
+    def settings(self, name: str) -> str:
+        """What the experiment of that name was made with."""
+        return self._log(name).settings
+
+    def create(self, name: str, settings: str) -> None:
+        """Add an experiment with an empty log, unless there is one of that name."""
+        with self.exclusive():
+            if name in self._logs:
+                raise StoreExists(f"there is an experiment {name!r} in {WHERE} already")
+            self._logs[name] = Log(settings)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Let no other thread write meanwhile; if the block raises, nothing of it was written."""
+        self._check_open()
+        with self._lock:
+            if self._undo is not None:
+                yield
+                return
+            self._undo = {name: len(log.entries) for name, log in self._logs.items()}
+            try:
+                yield
+            except BaseException:
+                self._roll_back(self._undo)
+                raise
+            finally:
+                self._undo = None
+
+    def _roll_back(self, lengths: dict[str, int]) -> None:
+        self._logs = {name: log for name, log in self._logs.items() if name in lengths}
+        for name, length in lengths.items():
+            del self._logs[name].entries[length:]
+
+    def read(self, name: str, after: int = 0) -> News:
+        """What was added to a log after that position."""
+        with self._lock:
+            entries = self._log(name).entries
+            new = entries[after:]
+        events = [entry for entry in new if isinstance(entry, Event)]
+        told = Told.of(entry for entry in new if not isinstance(entry, Event))
+        return News(told, events, after + len(new))
+
+    def append(self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()) -> None:
+        """Add rewards and events to a log; only inside `exclusive`."""
+        if self._undo is None:
+            raise StoreError("append was called outside of exclusive(), but needs it")
+        entries = self._log(name).entries
+        entries.extend(told)
+        entries.extend(events)
+
+    def close(self) -> None:
+        """Let go of what the store holds open. It cannot be used afterwards."""
+        self._closed = True
+
+    def _log(self, name: str) -> Log:
+        self._check_open()
+        if name not in self._logs:
+            raise StoreMissing(no_such_experiment(name, list(self._logs), WHERE))
+        return self._logs[name]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the store in memory is closed")

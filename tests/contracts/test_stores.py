@@ -1,0 +1,185 @@
+"""What every store promises, whatever it is made of."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shortlist.errors import StoreError, StoreExists, StoreMissing
+from shortlist.storage import Event, Kind, News, RewardRow, Store
+from shortlist.storage.memory import MemoryStore
+from shortlist.storage.sqlite import SQLiteStore
+
+LEASE = Event(Kind.LEASE, 0, 50, "a worker", 99.5)
+REWARDS: list[RewardRow] = [(7, 3, 0.25, 1.5), (2, 0, 1.0, 2.5)]
+Opener = Callable[[], Store]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Opens the same store again and again, as other programs would."""
+    opened: list[Store] = []
+    memory = MemoryStore()
+
+    def another() -> Store:
+        store: Store = memory if request.param == "memory" else SQLiteStore(tmp_path / "store.db", "rwc")
+        opened.append(store)
+        return store
+
+    yield another
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(opener: Opener) -> Store:
+    store = opener()
+    store.create("first", '{"k": 1}')
+    return store
+
+
+def rows(news: News) -> list[RewardRow]:
+    return list(news.told.rows())
+
+
+def test_a_new_experiment_has_its_settings_and_an_empty_log(store: Store) -> None:
+    assert store.names() == ["first"]
+    assert store.settings("first") == '{"k": 1}'
+    news = store.read("first")
+    assert (rows(news), list(news.events), news.last) == ([], [], 0)
+
+
+def test_experiments_are_listed_in_the_order_in_which_they_were_made(store: Store) -> None:
+    for name in ("zebra", "été 'quoted' \"twice\"", "ant"):
+        store.create(name, "{}")
+    assert store.names() == ["first", "zebra", "été 'quoted' \"twice\"", "ant"]
+
+
+def test_a_name_is_taken_once_and_the_first_stays(store: Store) -> None:
+    with pytest.raises(StoreExists, match=r"there is an experiment 'first' in .* already"):
+        store.create("first", '{"k": 2}')
+    assert store.settings("first") == '{"k": 1}'
+
+
+@pytest.mark.parametrize("method", ["settings", "read", "append"])
+def test_a_name_that_is_not_there_is_an_error_that_lists_those_that_are(store: Store, method: str) -> None:
+    with (
+        store.exclusive(),
+        pytest.raises(StoreMissing, match=r"there is no experiment 'second' in .*; it holds 'first'"),
+    ):
+        getattr(store, method)("second")
+
+
+def test_what_is_appended_is_read_back_by_everybody_in_order(store: Store, opener: Opener) -> None:
+    with store.exclusive():
+        store.append("first", REWARDS, [LEASE])
+        store.append("first", events=[Event(Kind.FAIL, 3, 1, "no\nluck", 4.0)])
+    with store.exclusive():
+        store.append("first", [(0, 1, -2.5, 5.0)])
+    for reader in (store, opener()):
+        news = reader.read("first")
+        assert rows(news) == [*REWARDS, (0, 1, -2.5, 5.0)]
+        assert list(news.events) == [LEASE, Event(Kind.FAIL, 3, 1, "no\nluck", 4.0)]
+
+
+def test_reading_goes_on_where_it_ended(store: Store, opener: Opener) -> None:
+    other = opener()
+    with store.exclusive():
+        store.append("first", REWARDS, [LEASE])
+    seen = other.read("first").last
+    nothing = other.read("first", seen)
+    assert (rows(nothing), list(nothing.events), nothing.last) == ([], [], seen)
+    with store.exclusive():
+        store.append("first", [(9, 0, 0.5, 6.0)], [LEASE])
+    news = other.read("first", seen)
+    assert (rows(news), list(news.events)) == ([(9, 0, 0.5, 6.0)], [LEASE])
+    assert news.last > seen
+
+
+def test_logs_of_different_experiments_do_not_mix(store: Store) -> None:
+    store.create("second", "{}")
+    with store.exclusive():
+        store.append("first", REWARDS)
+        store.append("second", REWARDS[:1], [LEASE])
+    assert rows(store.read("first")) == REWARDS
+    assert rows(store.read("second")) == REWARDS[:1]
+    assert list(store.read("first").events) == []
+
+
+def test_a_block_that_raises_leaves_no_trace(store: Store, opener: Opener) -> None:
+    with store.exclusive():
+        store.append("first", REWARDS)
+    with pytest.raises(StoreExists), store.exclusive():  # noqa: PT012
+        store.append("first", [(8, 0, 1.0, 7.0)], [LEASE])
+        store.create("second", "{}")
+        store.create("second", "{}")
+    for reader in (store, opener()):
+        assert reader.names() == ["first"]
+        assert rows(reader.read("first")) == REWARDS
+        assert list(reader.read("first").events) == []
+    store.create("second", "{}")
+    assert rows(store.read("second")) == []
+
+
+def test_a_block_sees_what_it_wrote(store: Store) -> None:
+    with store.exclusive():
+        before = store.read("first").last
+        store.append("first", REWARDS)
+        assert rows(store.read("first", before)) == REWARDS
+
+
+def test_appending_without_the_lock_is_refused(store: Store) -> None:
+    with pytest.raises(StoreError, match="needs it"):
+        store.append("first", REWARDS)
+
+
+def test_a_closed_store_says_so(opener: Opener) -> None:
+    store = opener()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.names()
+
+
+def test_blocks_of_many_threads_follow_one_another(store: Store, opener: Opener) -> None:
+    def count_up(own: Store) -> None:
+        for _ in range(20):
+            with own.exclusive():
+                ticket = own.read("first").told.tickets.size
+                own.append("first", [(ticket, 0, 1.0, 0.0)])
+
+    threads = [threading.Thread(target=count_up, args=[each]) for each in (store, store, opener(), opener())]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.read("first").told.tickets.tolist() == list(range(80))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rewards=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
+    text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+    time=st.floats(0, 1e12),
+)
+def test_numbers_and_words_come_back_as_they_were(rewards: list[float], text: str, time: float) -> None:
+    with TemporaryDirectory() as folder:
+        check_round_trip(MemoryStore(), rewards, text, time)
+        check_round_trip(SQLiteStore(Path(folder, "store.db"), "rwc"), rewards, text, time)
+
+
+def check_round_trip(store: Store, rewards: list[float], text: str, time: float) -> None:
+    store.create(text, text)
+    with store.exclusive():
+        store.append(
+            text, [(i, 0, value, time) for i, value in enumerate(rewards)], [Event(Kind.FAIL, 0, 1, text, time)]
+        )
+    news = store.read(text)
+    assert np.array_equal(news.told.rewards, rewards)
+    assert list(news.events) == [Event(Kind.FAIL, 0, 1, text, time)]
+    assert store.settings(text) == text
+    store.close()
