@@ -31,6 +31,7 @@ class Algorithm:
     guarantee: str
     source: str
     capped: bool = False  # takes epsilon, delta and a budget at once
+    version: int = 1  # raise it with any change of what it asks for, so that no stored experiment goes on differently
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
         """Begin the search on the unit scale, or say why it cannot be begun."""
