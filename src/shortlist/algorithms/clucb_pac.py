@@ -1,13 +1,12 @@
 """CLUCB-PAC: pull where the best set under pessimism differs from the best set on average."""
 
-from bisect import bisect_right
 from math import log
 
 import numpy as np
 
-from shortlist.algorithms.race import Rule, Standing, race, top_mask
+from shortlist.algorithms.race import OWN_SHARE, Rule, Standing, race, top_mask
 from shortlist.problem import Problem
-from shortlist.search import IntArray, Search
+from shortlist.search import BoolArray, IntArray, Search
 
 
 def clucb_pac(problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01) -> Search:
@@ -22,9 +21,9 @@ def clucb_pac(problem: Problem, rng: np.random.Generator, *, growth: float = 0.0
     - Otherwise k R_M = (means of the best set) - (means of M) <= w~(best set) - w~(M) <= w~(M~) - w~(M).
 
     Chen, Lin, King, Lyu, Chen (2014), Appendix B.2. There a step is one pull (`growth` = 0). Here it is a share
-    `growth` of all pulls so far, each still where the radius is largest, but no arm gets more than would settle it if
-    the means stood still: else an arm hardly in dispute would swallow the batch. The radii hold for all t at once,
-    so whatever a batch pulls the guarantee stays, and the last batch overshoots by at most that share.
+    `growth` of all pulls so far, fewest pulls first, among the arms that are in dispute or would come into it if the
+    means stood still; it ends early when the lowest have grown by a tenth. The radii hold for all t at once, so
+    whatever a batch pulls the guarantee stays, and the last one overshoots by at most that share.
 
     With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes with is
     (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
@@ -45,27 +44,33 @@ def largest_loss(standing: Standing) -> float:
 
 
 def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArray:
-    ends, inside = standing.pessimistic, standing.inside
-    rest = int((~inside).sum())
-    disputed = inside != top_mask(ends, inside.size - rest, rng)
-    boundary = float(np.partition(ends, (rest - 1, rest))[rest - 1 : rest + 1].mean())  # of M~
-    most = np.clip(standing.to_settle(boundary)[disputed], 1, batch).astype(np.int64)
-    shares = np.zeros(inside.size, dtype=np.int64)
-    shares[disputed] = fewest_first(standing.pulls[disputed], most, batch, rng)
+    due = _due(standing, batch, rng)
+    pulls = standing.pulls[due]
+    room = np.maximum(pulls.min() + max(1, pulls.min() // OWN_SHARE) - pulls, 0).sum()
+    shares = np.zeros(due.size, dtype=np.int64)
+    shares[due] = fewest_first(pulls, min(batch, int(room)), rng)
     return shares
 
 
-def fewest_first(pulls: IntArray, most: IntArray, batch: int, rng: np.random.Generator) -> IntArray:
-    """Share a batch so that each pull goes to an arm with the fewest, ties broken by `rng`, none beyond its `most`."""
+def _due(standing: Standing, batch: int, rng: np.random.Generator) -> BoolArray:
+    """The arms of M symmetric-difference M~ and, for more than one pull, those that come into it meanwhile."""
+    inside = standing.inside
+    k = int(inside.sum())
+    disputed = inside ^ top_mask(standing.pessimistic, k, rng)
+    if batch == 1:
+        return disputed
+    swaps = min(k, inside.size - k)  # if no arm reaches further than this slack, they cost k * allowed at most
+    return disputed | standing.reaches_across(k * standing.allowed / (2 * swaps))
 
-    def up_to(level: int) -> IntArray:
-        return np.clip(level - pulls, 0, most)
 
-    levels = range(int(pulls.min()), int((pulls + most).max()) + 1)
-    level = levels[bisect_right(levels, batch, key=lambda level: int(up_to(level).sum())) - 1]
-    shares = up_to(level)
-    next_ones = np.flatnonzero((pulls + shares == level) & (shares < most))
-    shares[rng.permutation(next_ones)[: batch - int(shares.sum())]] += 1
+def fewest_first(pulls: IntArray, batch: int, rng: np.random.Generator) -> IntArray:
+    """Share a batch so that each pull goes to an arm with the fewest; ties are broken by `rng`."""
+    ordered = np.sort(pulls)
+    to_raise = np.arange(1, pulls.size + 1) * ordered - np.cumsum(ordered)  # the j lowest to the j-th
+    served = int(np.searchsorted(to_raise, batch, side="right"))
+    level, extra = divmod(batch + int(ordered[:served].sum()), served)
+    shares = np.maximum(level - pulls, 0)
+    shares[rng.permutation(np.flatnonzero(pulls <= level))[:extra]] += 1
     return shares
 
 

@@ -13,6 +13,8 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem, number
 from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Search, best
 
+OWN_SHARE = 10  # no arm grows by more than one part in this many, and one pull, before it is looked at again
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -30,15 +32,13 @@ class Standing:
         radii = np.sqrt(self.log_term / (2 * self.pulls))
         return np.where(self.inside, self.means - radii, self.means + radii)
 
-    def to_settle(self, boundary: float, slack: float = 0.0) -> FloatArray:
-        """Pulls until no interval reaches further than `slack` across the boundary, if the means stand still.
+    def reaches_across(self, slack: float) -> BoolArray:
+        """Which intervals reach over the midpoint of the boundary, by more than `slack`.
 
-        They may be infinitely many, or none (then negative)."""
-        distances = np.where(self.inside, self.means - boundary, boundary - self.means) + slack
-        with np.errstate(divide="ignore"):
-            needed = self.log_term / (2 * np.maximum(distances, 0) ** 2)
-        result: FloatArray = np.ceil(needed) - self.pulls
-        return result
+        Were the means to stand still, these arms would have to be pulled before none does."""
+        midpoint = (self.means[self.inside].min() + self.means[~self.inside].max()) / 2
+        over: FloatArray = np.where(self.inside, midpoint - self.pessimistic, self.pessimistic - midpoint)
+        return over > slack
 
 
 @dataclass(frozen=True, slots=True)
