@@ -118,3 +118,10 @@ def test_a_budget_ends_with_what_the_pooled_means_say(finish: Finish) -> None:
     assert set(answer.top) == set(np.argsort(-means)[:5])
     assert answer.regret_bound is None
     assert answer.confidence is None
+
+
+def test_the_tight_form_pulls_before_it_trusts_means_without_a_range() -> None:
+    # One swap among 23 of 24 arms costs at most 1/23 where means lie in [0, 1], and anything where they do not.
+    means = np.linspace(0, 300, 24)
+    assert not simulate("adaptive-top-k-tight", means, k=23, epsilon=0.2, runs=5, rewards="gaussian").failed.any()
+    assert simulate("adaptive-top-k-tight", means / 300, k=23, epsilon=0.2, runs=5).pulls.max() == 0
