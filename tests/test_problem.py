@@ -82,6 +82,8 @@ def test_a_model_admits_the_rewards_it_declares(
 ) -> None:
     assert all(model.admits(reward) for reward in admitted)
     assert not any(model.admits(reward) for reward in refused)
+    expected = [True] * len(admitted) + [False] * len(refused)
+    np.testing.assert_array_equal(model.admits(np.array(admitted + refused)), expected)
 
 
 @pytest.mark.parametrize("model", [Binary(), Bounded(-1, 3), SubGaussian(2)])

@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from shortlist.errors import InvalidInput, UnsupportedGoal
 
+Reals = float | npt.NDArray[np.float64]
+Flags = bool | npt.NDArray[np.bool_]
+
 
 def whole(name: str, value: object, *, at_least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `at_least`."""
@@ -98,13 +101,18 @@ class Bounded:
         """The length that becomes 1 on the unit scale."""
         return self.high - self.low
 
+    @property
+    def rule(self) -> str:
+        """What a reward must be, in words."""
+        return f"a number between {self.low:g} and {self.high:g}"
+
     def unit(self) -> "Bounded":
         """The same kind of rewards on the unit scale."""
         return Bounded()
 
-    def admits(self, reward: float) -> bool:
-        """Whether `reward` keeps to the declaration."""
-        return self.low <= reward <= self.high
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        return (self.low <= rewards) & (rewards <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +121,15 @@ class Binary:
 
     shift = 0.0
     scale = 1.0
+    rule = "0 or 1"
 
     def unit(self) -> "Binary":
         """The same kind of rewards on the unit scale."""
         return self
 
-    def admits(self, reward: float) -> bool:
-        """Whether `reward` keeps to the declaration."""
-        return reward in (0, 1)
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        return (rewards == 0) | (rewards == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,7 @@ class SubGaussian:
 
     sigma: float = 0.5
     shift = 0.0
+    rule = "a finite number"
 
     def __post_init__(self) -> None:
         number("sigma", self.sigma, above=0)
@@ -142,9 +152,9 @@ class SubGaussian:
         """The same kind of rewards on the unit scale."""
         return SubGaussian(0.5)
 
-    def admits(self, reward: float) -> bool:
-        """Whether `reward` keeps to the declaration."""
-        return math.isfinite(reward)
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        return (-math.inf < rewards) & (rewards < math.inf)
 
 
 Goal = FixedConfidence | FixedBudget
