@@ -18,6 +18,7 @@ PUBLIC = {
     "FixedConfidence",
     "Hardness",
     "Problem",
+    "Result",
     "Runs",
     "SubGaussian",
     "__version__",
@@ -26,6 +27,8 @@ PUBLIC = {
     "hardness",
     "instances",
     "metrics",
+    "select",
+    "select_async",
     "simulate",
 }
 

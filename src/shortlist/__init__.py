@@ -16,6 +16,7 @@ __all__ = [
     "FixedConfidence",
     "Hardness",
     "Problem",
+    "Result",
     "Runs",
     "SubGaussian",
     "__version__",
@@ -24,6 +25,8 @@ __all__ = [
     "hardness",
     "instances",
     "metrics",
+    "select",
+    "select_async",
     "simulate",
 ]
 _MODULES = ("errors", "instances", "metrics")
@@ -31,6 +34,8 @@ _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "find"),
     "hardness": ("Hardness", "hardness"),
     "problem": ("Binary", "Bounded", "FixedBudget", "FixedConfidence", "Problem", "SubGaussian"),
+    "result": ("Result",),
+    "select": ("select", "select_async"),
     "simulation.replicate": ("Runs", "simulate"),
 }
 _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in names}
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
     from shortlist.algorithms import ALGORITHMS, find
     from shortlist.hardness import Hardness, hardness
     from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, SubGaussian
+    from shortlist.result import Result
+    from shortlist.select import select, select_async
     from shortlist.simulation.replicate import Runs, simulate
 else:
 

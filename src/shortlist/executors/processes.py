@@ -1,0 +1,47 @@
+"""A pool of processes that outlives its members."""
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Processes(Executor):
+    """Processes that are replaced when one of them dies, and ended at once when the caller fails.
+
+    The standard pool is of no use any more after one of its processes is killed."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.pool = self._fresh()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function in a process, of a new pool if the present one is broken."""
+        try:
+            return self.pool.submit(fn, *args, **kwargs)
+        except BrokenProcessPool:
+            self.pool.shutdown()
+            self.pool = self._fresh()
+            return self.pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes when they have finished."""
+        self.pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            members: dict[int, Any] = getattr(self.pool, "_processes", None) or {}
+            for process in list(members.values()):
+                process.terminate()
+        self.shutdown(cancel_futures=error is not None)
+
+    def _fresh(self) -> ProcessPoolExecutor:
+        # Ctrl-C reaches the processes too, but ending them is up to us.
+        return ProcessPoolExecutor(self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))

@@ -1,0 +1,87 @@
+"""Progress: nothing for what is quick, a bar on a terminal, a line every ten seconds elsewhere, all on stderr."""
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from shortlist.display import display, standing
+from shortlist.search import Progress
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("shortlist.display.time.monotonic", clock)
+    return clock
+
+
+@contextmanager
+def terminal() -> Iterator[Terminal]:
+    """Not a fixture: between setting up and running a test, pytest puts its own stderr back."""
+    with pytest.MonkeyPatch.context() as patch:
+        stderr = Terminal()
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stderr", stderr)
+        yield stderr
+
+
+def test_elsewhere_than_on_a_terminal_there_is_a_line_every_ten_seconds(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with display(True, None) as show:
+        for second in range(25):
+            clock.now = 100.0 + second
+            show(second, Progress(undecided=7))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "10 s: 10 pulls, 7 undecided\n20 s: 20 pulls, 7 undecided\n"
+
+
+def test_a_bar_appears_on_a_terminal_after_two_seconds(clock: Clock) -> None:
+    with terminal() as stderr, display(True, 500) as show:
+        clock.now += 1.9
+        show(10, Progress())
+        assert stderr.getvalue() == ""
+        clock.now += 0.2
+        show(1234, Progress(accepted=3))
+        assert "1,234 of 500 pulls, 3 accepted" in stderr.getvalue()
+        length = len(stderr.getvalue())
+        show(1235, Progress())
+        assert len(stderr.getvalue()) == length  # not at every pull
+
+
+def test_what_is_over_at_once_leaves_no_trace_on_a_terminal(clock: Clock) -> None:
+    with terminal() as stderr, display(True, None) as show:
+        show(1, Progress())
+    assert stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("seconds", [5, 50])
+def test_silence_is_silent(clock: Clock, seconds: int) -> None:
+    with terminal() as stderr, display(False, None) as show:
+        clock.now += seconds
+        show(1, Progress())
+    assert stderr.getvalue() == ""
+
+
+def test_a_search_is_described_by_what_is_known() -> None:
+    assert standing(1500, None, Progress(round=2)) == "1,500 pulls"
+    assert standing(5, 9, Progress(1, 2, 3, 4, 0.125)) == "5 of 9 pulls, 2 accepted, 4 undecided, bound 0.125"
