@@ -11,7 +11,7 @@ run: install
 	$(BIN)/python -m shortlist demo
 
 test: check
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 check: install
 	$(BIN)/ruff check .
