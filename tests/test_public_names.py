@@ -73,6 +73,15 @@ def test_a_function_is_not_hidden_by_the_module_of_its_name(imports: str) -> Non
     assert python(f"{imports}; print(shortlist.hardness([0.9, 0.1], k=1, epsilon=0.1).k)") == "1"
 
 
+@pytest.mark.parametrize(
+    "imports", ["import shortlist", "import shortlist.select", "from shortlist.select import select"]
+)
+def test_select_is_the_function(imports: str) -> None:
+    assert python(f"{imports}; import shortlist; print(shortlist.select.__name__, callable(shortlist.select))") == (
+        "select True"
+    )
+
+
 def test_the_module_behind_a_function_can_still_be_imported_from() -> None:
     assert (
         python("import shortlist; shortlist.hardness; from shortlist.hardness import gaps; print(gaps.__name__)")
