@@ -34,7 +34,7 @@ def standings(draw: st.DrawFn) -> Standing:
     means = np.array(draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))) / 8
     inside = np.zeros(n, dtype=np.bool_)
     inside[np.argsort(-means)[: draw(st.integers(1, n - 1))]] = True
-    return Standing(pulls, means, inside, draw(st.floats(0.1, 20)), 0.0)
+    return Standing(pulls, means, inside, draw(st.floats(0.1, 20)), 0.0, 0.02)
 
 
 @given(standings())

@@ -27,7 +27,7 @@ ALGORITHM = find("lucb")
 def standing(log_term: float = 2.0, allowed: float = 0.1) -> Standing:
     """Four arms, two of them inside."""
     pulls, means = np.array([100, 4, 100, 9]), np.array([0.9, 0.8, 0.1, 0.3])
-    return Standing(pulls, means, np.array([True, True, False, False]), log_term, allowed)
+    return Standing(pulls, means, np.array([True, True, False, False]), log_term, allowed, 0.02)
 
 
 def test_the_bound_is_the_highest_end_outside_less_the_lowest_inside() -> None:

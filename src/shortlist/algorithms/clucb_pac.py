@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.race import OWN_SHARE, Rule, Standing, race, top_mask
+from shortlist.algorithms.race import Rule, Standing, race, top_mask
 from shortlist.problem import Problem
 from shortlist.search import BoolArray, IntArray, Search
 
@@ -22,8 +22,9 @@ def clucb_pac(problem: Problem, rng: np.random.Generator, *, growth: float = 0.0
 
     Chen, Lin, King, Lyu, Chen (2014), Appendix B.2. There a step is one pull (`growth` = 0). Here it is a share
     `growth` of all pulls so far, fewest pulls first, among the arms that are in dispute or would come into it if the
-    means stood still; it ends early when the lowest have grown by a tenth. The radii hold for all t at once, so
-    whatever a batch pulls the guarantee stays, and the last one overshoots by at most that share.
+    means stood still; it ends early when the lowest have grown by 5 `growth`. The radii hold for all t at once, so
+    whatever a batch pulls the guarantee stays, and the last one overshoots by at most that share. In all, 0 to 10 %
+    more pulls than one by one where we compared.
 
     With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes with is
     (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
@@ -46,7 +47,7 @@ def largest_loss(standing: Standing) -> float:
 def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArray:
     due = _due(standing, batch, rng)
     pulls = standing.pulls[due]
-    room = np.maximum(pulls.min() + max(1, pulls.min() // OWN_SHARE) - pulls, 0).sum()
+    room = np.maximum(pulls.min() + standing.steps[due].min() - pulls, 0).sum()
     shares = np.zeros(due.size, dtype=np.int64)
     shares[due] = fewest_first(pulls, min(batch, int(room)), rng)
     return shares

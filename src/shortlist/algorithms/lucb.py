@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.race import OWN_SHARE, Rule, Standing, race
+from shortlist.algorithms.race import Rule, Standing, race
 from shortlist.problem import Problem
 from shortlist.search import FloatArray, IntArray, Search, best
 
@@ -25,8 +25,9 @@ def lucb(problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, de
     Explore-K, which is all that the source claims, would not bound R_T: it lets the very best arms be missed.
     Kalyanakrishnan, Tewari, Auer, Stone (2012), LUCB1. There t counts rounds of two pulls, and a step is one round
     (`growth` = 0). Here t counts pulls, and a step is a share `growth` of all so far, half on each side: the arms
-    whose ends reach furthest first, a tenth of its own pulls each, as long as they stand in the way. The radii hold
-    for all t at once, so whatever a batch pulls the guarantee stays.
+    whose ends reach furthest first, as long as they stand in the way, a share 5 `growth` of its own pulls each. The
+    radii hold for all t at once, so whatever a batch pulls the guarantee stays. In all, 0 to 15 % more pulls than
+    one by one where we compared.
 
     With a budget the answer is the k best means when it ends, or earlier if the intervals do not overlap. The bound
     it comes with is the stopping rule's difference, right with probability >= 1 - delta."""
@@ -44,8 +45,7 @@ def _largest_swap(standing: Standing) -> float:
 
 def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArray:
     inside, ends = standing.inside, standing.pessimistic
-    due = standing.reaches_across(standing.allowed / 2)
-    most = np.where(due, np.maximum(1, standing.pulls // OWN_SHARE), 0)
+    most = np.where(standing.reaches_across(standing.allowed / 2), standing.steps, 0)
     within = (batch + int(rng.integers(2))) // 2  # an odd pull goes to either side
     shares = np.zeros(inside.size, dtype=np.int64)
     shares[inside] = highest_first(-ends[inside], most[inside], within, rng)

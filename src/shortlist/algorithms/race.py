@@ -13,7 +13,7 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem, number
 from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Search, best
 
-OWN_SHARE = 10  # no arm grows by more than one part in this many, and one pull, before it is looked at again
+OWN_GROWTH = 5  # an arm's pulls grow by at most this many times `growth` before it is looked at again
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,19 @@ class Standing:
     inside: BoolArray
     log_term: float  # an interval is the mean +- sqrt(log_term / (2 pulls))
     allowed: float  # the bound to reach
+    growth: float
 
     @cached_property
     def pessimistic(self) -> FloatArray:
         """The end of every interval that speaks against the present choice: the lower inside, the upper outside."""
         radii = np.sqrt(self.log_term / (2 * self.pulls))
         return np.where(self.inside, self.means - radii, self.means + radii)
+
+    @property
+    def steps(self) -> IntArray:
+        """How often each arm may be pulled before it is looked at again."""
+        shares: FloatArray = OWN_GROWTH * self.growth * self.pulls
+        return np.maximum(1, shares).astype(np.int64)
 
     def reaches_across(self, slack: float) -> BoolArray:
         """Which intervals reach over the midpoint of the boundary, by more than `slack`.
@@ -84,7 +91,7 @@ def _race(
         sums[arms] += rewards.sums
         total = int(pulls.sum())
         means = sums / pulls
-        standing = Standing(pulls, means, top_mask(means, k, rng), rule.log_term(n, total, delta), allowed)
+        standing = Standing(pulls, means, top_mask(means, k, rng), rule.log_term(n, total, delta), allowed, growth)
         bound = rule.bound(standing)
         if bound <= allowed or total >= budget:
             return Answer(np.flatnonzero(standing.inside), bound, 1 - delta, {"log term": standing.log_term})
