@@ -36,8 +36,8 @@ class Standing:
     @property
     def steps(self) -> IntArray:
         """How often each arm may be pulled before it is looked at again."""
-        shares: FloatArray = OWN_GROWTH * self.growth * self.pulls
-        return np.maximum(1, shares).astype(np.int64)
+        most: IntArray = np.maximum(1, OWN_GROWTH * self.growth * self.pulls).astype(np.int64)
+        return most
 
     def reaches_across(self, slack: float) -> BoolArray:
         """Which intervals reach over the midpoint of the boundary, by more than `slack`.
