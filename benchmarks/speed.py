@@ -1,0 +1,83 @@
+"""How fast searches run and how much memory they take, against the limits we set: `python benchmarks/speed.py`."""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from shortlist import instances
+from shortlist.simulation.replicate import Runs, simulate
+
+UNIFORM = instances.uniform(1000)
+MILLION = 1_000_000
+PEAK_MEMORY = "peak-memory"  # the argument that makes this file the child process that is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One line of the table."""
+
+    what: str
+    value: float
+    unit: str
+    limit: float | None = None
+
+    def row(self) -> tuple[str, str, str, str]:
+        """What is measured, the value, its limit and whether it is met."""
+        limit = "" if self.limit is None else f"< {self.limit:g} {self.unit}"
+        met = "" if self.limit is None else "[green]yes" if self.value < self.limit else "[red]no"
+        return self.what, f"{self.value:.3g} {self.unit}", limit, met
+
+
+def to_confidence(algorithm: str, runs: int) -> Runs:
+    return simulate(algorithm, UNIFORM, k=500, epsilon=0.01, delta=0.01, runs=runs)
+
+
+def adaptive_top_k() -> Measurement:
+    runs = to_confidence("adaptive-top-k", 200)
+    return Measurement("adaptive-top-k, uniform n = 1000, k = 500, 200 runs on one core", runs.seconds, "s", 2)
+
+
+def clucb_pac() -> Measurement:
+    runs = to_confidence("clucb-pac", 5)
+    share = runs.seconds / runs.pulls.sum() * 1e6
+    what = f"clucb-pac, the same, per pull ({runs.pulls.mean():.3g} pulls a run)"
+    return Measurement(what, share, "µs", 5)
+
+
+def budgeted(algorithm: str, limit: float | None = None) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        runs = simulate(algorithm, UNIFORM, k=500, budget=29_000, runs=10)
+        return Measurement(f"{algorithm}, n = 1000, 29 000 pulls, per run", runs.seconds / 10 * 1e3, "ms", limit)
+
+    return measure
+
+
+def memory() -> Measurement:
+    """Of a process of its own, since the peak of this one may be due to anything before."""
+    child = subprocess.run([sys.executable, __file__, PEAK_MEMORY], check=True, capture_output=True, text=True)
+    what = "adaptive-top-k, uniform n = 1 000 000, k = 1000, peak memory"
+    return Measurement(what, int(child.stdout) / 2**30, "GiB", 1)
+
+
+def print_peak_memory() -> None:
+    simulate("adaptive-top-k", instances.uniform(MILLION), k=1000, epsilon=0.01, delta=0.01)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(peak if sys.platform == "darwin" else peak * 1024)  # bytes there, KiB elsewhere
+
+
+def main() -> None:
+    started = time.perf_counter()
+    table = Table("what", "measured", "limit", "met")
+    for measure in (adaptive_top_k, clucb_pac, memory, budgeted("sar", 60), budgeted("opt-mai")):
+        table.add_row(*measure().row())
+    Console().print(table, f"{time.perf_counter() - started:.1f} s in all")
+
+
+if __name__ == "__main__":
+    print_peak_memory() if sys.argv[1:] == [PEAK_MEMORY] else main()
