@@ -73,13 +73,13 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("opt-mai", opt_mai, (FixedBudget,), "none", "Zhou, Chen, Li 2014, Algorithm 1"),
         Algorithm("clucb-pac", clucb_pac, BOTH, REGRET, "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2"),
         Algorithm("lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"),
-        Algorithm("sar", sar, (FixedBudget,), "none", "Bubeck, Wang, Viswanathan 2013, Figure 1"),
+        Algorithm("sar", sar, (FixedBudget,), "none", "Bubeck, Wang, Viswanathan 2013, SAR"),
         Algorithm(
             "median-elimination",
             median_elimination,
             (FixedConfidence,),
             ELEMENTWISE,
-            "Even-Dar, Mannor, Mansour 2006, Algorithm 3; Kalyanakrishnan, Stone 2010, Halving",
+            "Even-Dar, Mannor, Mansour 2006, Median Elimination; Kalyanakrishnan, Stone 2010, Halving",
         ),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )

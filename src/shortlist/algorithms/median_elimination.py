@@ -24,8 +24,8 @@ def median_elimination(problem: Problem, rng: np.random.Generator) -> Search:
     t_j by more than epsilon_r, and in the end the j-th best chosen mean is >= theta_j - epsilon for every j <= k
     (Elementwise). Hence every chosen mean is >= theta_k - epsilon (Explore-K), and R_T <= epsilon.
 
-    Even-Dar, Mannor, Mansour (2006), Algorithm 3 (k = 1); Kalyanakrishnan, Stone (2010), Halving. The latter counts
-    only j = k, which proves Explore-K with ln(3 k / delta_r) and says nothing of R_T; counting every j costs
+    Even-Dar, Mannor, Mansour (2006), Median Elimination (k = 1); Kalyanakrishnan, Stone (2010), Halving. The latter
+    counts only j = k, which proves Explore-K with ln(3 k / delta_r) and says nothing of R_T; counting every j costs
     about ln(k (2 + ln k) / delta_r) instead."""
     arms = np.arange(problem.n_arms)
     accuracy, risk, r = problem.epsilon / 4, problem.delta / 2, 0

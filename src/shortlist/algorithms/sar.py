@@ -17,7 +17,7 @@ def sar(problem: Problem, rng: np.random.Generator) -> Search:
     No guarantee for a given budget; the probability of missing the top set falls like exp(-Q / (8 l(n) H_2)), where
     H_2 = max_i i / gap_(i)^2 over the true gaps in rising order.
 
-    Bubeck, Wang, Viswanathan (2013), Figure 1. Phases of equal n_p are one round here: nothing is pulled between them.
+    Bubeck, Wang, Viswanathan (2013), SAR. Phases of equal n_p are one round here: nothing is pulled between them.
     Ends once no choice is left (E3), so some of Q may remain."""
     if problem.budget <= problem.n_arms:
         raise InvalidInput(
