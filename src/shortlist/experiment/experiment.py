@@ -1,0 +1,267 @@
+"""Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import islice
+from threading import RLock
+from types import TracebackType
+
+import numpy as np
+
+from shortlist.errors import CannotReplay, InvalidInput, Unfinished
+from shortlist.evaluation import draw_seed
+from shortlist.experiment.course import Course
+from shortlist.experiment.ledger import FREE, Ledger
+from shortlist.experiment.settings import Settings
+from shortlist.experiment.status import Status
+from shortlist.experiment.telling import checked, known_number, lease_of
+from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.problem import whole
+from shortlist.question import Arms, RewardsDeclared, question
+from shortlist.result import Result
+from shortlist.storage import Event, Kind, Store
+from shortlist.storage.sqlite import SQLiteStore
+
+Place = Store | str | os.PathLike[str]
+Clock = Callable[[], float]
+HOUR = 3600.0
+
+
+class Experiment:
+    """A search whose pulls are made by others, whenever and wherever they like.
+
+    Its state is its settings and the rewards that were told. They are in the store when `tell` returns; whoever opens
+    the experiment runs the search again with them and stands where it stood. Any number of programs may have the
+    same experiment open, and threads may share one object."""
+
+    def __init__(self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool) -> None:
+        """Use `create` or `open`. `owned`: whether `close` closes the store."""
+        self.name, self.settings = name, settings
+        self._store, self._clock, self._owned = store, clock, owned
+        self._course = Course(settings)
+        self._ledger = Ledger(settings.retries)
+        self._compared = 0  # steps of the course that are those of the ledger
+        self._lock = RLock()
+
+    @classmethod
+    def create(
+        cls,
+        arms: Arms,
+        k: int,
+        *,
+        store: Place,
+        name: str = "experiment",
+        epsilon: float | None = None,
+        delta: float = 0.05,
+        budget: int | None = None,
+        rewards: RewardsDeclared = (0, 1),
+        algorithm: str = "auto",
+        options: Mapping[str, object] | None = None,
+        seed: int = 0,
+        lease: float = HOUR,
+        retries: int = 2,
+        clock: Clock = time.time,
+    ) -> "Experiment":
+        """Make an experiment in `store`, a file or a store; a file is made if there is none.
+
+        What is asked for is said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
+        handed out again. A pull that failed is tried `retries` times more; after that the experiment stops."""
+        asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
+        settings = Settings.of(asked, seed, lease, retries)
+        Course(settings)  # refuses what cannot be begun, before anything is written
+        place, owned = (SQLiteStore(store, "rwc"), True) if isinstance(store, str | os.PathLike) else (store, False)
+        place.create(name, settings.to_json())
+        return cls(place, name, settings, clock, owned)
+
+    @classmethod
+    def open(
+        cls, store: Place, name: str | None = None, *, readonly: bool = False, clock: Clock = time.time
+    ) -> "Experiment":
+        """Go on with an experiment; the name may be left out where there is only one.
+
+        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are refused."""
+        place, owned = store, False
+        if isinstance(place, str | os.PathLike):
+            place, owned = SQLiteStore(place, "ro" if readonly else "rw"), True
+        name = the_only(place.names()) if name is None else name
+        settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
+        experiment = cls(place, name, settings, clock, owned)
+        experiment._catch_up()
+        return experiment
+
+    def ask(self, limit: int = 1, worker: str | None = None) -> Handout:
+        """Up to `limit` tickets: pulls that the search wants next.
+
+        A worker who gives a name gets his own open tickets first, as after a crash. If there are fewer than asked for,
+        the `state` of what is returned says why."""
+        whole("limit", limit, at_least=1)
+        with self._writing():
+            now = self._clock()
+            expires = now + self.settings.lease
+            state = self._state(now)
+            going = state in (State.READY, State.PENDING)
+            available = self._ledger.available(worker or "", now, self._course.end) if going else ()
+            chosen = list(islice(available, limit))
+            leases = [Event(Kind.LEASE, first, span, worker or "", expires) for first, span in runs(sorted(chosen))]
+            self._store.append(self.name, events=[*self._new_steps(now), *leases])
+            tickets = self._tickets(chosen, expires)
+        if len(tickets) == limit:
+            return Handout(tickets, State.READY)
+        return Handout(tickets, State.PENDING if going else state)
+
+    def tell(self, ticket: Ticket | int, reward: float) -> None:
+        """Record the reward of a ticket, for good: it is in the store when this returns.
+
+        Telling the same again changes nothing; another reward for the same ticket is an error, and the first stays. A
+        reward that comes after its lease ended counts if it is the first."""
+        self.tell_many([(ticket, reward)])
+
+    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
+        """Record the rewards of many tickets at once: all of them, or after an error none."""
+        pairs = list(results)
+        with self._writing():
+            rows = checked(pairs, self.settings, self._course.deal, self._ledger)
+            now = self._clock()
+            self._store.append(self.name, told=[(*row, now) for row in rows])
+
+    def fail(self, ticket: Ticket | int, reason: str) -> None:
+        """Say that a pull could not be made: it is handed out again, up to the limit, and then the experiment stops.
+
+        Of a ticket that is told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
+        results that are missing because of their value would void every guarantee."""
+        with self._writing():
+            number = known_number(ticket, self._ledger)
+            expires = lease_of(number, self._ledger)
+            if expires != FREE and (not isinstance(ticket, Ticket) or ticket.expires == expires):
+                event = Event(Kind.FAIL, number, 1, str(reason), self._clock())
+                self._store.append(self.name, events=[event])
+
+    def resume(self) -> None:
+        """Let an experiment that stopped go on: the failures so far are forgiven."""
+        with self._writing():
+            self._store.append(self.name, events=[Event(Kind.RESUME, 0, 0, "", self._clock())])
+
+    def status(self) -> Status:
+        """Where the experiment stands."""
+        with self._lock:
+            self._catch_up()
+            ledger, n_arms, now = self._ledger, self.settings.problem.n_arms, self._clock()
+            told = np.flatnonzero(~np.isnan(ledger.rewards))
+            pulls = np.bincount(ledger.arms[told], minlength=n_arms)
+            sums = np.bincount(ledger.arms[told], ledger.rewards[told], n_arms)
+            held = sum(lease.expires > now for lease in ledger.leases.values())
+            return Status(
+                self.name,
+                self._state(now),
+                self._trouble(),
+                held,
+                self._course.end - ledger.told - held,
+                ledger.failures.total(),
+                self.settings.labels,
+                pulls,
+                np.divide(sums, pulls, out=np.full(n_arms, np.nan), where=pulls > 0),
+                self._course.deal.pulls.progress,
+            )
+
+    def result(self) -> Result:
+        """The answer, once there is one; its `seconds` are those from the first ticket to the last reward."""
+        with self._lock:
+            self._catch_up()
+            if self._course.outcome is None:
+                missing = self._course.end - self._ledger.told
+                raise Unfinished(f"{self._ledger.told} pulls were told, but the search waits for {missing} more")
+            return self._answer
+
+    def close(self) -> None:
+        """Let go of the file, if this opened one. Nothing needs saving: what was told is in the store."""
+        if self._owned:
+            self._store.close()
+
+    def __enter__(self) -> "Experiment":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Be up to date, and be the only one who writes."""
+        with self._lock:
+            self._catch_up()  # the search may think for long, and should not while others wait
+            with self._store.exclusive():
+                self._catch_up()
+                yield
+
+    def _catch_up(self) -> None:
+        """Take in what is new in the log, and let the search go on as far as it can."""
+        ledger, course = self._ledger, self._course
+        ledger.take_in(self._store.read(self.name, ledger.position))
+        while course.outcome is None and ledger.told >= course.end:
+            span = slice(course.deal.first, course.deal.end)
+            course.reply(ledger.rewards[span], ledger.arms[span])
+        self._compare_steps()
+
+    def _compare_steps(self) -> None:
+        """Refuse to go on if the search asks for something else than it once did: an update may have changed it."""
+        both = min(len(self._course.digests), len(self._ledger.steps))
+        for step in range(self._compared, both):
+            if self._course.digests[step] != self._ledger.steps[step]:
+                raise CannotReplay(
+                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did the first time: "
+                    "continue it with the shortlist and the numpy that made it, or export its rewards"
+                )
+            self._compared = step + 1
+
+    def _state(self, now: float) -> State:
+        if self._course.outcome is not None:
+            return State.FINISHED if self._answer.reached else State.BUDGET
+        if self._ledger.stopped is not None:
+            return State.STOPPED
+        anything = next(self._ledger.available("", now, self._course.end), None)
+        return State.PENDING if anything is None else State.READY
+
+    @cached_property
+    def _answer(self) -> Result:
+        settings, ledger, outcome = self.settings, self._ledger, self._course.outcome
+        assert outcome is not None
+        seconds = max(0.0, ledger.ended - ledger.began)
+        return Result.of(outcome, settings.labels, settings.problem.goal, settings.algorithm, settings.seed, seconds)
+
+    def _trouble(self) -> str:
+        event = self._ledger.stopped
+        if event is None:
+            return ""
+        return f"ticket {event.ticket} failed {self.settings.retries + 1} times, the last time: {event.text}"
+
+    def _new_steps(self, now: float) -> list[Event]:
+        """What the search asked for and nobody wrote down yet."""
+        done = len(self._ledger.steps)
+        steps = zip(self._course.digests[done:], self._course.starts[done:], strict=True)
+        return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
+
+    def _tickets(self, numbers: list[int], expires: float) -> list[Ticket]:
+        deal, seed, labels = self._course.deal, self.settings.seed, self.settings.labels
+        places = zip(numbers, deal.arms(numbers).tolist(), deal.draws(numbers).tolist(), strict=True)
+        return [Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires) for id_, arm, draw in places]
+
+
+def the_only(names: list[str]) -> str:
+    """The name that need not be said."""
+    if len(names) != 1:
+        there = ", ".join(map(repr, names)) or "none"
+        raise InvalidInput(f"`name` is not given, but the store holds not exactly one experiment: {there}")
+    return names[0]
+
+
+def runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Ascending numbers as stretches without a gap: the first of each and its length."""
+    start = 0
+    for position in range(1, len(numbers) + 1):
+        if position == len(numbers) or numbers[position] != numbers[position - 1] + 1:
+            yield numbers[start], position - start
+            start = position

@@ -1,0 +1,102 @@
+"""What the log of an experiment says: which tickets are told, who holds which of the others, what failed."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from shortlist.search import FloatArray, IntArray
+from shortlist.storage import Event, Kind, News, Told
+
+FREE = -inf  # the end of a lease that nobody holds any more
+
+
+@dataclass(slots=True)
+class Lease:
+    """Who was asked last to make a pull, and until when nobody else is."""
+
+    worker: str  # "" for somebody without a name
+    expires: float
+
+
+class Ledger:
+    """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an object a ticket."""
+
+    def __init__(self, retries: int) -> None:
+        self._retries = retries
+        self.position = 0  # in the log
+        self.told = 0
+        self.issued = 0  # tickets handed out so far are those below
+        self.rewards: FloatArray = np.empty(0)  # by ticket, NaN where not told; may be longer than `issued`
+        self.arms: IntArray = np.empty(0, dtype=np.int64)
+        self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
+        self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
+        self.stopped: Event | None = None  # the failure that was one too many
+        self.steps: list[str] = []  # digests of what the search asked for
+        self.began, self.ended = inf, -inf  # when the first step was taken and the last reward was told
+
+    def reward(self, ticket: int) -> float | None:
+        """What was told of a ticket."""
+        if ticket >= self.rewards.size or np.isnan(self.rewards[ticket]):
+            return None
+        return float(self.rewards[ticket])
+
+    def available(self, worker: str, now: float, end: int) -> Iterator[int]:
+        """Tickets below `end` that this worker may be handed: his own first, then those let go of, then new ones."""
+        own = [ticket for ticket, lease in self.leases.items() if worker and lease.worker == worker]
+        yield from sorted(own)
+        lapsed = [ticket for ticket, lease in self.leases.items() if lease.expires <= now]
+        yield from sorted(set(lapsed).difference(own))
+        yield from range(self.issued, end)
+
+    def take_in(self, news: News) -> None:
+        """Add a stretch of the log. Rewards come first: what an event says of a ticket told does not matter."""
+        self._take_rewards(news.told)
+        leases = [event for event in news.events if event.kind is Kind.LEASE]
+        if leases:
+            self.issued = max(self.issued, max(event.ticket + event.span for event in leases))
+            self._make_room(self.issued)
+            low = min(event.ticket for event in leases)
+            untold = set((low + np.flatnonzero(np.isnan(self.rewards[low : self.issued]))).tolist())
+        for event in news.events:
+            if event.kind is Kind.LEASE:
+                for ticket in untold.intersection(range(event.ticket, event.ticket + event.span)):
+                    self.leases[ticket] = Lease(event.text, event.time)
+            else:
+                self._take_event(event)
+        self.position = news.last
+
+    def _take_rewards(self, told: Told) -> None:
+        if not told.tickets.size:
+            return
+        self.issued = max(self.issued, int(told.tickets.max()) + 1)
+        self._make_room(self.issued)
+        self.rewards[told.tickets] = told.rewards
+        self.arms[told.tickets] = told.arms
+        self.told += told.tickets.size
+        self.ended = max(self.ended, float(told.times.max()))
+        for ticket in self.leases.keys() & set(told.tickets.tolist()):
+            del self.leases[ticket]
+
+    def _take_event(self, event: Event) -> None:
+        if event.kind is Kind.STEP:
+            self.steps.append(event.text)
+            self.began = min(self.began, event.time)
+        elif event.kind is Kind.RESUME:
+            self.failures.clear()
+            self.stopped = None
+        elif event.kind is Kind.FAIL:
+            self.failures[event.ticket] += 1
+            if event.ticket in self.leases:
+                self.leases[event.ticket].expires = FREE
+            if self.failures[event.ticket] > self._retries and self.stopped is None:
+                self.stopped = event
+
+    def _make_room(self, size: int) -> None:
+        """Let the arrays hold that many tickets; doubled, so that growing costs little however often."""
+        if size > self.rewards.size:
+            more = max(size, 2 * self.rewards.size) - self.rewards.size
+            self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
+            self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])

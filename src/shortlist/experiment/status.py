@@ -1,0 +1,23 @@
+"""Where an experiment stands, as a record."""
+
+from dataclasses import dataclass
+
+from shortlist.evaluation import Label
+from shortlist.experiment.ticket import State
+from shortlist.search import FloatArray, IntArray, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How far an experiment is; per arm what was told of it, in the order of the labels."""
+
+    name: str
+    state: State
+    trouble: str  # why it is stopped, in words; empty if it is not
+    held: int  # tickets that somebody works on
+    wanted: int  # tickets that the search waits for and nobody works on
+    failures: int  # evaluations that failed since the experiment was resumed last
+    labels: tuple[Label, ...]
+    pulls: IntArray
+    means: FloatArray  # NaN for an arm of which nothing was told
+    progress: Progress  # as the search sees it

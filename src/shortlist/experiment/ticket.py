@@ -1,0 +1,39 @@
+"""A ticket is one pull that somebody was asked to make."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shortlist.evaluation import Label
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Pull `arm` once and tell the reward.
+
+    `draw` counts the pulls of an arm from 0. `seed` depends on nothing but the experiment's seed, the arm and the draw:
+    an evaluation that takes its randomness from it gives the same reward whoever makes it, and however often."""
+
+    id: int
+    arm: Label
+    draw: int
+    seed: int
+    expires: float  # after that, in seconds since 1970, somebody else may be asked too
+
+
+class State(StrEnum):
+    """Where an experiment stands, or why fewer tickets were handed out than asked for."""
+
+    READY = "ready"  # there are tickets to hand out
+    PENDING = "pending"  # all that the search wants now are out: ask again when some were told
+    FINISHED = "finished"  # the answer is there, with the guarantee that was wanted
+    BUDGET = "budget"  # the answer is there, because the budget is spent
+    STOPPED = "stopped"  # a ticket failed too often: see status(), then resume()
+
+
+class Handout(list[Ticket]):
+    """The tickets that were handed out. If they are fewer than asked for, `state` says why; else it is READY."""
+
+    def __init__(self, tickets: Iterable[Ticket], state: State) -> None:
+        super().__init__(tickets)
+        self.state = state
