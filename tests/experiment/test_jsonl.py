@@ -1,0 +1,96 @@
+"""An experiment travels as lines of JSON and goes on where it stood."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shortlist.algorithms import ALGORITHMS
+from shortlist.errors import CannotReplay, InvalidInput, StoreExists
+from shortlist.experiment import Experiment, export_lines, import_lines
+from shortlist.storage import Store
+from shortlist.storage.memory import MemoryStore
+from shortlist.storage.sqlite import SQLiteStore
+
+LABELS = ["plain", 'tïtle, with "quotes"', "-n", "new\nline"]
+
+
+@pytest.fixture
+def store() -> Store:
+    """An experiment in its second round, with open tickets and a failure."""
+    store = MemoryStore()
+    experiment = Experiment.create(
+        LABELS, 1, store=store, epsilon=0.3, algorithm="adaptive-top-k-tight", clock=lambda: 7.25
+    )
+    tickets = experiment.ask(10_000)
+    experiment.tell_many((ticket, (ticket.id % 10) / 10) for ticket in tickets)
+    first, *_ = experiment.ask(5, "ann")
+    experiment.fail(first, "no network")
+    return store
+
+
+def finish(experiment: Experiment) -> Any:
+    while tickets := experiment.ask(100, "ann"):
+        experiment.tell_many((ticket, (ticket.id % 7) / 7) for ticket in tickets)
+    return experiment.result()
+
+
+def test_an_imported_experiment_goes_on_where_it_stood(store: Store, tmp_path: Path) -> None:
+    lines = list(export_lines(store, "experiment"))
+    file = SQLiteStore(tmp_path / "store.db", "rwc")
+    assert import_lines(lines, file) == "experiment"
+    assert list(export_lines(file, "experiment")) == lines
+    there, here = (Experiment.open(each, clock=lambda: 7.5) for each in (file, store))
+    assert str(there.status()) == str(here.status())
+    assert finish(there) == finish(here)
+    file.close()
+
+
+def test_an_import_may_be_given_another_name_and_never_replaces(store: Store) -> None:
+    lines = list(export_lines(store, "experiment"))
+    with pytest.raises(StoreExists):
+        import_lines(lines, store)
+    assert import_lines(lines, store, "copy") == "copy"
+    assert store.names() == ["experiment", "copy"]
+
+
+def test_lines_say_arms_by_their_labels(store: Store) -> None:
+    head, *entries, end = (json.loads(line) for line in export_lines(store, "experiment"))
+    assert (head["experiment"], head["settings"]["arms"], end) == ("experiment", LABELS, {"end": len(entries)})
+    rewards = [entry for entry in entries if "reward" in entry]
+    assert [entry["arm"] for entry in rewards[:4]] == LABELS
+    assert rewards[3] == {"reward": 0.3, "ticket": 3, "arm": "new\nline", "time": 7.25}
+    assert {entry["event"] for entry in entries if "event" in entry} == {"step", "lease", "fail"}
+
+
+def test_what_cannot_be_continued_can_be_exported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = list(export_lines(store, "experiment"))
+    monkeypatch.delitem(ALGORITHMS, "adaptive-top-k-tight")
+    with pytest.raises(CannotReplay):
+        Experiment.open(store)
+    assert list(export_lines(store, "experiment")) == expected
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda lines: [], "line 1 is '', but must be a JSON object"),
+        (lambda lines: lines[1:], "line 1 is .*, but must be .*experiment"),
+        (lambda lines: lines[:-1], "the last line is missing: the export was cut off"),
+        (lambda lines: lines[:20], "the last line is missing: the export was cut off"),
+        (lambda lines: [*lines[:20], lines[20][:-7]], "line 21 is .*, but must be a JSON object"),
+        (lambda lines: [*lines[:9], *lines[10:]], r"line \d+ ends an export of \d+ entries, but there are \d+"),
+        (lambda lines: [*lines, lines[-1]], "ends an export of"),
+        (lambda lines: [*lines[:21], lines[20], *lines[21:]], "line 22 is .*: a second reward for a ticket"),
+        (lambda lines: [lines[0], '{"event": "party", "ticket": 1}'], "line 2 is .*, but must be an event or a reward"),
+        (lambda lines: [lines[0], '{"reward": 1, "ticket": 1, "arm": "who", "time": 1}'], "line 2 is .*: 'who'"),
+    ],
+)
+def test_a_damaged_export_is_refused_by_its_line_and_nothing_is_written(
+    store: Store, damage: Any, message: str
+) -> None:
+    target = MemoryStore()
+    with pytest.raises(InvalidInput, match=message):
+        import_lines(damage(list(export_lines(store, "experiment"))), target)
+    assert target.names() == []
