@@ -32,6 +32,7 @@ class Ledger:
         self.rewards: FloatArray = np.empty(0)  # by ticket, NaN where not told; may be longer than `issued`
         self.arms: IntArray = np.empty(0, dtype=np.int64)
         self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
+        self._earliest = inf  # no lease ends before
         self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
         self.stopped: Event | None = None  # the failure that was one too many
         self.steps: list[str] = []  # digests of what the search asked for
@@ -45,11 +46,17 @@ class Ledger:
 
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
         """Tickets below `end` that this worker may be handed: his own first, then those let go of, then new ones."""
-        own = [ticket for ticket, lease in self.leases.items() if worker and lease.worker == worker]
+        own = [ticket for ticket, lease in self.leases.items() if lease.worker == worker] if worker else []
         yield from sorted(own)
-        lapsed = [ticket for ticket, lease in self.leases.items() if lease.expires <= now]
-        yield from sorted(set(lapsed).difference(own))
+        yield from sorted(self._lapsed(now).difference(own))
         yield from range(self.issued, end)
+
+    def _lapsed(self, now: float) -> set[int]:
+        """Tickets whose lease is over; nothing to look for before the earliest end of one."""
+        if now < self._earliest:
+            return set()
+        self._earliest = min((lease.expires for lease in self.leases.values()), default=inf)
+        return {ticket for ticket, lease in self.leases.items() if lease.expires <= now}
 
     def take_in(self, news: News) -> None:
         """Add a stretch of the log. Rewards come first: what an event says of a ticket told does not matter."""
@@ -59,6 +66,7 @@ class Ledger:
             self.issued = max(self.issued, max(event.ticket + event.span for event in leases))
             self._make_room(self.issued)
             low = min(event.ticket for event in leases)
+            self._earliest = min(self._earliest, min(event.time for event in leases))
             untold = set((low + np.flatnonzero(np.isnan(self.rewards[low : self.issued]))).tolist())
         for event in news.events:
             if event.kind is Kind.LEASE:
@@ -90,7 +98,7 @@ class Ledger:
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
             if event.ticket in self.leases:
-                self.leases[event.ticket].expires = FREE
+                self.leases[event.ticket].expires = self._earliest = FREE
             if self.failures[event.ticket] > self._retries and self.stopped is None:
                 self.stopped = event
 
