@@ -14,6 +14,7 @@ PUBLIC = {
     "ALGORITHMS",
     "Binary",
     "Bounded",
+    "Experiment",
     "FixedBudget",
     "FixedConfidence",
     "Hardness",

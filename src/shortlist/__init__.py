@@ -12,6 +12,7 @@ __all__ = [
     "ALGORITHMS",
     "Binary",
     "Bounded",
+    "Experiment",
     "FixedBudget",
     "FixedConfidence",
     "Hardness",
@@ -32,6 +33,7 @@ __all__ = [
 _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "find"),
+    "experiment": ("Experiment",),
     "hardness": ("Hardness", "hardness"),
     "problem": ("Binary", "Bounded", "FixedBudget", "FixedConfidence", "Problem", "SubGaussian"),
     "result": ("Result",),
@@ -43,6 +45,7 @@ _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in name
 if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, find
+    from shortlist.experiment import Experiment
     from shortlist.hardness import Hardness, hardness
     from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, SubGaussian
     from shortlist.result import Result
