@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
+from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac
+from shortlist.algorithms.expected_loss import expected_loss
 from shortlist.algorithms.improved_top_k import improved_top_k
 from shortlist.algorithms.lucb import lucb
 from shortlist.algorithms.median_elimination import median_elimination
@@ -81,6 +83,10 @@ ALGORITHMS: dict[str, Algorithm] = {
             ELEMENTWISE,
             "Even-Dar, Mannor, Mansour 2006, Median Elimination; Kalyanakrishnan, Stone 2010, Halving",
         ),
+        Algorithm(
+            "certified", certified, (FixedConfidence,), REGRET, "split certificate, docs/certificate.md", capped=True
+        ),
+        Algorithm("expected-loss", expected_loss, (FixedBudget,), "none", "empirical Bayes, docs/certificate.md"),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )
 }

@@ -1,0 +1,180 @@
+"""Certified selection: explore freely, then prove the choice on fresh rewards with the split certificate."""
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from shortlist.algorithms.exploration import FIRST, explore
+from shortlist.planning import Plan, plan
+from shortlist.posterior import Posterior
+from shortlist.problem import Problem, SubGaussian
+from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards, Search
+
+FIRST_LOOK = 0.88  # share of delta for the first look; every later one gets this share of the rest
+PATIENCE = 1.12  # growth of the exploration between two plans
+STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * epsilon)
+EAGER = 1.1  # certify as soon as that costs at most this many times what was explored ...
+SLOW = 4.0  # ... or this many times, once exploring further saves less than it costs
+HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
+MARGIN = 1.0  # standard deviations of the total charge kept free, and one more after every look that failed
+UNLIMITED = 2**62  # pulls, where no budget is given
+GUESSES = np.geomspace(0.001, 0.5, 8)  # regrets for which a last certificate may be tuned
+
+
+class Holdout:
+    """The certification stream: its rewards never influence which pulls are requested."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(n_arms)
+
+    @property
+    def spent(self) -> int:
+        """Pulls made in all."""
+        return int(self.pulls.sum())
+
+    def fill_up(self, wanted: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
+        """Ask for what is missing to `wanted` pulls of every arm."""
+        arms = np.flatnonzero(wanted > self.pulls)
+        if arms.size:
+            times = (wanted - self.pulls)[arms]
+            rewards = yield Pulls(arms, times, progress)
+            self.pulls[arms] += times
+            self.sums[arms] += rewards.sums
+
+
+class Planner:
+    """Finds the cheapest plan for the present look.
+
+    It sees how often the holdout was pulled, never what that gave."""
+
+    def __init__(self, problem: Problem, posterior: Posterior) -> None:
+        self.problem, self.posterior = problem, posterior
+        self.reach = problem.k * problem.epsilon
+        self.look = 0
+        self._step = STRENGTHS.size // 2  # the best strength so far
+
+    @property
+    def delta(self) -> float:
+        """The share of delta for the present look; all shares add up to delta."""
+        return self.problem.delta * FIRST_LOOK * (1 - FIRST_LOOK) ** self.look
+
+    def cheapest(self, made: IntArray, rng: np.random.Generator) -> Plan | None:
+        """The cheapest plan to certify the present choice, if there is one; `made` are pulls made before."""
+        top, _ = self.posterior.split(rng)
+        boundary = self.posterior.balance(top)
+        if self.posterior.expected_loss(top, boundary) > HOPE * self.reach:
+            return None
+        attempt = cache(lambda step: self._plan(top, boundary, made, step))
+        best = self._step if attempt(self._step) is not None else STRENGTHS.size - 1
+        for way in (1, -1):  # downhill from the strength that was best before
+            while 0 <= best + way < STRENGTHS.size and _cost(attempt(best + way)) < _cost(attempt(best)):
+                best += way
+        self._step = best
+        return attempt(best)
+
+    def _plan(self, top: BoolArray, boundary: float, made: IntArray, step: int) -> Plan | None:
+        level = math.log(1 / self.delta)
+        return plan(
+            self.posterior,
+            top,
+            boundary,
+            made,
+            level=level,
+            strength=float(STRENGTHS[step]) * level / self.reach,
+            reach=self.reach,
+            margin=MARGIN + self.look,
+            target=self.reach,
+        )
+
+
+def _cost(found: Plan | None) -> float:
+    return math.inf if found is None else found.cost
+
+
+def certified(problem: Problem, rng: np.random.Generator) -> Search:
+    """Explore where the expected loss is largest, then certify the choice on fresh rewards; look again if it fails.
+
+    Exploration may do as it likes. When a certificate planned on what it found costs no more than the exploration did,
+    that many fresh pulls are drawn and the bound U of certificate.py is computed: if U <= epsilon, R_T <= U with
+    probability >= 1 - delta. Otherwise exploration goes on and a later look, with its own share of delta, adds to the
+    fresh pulls. With a budget, at most half of it is explored and the rest proves what can be proved.
+
+    docs/certificate.md has the theorem and its proof."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    holdout = Holdout(problem.n_arms)
+    planner = Planner(problem, posterior)
+    budget = problem.goal.budget or UNLIMITED
+    enough = max(problem.n_arms, budget // 2)
+    spent, cost = 0, math.inf
+    while spent < enough:
+        until = max(FIRST * problem.n_arms, spent + 1, int(PATIENCE * spent))
+        yield from explore(posterior, min(until, enough), rng)
+        found = planner.cheapest(holdout.pulls, rng)
+        saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
+        spent, cost = spent + further, _cost(found)
+        worth = cost <= EAGER * spent or (cost <= SLOW * spent and saved < further)
+        if found is None or not worth or spent + holdout.spent + cost > budget:
+            continue
+        yield from holdout.fill_up(found.pulls, _progress(planner))
+        certificate = found.declare(planner.delta, planner.reach, problem.rewards)
+        bound = certificate.bound(holdout.sums)
+        if bound <= problem.epsilon:
+            return _answer(found, bound, problem.delta, spent, holdout, planner.look + 1)
+        planner.look += 1
+    rest = problem.delta * (1 - FIRST_LOOK) ** planner.look
+    left = budget - spent - holdout.spent
+    answer = yield from prove_what_can_be_proved(posterior, holdout, left, rest, rng)
+    return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+
+
+def prove_what_can_be_proved(
+    posterior: Posterior, holdout: Holdout, budget: int, delta: float, rng: np.random.Generator
+) -> Search:
+    """Spend `budget` fresh pulls on the least bound for the present choice, whatever it comes to.
+
+    Without a target the exponential moment must be right for every mean, so the reach is the whole range."""
+    top, _ = posterior.split(rng)
+    boundary = posterior.balance(top)
+    reach = math.inf if isinstance(posterior.rewards, SubGaussian) else 1.0
+    level = math.log(1 / delta)
+    plans = [
+        plan(
+            posterior,
+            top,
+            boundary,
+            holdout.pulls,
+            level=level,
+            strength=2 * level / (posterior.k * guess),
+            reach=reach,
+            margin=MARGIN,
+            budget=budget,
+        )
+        for guess in GUESSES
+    ]
+    possible = [found for found in plans if found is not None]
+    if not possible:  # too few pulls left to draw every arm once
+        return Answer(np.flatnonzero(top))
+    best = min(possible, key=lambda found: found.expected)
+    explored = int(posterior.pulls.sum())
+    yield from holdout.fill_up(best.pulls, Progress(undecided=posterior.n_arms))
+    bound = min(best.declare(delta, reach, posterior.rewards).bound(holdout.sums), reach)
+    return _answer(best, bound, delta, explored, holdout, looks=1)
+
+
+def _progress(planner: Planner) -> Progress:
+    return Progress(round=planner.look + 1, undecided=planner.problem.n_arms)
+
+
+def _answer(found: Plan, bound: float, delta: float, explored: int, holdout: Holdout, looks: int) -> Answer:
+    evidence = {
+        "boundary": found.boundary,
+        "strength": found.strength,
+        "pulls explored": explored,
+        "pulls certified": holdout.spent,
+        "looks": looks,
+    }
+    return Answer(np.flatnonzero(found.top), bound, 1 - delta, evidence)

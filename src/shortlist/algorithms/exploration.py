@@ -1,0 +1,33 @@
+"""Exploration by expected loss: spend each batch where the loss to expect, per pull already spent, is largest."""
+
+from collections.abc import Generator
+
+import numpy as np
+
+from shortlist.posterior import Posterior, share_out
+from shortlist.search import Progress, Pulls, Rewards
+
+FIRST = 2  # pulls of every arm before there is anything to compare
+GROWTH = 0.07  # a batch, as a share of what has been spent
+
+
+def explore(posterior: Posterior, until: int, rng: np.random.Generator) -> Generator[Pulls, Rewards, None]:
+    """Explore until `until` pulls are spent in all."""
+    while (spent := int(posterior.pulls.sum())) < until:
+        yield from explore_once(posterior, until - spent, rng)
+
+
+def explore_once(posterior: Posterior, at_most: int, rng: np.random.Generator) -> Generator[Pulls, Rewards, None]:
+    """Ask for one batch of at most `at_most` pulls and take in its reply; no arm grows by more than half."""
+    spent = int(posterior.pulls.sum())
+    if spent == 0:
+        times = np.full(posterior.n_arms, min(FIRST, at_most // posterior.n_arms))
+    else:
+        top, boundary = posterior.split(rng)
+        priority = posterior.loss(top, boundary) / posterior.pulls
+        batch = min(at_most, max(1, int(GROWTH * spent)))
+        times = share_out(batch, priority, np.maximum(1, posterior.pulls // 2), rng)
+    arms = np.flatnonzero(times)
+    pulls = Pulls(arms, times[arms], Progress(undecided=posterior.n_arms))
+    posterior.add(pulls, (yield pulls))
+    posterior.refresh()

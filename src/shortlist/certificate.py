@@ -1,0 +1,275 @@
+"""The split certificate: how much can a set lose that was chosen before these rewards were drawn?
+
+Aggregate regret is a sum over arms, and the errors of independent arms average out. So instead of a confidence
+interval per arm (and a union bound over arms) every arm is *charged* for evidence against its place in the set:
+
+    y_i      = x_i - b outside the set, b - x_i inside          (x_i the fresh mean, b the boundary)
+    charge_i = max(0, slope_i * y_i + offset_i) / strength      (0 where the arm has at most `start_i` successes)
+    K * R_T <= sum_i charge_i + ln(1/delta) / strength          with probability at least 1 - delta.
+
+All but the rewards must be fixed before they are drawn. An offset is right when the arm's exponential moment is:
+for every mean g beyond the boundary, E[exp(-strength * charge)] <= exp(-strength * min(g, reach)). With `reach` =
+K * epsilon the bound holds whenever it is at most K * epsilon; with the largest possible reach it always holds.
+The proof is in docs/certificate.md."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, betaincc
+
+from shortlist.errors import InvalidInput
+from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian, check_choice, number
+from shortlist.search import BoolArray, FloatArray, IntArray
+
+UNIT = Bounded()
+CHECKS = 192  # means at which the exponential moment of a 0/1 arm is checked
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate as declared before its rewards are drawn; `bound` fills them in."""
+
+    top: BoolArray
+    boundary: float
+    strength: float
+    delta: float
+    pulls: IntArray
+    slope: FloatArray
+    start: FloatArray  # successes (against the arm's place) that are not charged; -inf: all are
+    offset: FloatArray
+
+    def charges(self, sums: FloatArray) -> FloatArray:
+        """What every arm is charged for these rewards."""
+        against = np.where(self.top, self.pulls * self.boundary - sums, sums - self.pulls * self.boundary)
+        successes = np.where(self.top, self.pulls - sums, sums)
+        charge = np.maximum(0, self.slope * against / self.pulls + self.offset) / self.strength
+        return np.where(successes > self.start, charge, 0.0)
+
+    def bound(self, sums: FloatArray) -> float:
+        """Upper confidence bound on the aggregate regret of the set."""
+        total = float(self.charges(sums).sum()) + math.log(1 / self.delta) / self.strength
+        return total / int(self.top.sum())
+
+
+def declare(
+    top: BoolArray,
+    boundary: float,
+    pulls: IntArray,
+    *,
+    strength: float,
+    delta: float,
+    reach: float,
+    rewards: RewardModel,
+    slope: FloatArray | None = None,
+    start: FloatArray | None = None,
+) -> Certificate:
+    """Fix a certificate with the least offsets that are right for this kind of rewards (unit scale).
+
+    `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1 rewards."""
+    slope = np.full(top.size, strength) if slope is None else slope
+    start = np.full(top.size, -np.inf) if start is None else start
+    offset = np.empty(top.size)
+    for side in (True, False):
+        arms = np.flatnonzero(top == side)
+        # One offset per distinct way of charging: many arms share one.
+        ways, way = np.unique(np.stack([pulls[arms], slope[arms], start[arms]]), axis=1, return_inverse=True)
+        edge = 1 - boundary if side else boundary
+        offset[arms] = offsets(ways[0], edge, strength, reach, rewards, slope=ways[1], start=ways[2])[way]
+    return Certificate(top, boundary, strength, delta, pulls, slope, start, offset)
+
+
+def offsets(
+    pulls: FloatArray,
+    boundary: float,
+    strength: float,
+    reach: float,
+    rewards: RewardModel,
+    *,
+    slope: FloatArray,
+    start: FloatArray,
+) -> FloatArray:
+    """Least offsets for arms outside the set, as seen from `boundary` (inside: mirror the rewards)."""
+    if isinstance(rewards, SubGaussian):
+        return subgaussian_offset(pulls, strength, reach, slope)
+    reach = min(reach, 1 - boundary)
+    plain = bounded_offset(pulls, boundary, boundary, strength, reach, slope)
+    shaped = np.isfinite(start)
+    if shaped.any():
+        plain[shaped] = binary_offset(
+            pulls[shaped], boundary, strength, reach, slope=slope[shaped], start=start[shaped]
+        )
+    return plain
+
+
+def subgaussian_offset(pulls: FloatArray, strength: float, reach: float, slope: FloatArray) -> FloatArray:
+    """slope^2 / 8N for rewards with sigma = 1/2, and what a slope below the strength falls short of at `reach`."""
+    full = slope == strength
+    missing = np.where(full, 0.0, (strength - slope) * (0.0 if full.all() else reach))
+    result: FloatArray = slope**2 / (8 * pulls) + missing
+    return result
+
+
+def bounded_offset(
+    pulls: FloatArray, boundary: float, low: FloatArray | float, strength: float, reach: float, slope: FloatArray
+) -> FloatArray:
+    """The largest N ln(1 - m u) + slope b + strength (m - b), u = 1 - e^(-slope/N), for m in [low, boundary + reach].
+
+    Rewards in [0, 1] have E[exp(-slope * x)] <= (1 - m u)^N at mean m. It is concave, its maximiser in closed form."""
+    u = -np.expm1(-slope / pulls)
+    worst = np.clip(1 / u - pulls / strength, low, boundary + reach)
+    shrink = (1 - worst) + worst * np.exp(-slope / pulls)
+    result: FloatArray = pulls * np.log(shrink) + slope * boundary + strength * (worst - boundary)
+    return result
+
+
+def binary_offset(
+    pulls: FloatArray,
+    boundary: float,
+    strength: float,
+    reach: float,
+    *,
+    slope: FloatArray,
+    start: FloatArray,
+    checks: int = CHECKS,
+) -> FloatArray:
+    """Least offset for 0/1 rewards where up to `start` successes cost nothing: an exact moment, checked on a grid.
+
+    With S successes in N, E[exp(-strength * charge)] <= A(m) + e^-offset B(m) at mean m, where A = P(S <= start) and
+    B = E[exp(-slope (S/N - b)); S > start]. It must not exceed R(m) = exp(-strength (m - b)). Between two points of the
+    grid that follows from either of two facts: the moment falls with m, so its value at the left end against R at the
+    right end will do; or both ends keep a margin of (step^2 / 8) times a bound on the second derivative. Beyond the
+    grid A is negligible and B has the closed form of `bounded_offset`."""
+    pulls, slope, start = pulls[:, None], slope[:, None], start[:, None]  # (ways, 1)
+    widest = 0.25 if boundary < 0.5 else boundary * (1 - boundary)
+    deviations = math.sqrt(2 * (strength * reach + 12))  # there A is below e^-12 of what is allowed
+    far = np.minimum(reach, np.maximum(0, start / pulls - boundary) + deviations * np.sqrt(widest / pulls))
+    gap = far * np.linspace(0, 1, checks + 1)  # (ways, checks + 1)
+    mean = boundary + gap
+    free, charged = binary_moments(pulls, slope, start, mean, boundary)
+    allowed = np.exp(-strength * gap)
+    margin = (far / checks) ** 2 / 8 * (_curvature(pulls, mean) + strength**2)
+    by_monotony = room_for(allowed[:, 1:] - free[:, :-1], charged[:, :-1])
+    at_ends = room_for(allowed - free, charged, margin)
+    factor = np.maximum(by_monotony, np.minimum(at_ends[:, :-1], at_ends[:, 1:])).min(axis=1)
+    factor = np.minimum(factor, room_for(allowed - free, charged)[:, -1])
+    tail = _tail_factor(pulls, boundary, mean[:, -1:], free[:, -1:], strength, reach, slope)
+    with np.errstate(divide="ignore"):
+        result: FloatArray = -np.log(np.minimum(factor, tail))
+    return result
+
+
+def binary_moments(
+    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
+) -> tuple[FloatArray, FloatArray]:
+    """A and B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
+    free = np.asarray(betaincc(start + 1, pulls - start, mean), dtype=np.float64)  # P(S <= start)
+    shrink = (1 - mean) + mean * np.exp(-slope / pulls)
+    tilted = mean * np.exp(-slope / pulls) / shrink
+    above = betainc(start + 1, pulls - start, tilted)  # P(S > start) under the tilt
+    return free, np.exp(pulls * np.log(shrink) + slope * boundary) * above
+
+
+def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
+    """Bound on |d^2/dm^2 E_m f(S)| for any f with values in [0, 1]: E|W| / 2, W the second score of the binomial."""
+    spread = np.minimum(mean[:, :-1] * (1 - mean[:, :-1]), mean[:, 1:] * (1 - mean[:, 1:]))
+    spread = np.minimum(np.pad(spread, ((0, 0), (1, 0)), mode="edge"), np.pad(spread, ((0, 0), (0, 1)), mode="edge"))
+    count = pulls * spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = (np.sqrt(2 * count**2 + count) + np.sqrt(count)) / (2 * spread**2)
+    return np.where(spread > 0, bound, np.inf)
+
+
+def room_for(left: FloatArray, charged: FloatArray, margin: FloatArray | float = 0.0) -> FloatArray:
+    """How large e^-offset may be: (left - margin) / charged, 0 if nothing is left, unlimited if none is charged."""
+    room = left - margin
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = room / charged
+    return np.where(room <= 0, 0.0, np.where(charged <= 0, np.inf, ratio))
+
+
+def _tail_factor(
+    pulls: FloatArray,
+    boundary: float,
+    last: FloatArray,
+    free: FloatArray,
+    strength: float,
+    reach: float,
+    slope: FloatArray,
+) -> FloatArray:
+    """How large e^-offset may be for means from `last` to boundary + reach, where A is at most `free`."""
+    offset = bounded_offset(pulls, boundary, last, strength, reach, slope)
+    factor = np.maximum(0, 1 - free * np.exp(strength * reach)) * np.exp(-offset)
+    return np.where(last < boundary + reach, factor, np.inf)[:, 0]
+
+
+def certify(
+    top: npt.ArrayLike,
+    pulls: npt.ArrayLike,
+    sums: npt.ArrayLike,
+    *,
+    boundary: float,
+    delta: float = 0.05,
+    epsilon: float | None = None,
+    rewards: RewardModel = UNIT,
+    strength: float | None = None,
+) -> float:
+    """Upper confidence bound on the aggregate regret of a set that was chosen before these rewards were drawn.
+
+    `top` are the chosen arms, `pulls` and `sums` the fresh pulls of every arm and the sums of their rewards,
+    `boundary` a value between the worst chosen and the best other mean, as believed beforehand. With probability at
+    least 1 - `delta` the regret is at most the number returned. With `epsilon`, the bound is made to be tight near
+    `epsilon` and is infinite where it would exceed it. Everything but `sums` must be fixed before the rewards are
+    seen, or the probability does not hold; so must `strength`, which trades ln(1/delta) against the noise."""
+    counts, totals, chosen = _fresh(top, pulls, sums, rewards)
+    k = int(chosen.sum())
+    number("delta", delta, above=0, below=1)
+    edge = (number("boundary", boundary) - rewards.shift) / rewards.scale
+    if not isinstance(rewards, SubGaussian) and not 0 <= edge <= 1:
+        raise InvalidInput(f"`boundary` is {boundary}, but must lie in the declared range of the rewards")
+    reach = math.inf if isinstance(rewards, SubGaussian) else 1.0
+    level = math.log(1 / delta)
+    unit_strength = 2 * math.sqrt(8 * level / float((1 / counts).sum()))
+    if epsilon is not None:
+        reach = k * number("epsilon", epsilon, above=0) / rewards.scale
+        unit_strength = 2 * level / reach
+    if strength is not None:
+        unit_strength = number("strength", strength, above=0) * rewards.scale
+    certificate = declare(
+        chosen, edge, counts, strength=unit_strength, delta=delta, reach=reach, rewards=rewards.unit()
+    )
+    bound = certificate.bound((totals - counts * rewards.shift) / rewards.scale) * rewards.scale
+    return math.inf if epsilon is not None and bound > epsilon else bound
+
+
+def _fresh(
+    top: npt.ArrayLike, pulls: npt.ArrayLike, sums: npt.ArrayLike, rewards: RewardModel
+) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Pulls and sums per arm and the mask of the chosen ones, if they fit together."""
+    counts, totals = np.asarray(pulls), np.asarray(sums, dtype=np.float64)
+    if counts.ndim != 1 or counts.shape != totals.shape:
+        raise InvalidInput(
+            f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number per arm"
+        )
+    if not np.issubdtype(counts.dtype, np.integer) or counts.min() < 1:
+        raise InvalidInput(f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1")
+    low = rewards.low if isinstance(rewards, Bounded) else 0.0
+    high = rewards.high if isinstance(rewards, Bounded) else 1.0
+    fits = np.isfinite(totals)
+    if not isinstance(rewards, SubGaussian):
+        fits &= (totals >= low * counts) & (totals <= high * counts)
+    if isinstance(rewards, Binary):
+        fits &= totals == np.round(totals)
+    if not fits.all():
+        arm = int(np.flatnonzero(~fits)[0])
+        raise InvalidInput(f"the sum of arm {arm} is {totals[arm]}, but cannot come from {counts[arm]} such rewards")
+    arms = np.asarray(top)
+    chosen = np.zeros(counts.size, dtype=np.bool_)
+    if arms.size == 0 or not np.issubdtype(arms.dtype, np.integer) or arms.min() < 0 or arms.max() >= counts.size:
+        raise InvalidInput(f"`top` is {top!r}, but must hold arms between 0 and {counts.size - 1}")
+    chosen[arms] = True
+    if int(chosen.sum()) != arms.size:
+        raise InvalidInput(f"`top` is {top!r}, but must not hold an arm twice")
+    check_choice(counts.size, arms.size)
+    return counts.astype(np.int64), totals, chosen

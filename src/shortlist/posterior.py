@@ -1,0 +1,184 @@
+"""What the rewards so far say about every arm: one prior shared by all arms, learned from them (empirical Bayes).
+
+The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM). It guides where
+to pull; no guarantee rests on it."""
+
+import numpy as np
+
+from shortlist.problem import Binary, RewardModel, SubGaussian
+from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
+
+GRID = 100  # points of the grid
+FEW = 30  # below so many arms a prior cannot be learned: a flat one is kept
+STEPS = 3  # EM steps per refresh, each starting from the weights before
+FLOOR = 0.05  # share of the prior that stays flat, so that no mean is ever ruled out
+NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
+TEMPER = 0.5  # power of the likelihood in `loss`: boundary and prior are estimates too
+
+
+class Posterior:
+    """Posterior over the mean of every arm, on a grid shared by all arms.
+
+    Arms with equal (pulls, sum) share a row, which keeps many arms fast."""
+
+    def __init__(self, n_arms: int, k: int, rewards: RewardModel) -> None:
+        self.n_arms, self.k, self.rewards = n_arms, k, rewards
+        self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(n_arms)
+        self.squares: FloatArray = np.zeros(n_arms)
+        self.row: IntArray = np.zeros(n_arms, dtype=np.int64)  # arm -> row
+        self.weights: FloatArray = np.empty((0, 0))  # (rows, grid)
+        self._likelihood: FloatArray = np.empty((0, 0))  # (rows, grid), largest in a row is 1
+        self.grid: FloatArray = np.empty(0)
+        self.flat: FloatArray = np.empty(0)  # weights of a flat prior
+        self.prior: FloatArray = np.empty(0)
+        self._resolved = 1.5 / GRID  # the standard error that the grid resolves
+        self._set_grid((np.arange(GRID) + 0.5) / GRID)
+
+    def add(self, pulls: Pulls, rewards: Rewards) -> None:
+        """Take in the reply to a request."""
+        np.add.at(self.pulls, pulls.arms, pulls.times)
+        np.add.at(self.sums, pulls.arms, rewards.sums)
+        np.add.at(self.squares, pulls.arms, rewards.squares)
+
+    def refresh(self) -> None:
+        """Fit the prior to all arms and update every posterior."""
+        steps = 4 * STEPS if self._fit_grid() else STEPS
+        first, sizes = self._group()
+        self._likelihood = self._rows(first)
+        if self.n_arms >= FEW:
+            for _ in range(steps):
+                rows = _normalised(self._likelihood * self.prior)
+                share = product(sizes[None, :].astype(np.float64), rows)[0] / self.n_arms
+                self.prior = (1 - FLOOR) * share + FLOOR * self.flat
+        self.weights = _normalised(self._likelihood * self.prior)
+
+    def means(self) -> FloatArray:
+        """Posterior mean of every arm."""
+        rows = product(self.weights, self.grid[:, None])[:, 0]
+        return rows[self.row]
+
+    def split(self, rng: np.random.Generator) -> tuple[BoolArray, float]:
+        """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one."""
+        means = self.means()
+        order = descending(means, rng)
+        top = np.zeros(self.n_arms, dtype=np.bool_)
+        top[order[: self.k]] = True
+        return top, float(means[order[self.k - 1]] + means[order[self.k]]) / 2
+
+    def balance(self, top: BoolArray) -> float:
+        """The boundary beyond which as many arms are expected to lie on the wrong side inside the choice as outside.
+
+        It minimises the expected total distance on the wrong side."""
+        counts = np.stack([np.bincount(self.row, mask, self.weights.shape[0]) for mask in (top, ~top)]).astype(float)
+        inside, outside = product(counts, self.weights)  # expected number of arms per grid point
+        excess = np.cumsum(inside) - (outside.sum() - np.cumsum(outside))  # at the upper edge of every grid point
+        edges = np.append((self.grid[1:] + self.grid[:-1]) / 2, self.grid[-1])
+        return float(np.interp(0.0, excess, edges))
+
+    def expected_loss(self, top: BoolArray, boundary: float) -> float:
+        """Expected total distance on the wrong side of the boundary."""
+        beyond = np.maximum(np.stack([self.grid - boundary, boundary - self.grid], axis=1), 0)
+        return float(product(self.weights, beyond)[self.row, top.astype(np.int64)].sum())
+
+    def loss(self, top: BoolArray, boundary: float) -> FloatArray:
+        """Expected distance of every arm beyond the boundary on the wrong side, under the tempered posterior."""
+        tempered = _normalised(self._likelihood**TEMPER * self.prior)
+        beyond = np.maximum(np.stack([self.grid - boundary, boundary - self.grid], axis=1), 0)
+        return product(tempered, beyond)[self.row, top.astype(np.int64)]
+
+    def _group(self) -> tuple[IntArray, IntArray]:
+        """Put arms with equal data into one row; return one arm of every row and the row sizes."""
+        if not isinstance(self.rewards, Binary):
+            self.row = np.arange(self.n_arms)
+            return self.row, np.ones(self.n_arms, dtype=np.int64)
+        keys = self.pulls * (int(self.pulls.max()) + 1) + self.sums.astype(np.int64)
+        _, first, self.row, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        return first, sizes
+
+    def _rows(self, arms: IntArray) -> FloatArray:
+        """Likelihood of every grid point for these arms, scaled to a largest value of 1."""
+        pulls, sums = self.pulls[arms][:, None], self.sums[arms][:, None]
+        if isinstance(self.rewards, SubGaussian):
+            log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
+        else:
+            log = (sums * np.log(self.grid) + (pulls - sums) * np.log1p(-self.grid)) / self.dispersion()
+        log -= log.max(axis=1, keepdims=True)
+        return np.where(log > NEGLIGIBLE, np.exp(np.maximum(log, NEGLIGIBLE)), 0.0)
+
+    def variance(self) -> float:
+        """Variance of a reward around its arm's mean, pooled over arms; at most that of the declared model."""
+        if self.pulls.sum() <= 2 * self.n_arms:
+            return 0.25
+        within = float((self.squares - self.sums**2 / self.pulls).sum()) / float((self.pulls - 1).sum())
+        return float(np.clip(within, 1e-4, 0.25))
+
+    def dispersion(self) -> float:
+        """Variance of the rewards relative to 0/1 rewards of the same means: 1 for those, less for milder ones."""
+        if isinstance(self.rewards, Binary) or self.pulls.sum() <= 2 * self.n_arms:
+            return 1.0
+        means = self.sums / self.pulls
+        spread = float((self.pulls * means * (1 - means)).sum())
+        within = float((self.squares - self.sums * means).sum())
+        return float(np.clip(within / max(spread, 1e-9), 1e-2, 1.0))
+
+    def _fit_grid(self) -> bool:
+        """Make the grid finer towards the boundary once the arms are known more finely than it resolves."""
+        means = self.sums / self.pulls
+        noise = self.variance() if isinstance(self.rewards, SubGaussian) else 0.25
+        error = float(np.sqrt(noise / np.quantile(self.pulls, 0.9)))
+        low, high = self._span(means, noise)
+        if error > self._resolved / 2 and self.grid[0] - 1 / GRID <= low and high <= self.grid[-1] + 1 / GRID:
+            return False
+        self._resolved = error
+        boundary = (
+            float(np.partition(means, -self.k)[-self.k :].min() + np.partition(means, -self.k)[: -self.k].max()) / 2
+        )
+        distances = np.append(0.0, np.geomspace(error / 4, high - low, GRID // 4))
+        even = np.linspace(low, high, GRID // 2 + 2)[1:-1]
+        points = np.concatenate([even, boundary - distances, boundary + distances])
+        self._set_grid(np.unique(points[(points > low) & (points < high)]))
+        return True
+
+    def _span(self, means: FloatArray, noise: float) -> tuple[float, float]:
+        """Where the means can be: [0, 1], or around what was seen if the scale is not known."""
+        if not isinstance(self.rewards, SubGaussian):
+            return 0.0, 1.0
+        margin = 3 * float(np.sqrt(noise / self.pulls.min()))
+        return float(means.min()) - margin, float(means.max()) + margin
+
+    def _set_grid(self, points: FloatArray) -> None:
+        """Start over from a flat prior on these points."""
+        self.grid = points
+        self.flat = np.gradient(points) / np.gradient(points).sum()
+        self.prior = self.flat
+
+
+def _normalised(rows: FloatArray) -> FloatArray:
+    """Rows scaled to sum to 1."""
+    scaled: FloatArray = rows / rows.sum(axis=1, keepdims=True)
+    return scaled
+
+
+def product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Matrix product in one thread and a fixed order, so that a search replayed elsewhere takes the same turns."""
+    result: FloatArray = np.einsum("ij,jk->ik", left, right)
+    return result
+
+
+def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Positions of the values from largest to smallest, ties at random.
+
+    Values are compared in single precision: the last bits differ between machines and must not decide."""
+    order = rng.permutation(values.size)
+    return order[np.argsort(-values[order].astype(np.float32), kind="stable")]
+
+
+def share_out(batch: int, priority: FloatArray, at_most: IntArray, rng: np.random.Generator) -> IntArray:
+    """Share `batch` pulls: arms of highest priority first, each no more than `at_most`, ties at random."""
+    order = descending(priority, rng)
+    filled = np.cumsum(at_most[order])
+    shares = np.clip(batch - (filled - at_most[order]), 0, at_most[order])
+    times = np.empty_like(at_most)
+    times[order] = shares
+    return times
