@@ -259,6 +259,16 @@ def test_asking_again_renews_the_lease(experiment: Experiment, clock: Clock) -> 
     assert experiment.ask(1, "other")[0].id == 1
 
 
+def test_the_tickets_of_a_worker_who_is_gone_can_be_taken_back(experiment: Experiment) -> None:
+    gone, here = experiment.ask(3, "gone"), experiment.ask(2, "here")
+    experiment.tell(gone[1], 1)
+    assert experiment.status().workers == {"gone": 2, "here": 2}
+    experiment.release("gone")
+    assert experiment.status().workers == {"here": 2}
+    assert [ticket.id for ticket in experiment.ask(5, "here")] == [here[0].id, here[1].id, 0, 2, 5]
+    experiment.tell(gone[0], 1)  # he was not gone after all
+
+
 # Failures
 
 
@@ -395,6 +405,8 @@ def test_status_counts_what_is_held_and_what_is_wanted(experiment: Experiment, c
     experiment.tell_many((ticket, 0.5) for ticket in tickets[:2])
     status = experiment.status()
     assert (status.held, status.wanted, status.pulls.sum()) == (4, total - 6, 2)
+    assert status.to_go.sum() == total - 2
+    assert status.to_go[0] == status.to_go[4] - 1
     assert status.means[:2].tolist() == [0.5, 0.5]
     assert np.isnan(status.means[2:]).all()
     clock.now += LEASE

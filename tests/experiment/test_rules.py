@@ -141,6 +141,13 @@ class Rules(RuleBasedStateMachine):
             self.leases[number] = (self.leases[number][0], FREE)
             self.stopped |= self.failures[number] > RETRIES
 
+    @rule(worker=st.sampled_from(WORKERS[:2]))
+    def release(self, worker: str) -> None:
+        self.experiment.release(worker)
+        for ticket, (holder, _) in self.leases.items():
+            if holder == worker:
+                self.leases[ticket] = (worker, FREE)
+
     @precondition(lambda self: self.failures)
     @rule()
     def resume(self) -> None:

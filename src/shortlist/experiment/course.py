@@ -33,6 +33,13 @@ class Course:
         """The first ticket that the search has not asked for."""
         return self.deal.end
 
+    @property
+    def asked(self) -> IntArray:
+        """How many pulls of every arm the search has asked for, those of the present request included."""
+        asked = self._drawn.copy()
+        np.add.at(asked, self.deal.pulls.arms, self.deal.pulls.times)
+        return asked
+
     def reply(self, rewards: FloatArray, arms: IntArray) -> None:
         """Answer the request with the rewards of its tickets, in their order, and the arms they are said to be of."""
         tickets = np.arange(self.deal.first, self.deal.end)
@@ -42,7 +49,7 @@ class Course:
             raise CannotReplay(f"rewards of tickets {self.deal.first} to {self.deal.end - 1} are not those asked for")
         sums = np.asarray(np.bincount(entries, rewards, requested.size), dtype=np.float64)
         squares = np.asarray(np.bincount(entries, rewards**2, requested.size), dtype=np.float64)
-        np.add.at(self._drawn, requested, self.deal.pulls.times)
+        self._drawn = self.asked
         self._next(Rewards(sums, squares))
 
     def _next(self, rewards: Rewards | None) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -139,6 +140,13 @@ class Experiment:
                 event = Event(Kind.FAIL, number, 1, str(reason), self._clock())
                 self._store.append(self.name, events=[event])
 
+    def release(self, worker: str) -> None:
+        """Take back the tickets of a worker who will not tell them any more: they are handed out again at once."""
+        with self._writing():
+            given_back = runs(self._ledger.held_by(worker))
+            events = [Event(Kind.LEASE, first, span, worker, FREE) for first, span in given_back]
+            self._store.append(self.name, events=events)
+
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing():
@@ -152,17 +160,19 @@ class Experiment:
             told = np.flatnonzero(~np.isnan(ledger.rewards))
             pulls = np.bincount(ledger.arms[told], minlength=n_arms)
             sums = np.bincount(ledger.arms[told], ledger.rewards[told], n_arms)
-            held = sum(lease.expires > now for lease in ledger.leases.values())
+            held = Counter(lease.worker for lease in ledger.leases.values() if lease.expires > now)
             return Status(
                 self.name,
                 self._state(now),
                 self._trouble(),
-                held,
-                self._course.end - ledger.told - held,
+                held.total(),
+                self._course.end - ledger.told - held.total(),
                 ledger.failures.total(),
+                {worker: count for worker, count in held.items() if worker},
                 self.settings.labels,
                 pulls,
                 np.divide(sums, pulls, out=np.full(n_arms, np.nan), where=pulls > 0),
+                self._course.asked - pulls,
                 self._course.deal.pulls.progress,
             )
 

@@ -10,7 +10,7 @@ import numpy as np
 from shortlist.search import FloatArray, IntArray
 from shortlist.storage import Event, Kind, News, Told
 
-FREE = -inf  # the end of a lease that nobody holds any more
+FREE = 0.0  # the end of a lease that nobody holds any more
 
 
 @dataclass(slots=True)
@@ -57,6 +57,12 @@ class Ledger:
             return set()
         self._earliest = min((lease.expires for lease in self.leases.values()), default=inf)
         return {ticket for ticket, lease in self.leases.items() if lease.expires <= now}
+
+    def held_by(self, worker: str) -> list[int]:
+        """Tickets that a worker was handed and has neither told nor given back."""
+        return sorted(
+            ticket for ticket, lease in self.leases.items() if lease.worker == worker and lease.expires != FREE
+        )
 
     def take_in(self, news: News) -> None:
         """Add a stretch of the log. Rewards come first: what an event says of a ticket told does not matter."""
