@@ -7,6 +7,7 @@ ShortlistError
 │   ├── InvalidReward                 a reward is NaN, infinite or outside its declared range
 │   ├── UnknownTicket (LookupError)   no ticket of that number was ever handed out
 │   └── ConflictingReward             a ticket was told before, with another reward; the first stays
+├── EvaluationFailed (RuntimeError)   a pull gave no reward, for the reason in the message
 ├── Unfinished (RuntimeError)         an answer is wanted before there is one
 ├── CannotReplay (RuntimeError)       a stored experiment would not go on as it began
 └── StoreError (OSError)              a store cannot be read or written
@@ -45,6 +46,10 @@ class UnknownTicket(InvalidInput, LookupError):
 
 class ConflictingReward(InvalidInput):
     """A ticket was told before, with another reward; the first stays."""
+
+
+class EvaluationFailed(ShortlistError, RuntimeError):
+    """A pull gave no reward, for the reason in the message."""
 
 
 class Unfinished(ShortlistError, RuntimeError):

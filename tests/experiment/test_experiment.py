@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import algorithms
+from shortlist import algorithms, outcome
 from shortlist.algorithms import ALGORITHMS
 from shortlist.errors import (
     CannotReplay,
@@ -26,7 +26,7 @@ from shortlist.errors import (
     Unfinished,
     UnknownTicket,
 )
-from shortlist.experiment import Experiment, State, Ticket
+from shortlist.experiment import Experiment, State, Ticket, course
 from shortlist.storage import Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
@@ -381,6 +381,29 @@ def test_an_experiment_gives_the_result_of_select_with_the_same_seed(store: Stor
         pull, arms=LABELS, k=2, epsilon=0.4, delta=0.2, algorithm="adaptive-top-k-tight", seed=11, progress=False
     )
     assert experiment.result() == chosen
+
+
+def test_an_interrupt_inside_the_search_costs_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed = new(MemoryStore())
+    work_off(undisturbed)
+    experiment = new(store)
+    interrupts = iter([False, True, False, True])
+
+    def interrupted(*arguments: Any) -> Any:
+        if next(interrupts, False):
+            raise KeyboardInterrupt
+        return outcome.advance(*arguments)
+
+    monkeypatch.setattr(course, "advance", interrupted)
+    caught = 0
+    while True:
+        try:
+            work_off(experiment)
+            break
+        except KeyboardInterrupt:
+            caught += 1
+    assert caught == 2
+    assert experiment.result() == undisturbed.result()
 
 
 def test_an_unfinished_experiment_has_no_result(experiment: Experiment) -> None:

@@ -42,10 +42,15 @@ class Experiment:
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
         self.name, self.settings = name, settings
         self._store, self._clock, self._owned = store, clock, owned
-        self._course = Course(settings)
-        self._ledger = Ledger(settings.retries)
-        self._compared = 0  # steps of the course that are those of the ledger
         self._lock = RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of the log yet."""
+        self._course = Course(self.settings)
+        self._ledger = Ledger(self.settings.retries)
+        self._compared = 0  # steps of the course that are those of the ledger
+        self._halfway = False  # in taking in the log
 
     @classmethod
     def create(
@@ -209,12 +214,16 @@ class Experiment:
 
     def _catch_up(self) -> None:
         """Take in what is new in the log, and let the search go on as far as it can."""
+        if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
+            self._begin()
+        self._halfway = True
         ledger, course = self._ledger, self._course
         ledger.take_in(self._store.read(self.name, ledger.position))
         while course.outcome is None and ledger.told >= course.end:
             span = slice(course.deal.first, course.deal.end)
             course.reply(ledger.rewards[span], ledger.arms[span])
         self._compare_steps()
+        self._halfway = False
 
     def _compare_steps(self) -> None:
         """Refuse to go on if the search asks for something else than it once did: an update may have changed it."""

@@ -1,0 +1,120 @@
+"""A program that prints one number, as a function from a ticket to a reward."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from threading import Lock
+
+from shortlist.errors import EvaluationFailed, InvalidInput
+from shortlist.experiment.ticket import Ticket
+from shortlist.problem import number
+
+PLACEHOLDERS = re.compile(r"\{(arm|seed|draw|ticket)\}")
+SHOWN = 1000  # characters of what a program that failed has to say
+GRACE = 1.0  # seconds for the pipes of a program that was ended to close
+
+
+class Command:
+    """Runs a program once a pull, with {arm}, {seed}, {draw} and {ticket} in its arguments filled in.
+
+    No shell is involved: the template is split into arguments first and filled in afterwards, so whatever a label holds
+    is part of one argument. A failure is an exit status other than 0, an output that is not one number, or more than
+    `timeout` seconds; its message ends with what the program wrote to stderr."""
+
+    def __init__(self, template: str, timeout: float | None = None) -> None:
+        self.template = template
+        self.parts = _split(template)
+        self.timeout = None if timeout is None else number("timeout", timeout, above=0)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+        self._lock = Lock()
+
+    def arguments(self, ticket: Ticket) -> list[str]:
+        """The program and its arguments for one ticket; what is filled in is not looked at again."""
+        values = {"arm": ticket.arm, "seed": ticket.seed, "draw": ticket.draw, "ticket": ticket.id}
+        return [PLACEHOLDERS.sub(lambda found: str(values[found[1]]), part) for part in self.parts]
+
+    def __call__(self, ticket: Ticket) -> float:
+        """Run the program and return the number it prints."""
+        process = self._start(ticket)
+        try:
+            output, errors = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise EvaluationFailed(f"it took longer than {self.timeout:g} s") from None
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return _reward(process.returncode, _text(output), _text(errors))
+
+    def stop(self) -> None:
+        """End every program that is running; none is started any more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _kill(process)
+
+    def _start(self, ticket: Ticket) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._stopped:
+                raise EvaluationFailed("it was stopped before it began")
+            try:
+                process = subprocess.Popen(
+                    self.arguments(ticket),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,  # an interrupt is for us, and ending it ends what it started too
+                )
+            except (OSError, ValueError) as error:
+                raise EvaluationFailed(f"it cannot be started: {error}") from error
+            self._running.add(process)
+            return process
+
+
+def _split(template: str) -> list[str]:
+    try:
+        parts = shlex.split(template)
+    except ValueError as error:
+        raise InvalidInput(f"the command {template!r} cannot be split into arguments: {error}") from error
+    if not any("{arm}" in part for part in parts):
+        raise InvalidInput(f"the command is {template!r}, but must contain {{arm}}, which stands for the arm to pull")
+    if not PLACEHOLDERS.search(parts[0]) and shutil.which(parts[0]) is None:
+        raise InvalidInput(f"the command is {template!r}, but there is no program {parts[0]!r}")
+    return parts
+
+
+def _reward(status: int, output: str, errors: str) -> float:
+    said = f"; it said: {errors[-SHOWN:]}" if errors else ""
+    if status < 0:
+        raise EvaluationFailed(f"it was ended by {signal.Signals(-status).name}{said}")
+    if status > 0:
+        raise EvaluationFailed(f"its exit status was {status}{said}")
+    try:
+        return float(output)
+    except ValueError:
+        raise EvaluationFailed(f"it printed {output[:SHOWN]!r}, but must print one number{said}") from None
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    _kill(process)
+    with suppress(subprocess.TimeoutExpired):  # somebody who left the session may hold the pipes
+        process.communicate(timeout=GRACE)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a program and what it started."""
+    with suppress(ProcessLookupError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", errors="replace").strip()
