@@ -73,7 +73,7 @@ def measurements(path: Path) -> Iterator[Measurement]:
     yield rate("tell in batches of 500", 100_000, tell_all(experiment, batches), 20_000)
     singles, _ = asked(experiment, SINGLE, 1)
     yield rate("tell one by one", SINGLE, tell_all(experiment, singles), 1_000)
-    while (missing := PULLS - int(experiment.status().pulls.sum())) > 0:
+    while (missing := PULLS - experiment.status().told) > 0:
         tickets = experiment.ask(min(missing, 10_000))
         experiment.tell_many((ticket, reward(ticket)) for ticket in tickets)
     experiment.close()

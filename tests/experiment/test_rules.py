@@ -189,7 +189,7 @@ class Rules(RuleBasedStateMachine):
     def the_experiment_has_what_the_model_has(self) -> None:
         for each in (self.experiment, self.reader):
             status = each.status()
-            assert status.pulls.sum() == len(self.told)
+            assert status.told == len(self.told)
             assert status.held == sum(lease[1] > self.now for lease in self.leases.values())
             assert status.failures == sum(self.failures.values())
             if status.state is not State.FINISHED:

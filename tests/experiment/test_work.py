@@ -62,7 +62,7 @@ def test_a_reward_that_is_none_stops_the_experiment_in_the_end(bad: float) -> No
     experiment = new()
     assert work(experiment, lambda ticket: bad if ticket.id == 5 else 1.0, worker="w", jobs=4) is State.STOPPED
     assert "is nan" in experiment.status().trouble or "is 7.0" in experiment.status().trouble
-    assert experiment.status().pulls.sum() >= 5
+    assert experiment.status().told >= 5
 
 
 def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest() -> None:
@@ -85,7 +85,7 @@ def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest() -> None:
     with pytest.raises(KeyboardInterrupt):
         work(experiment, slow, worker="w", jobs=4, cancel=released.set, show=show)
     status = Experiment.open(store).status()
-    assert (status.pulls.sum(), status.held, status.failures) == (10, 0, 0)
+    assert (status.told, status.held, status.failures) == (10, 0, 0)
     work(Experiment.open(store), reward, worker="another")
     calm = new()
     work(calm, reward, worker="w")

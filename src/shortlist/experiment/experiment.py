@@ -17,7 +17,7 @@ from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
 from shortlist.experiment.ledger import FREE, Ledger
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import Status
+from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.problem import whole
@@ -161,24 +161,19 @@ class Experiment:
         """Where the experiment stands."""
         with self._lock:
             self._catch_up()
-            ledger, n_arms, now = self._ledger, self.settings.problem.n_arms, self._clock()
-            told = np.flatnonzero(~np.isnan(ledger.rewards))
-            pulls = np.bincount(ledger.arms[told], minlength=n_arms)
-            sums = np.bincount(ledger.arms[told], ledger.rewards[told], n_arms)
+            ledger, now = self._ledger, self._clock()
             held = Counter(lease.worker for lease in ledger.leases.values() if lease.expires > now)
             return Status(
                 self.name,
                 self._state(now),
                 self._trouble(),
+                ledger.told,
                 held.total(),
                 self._course.end - ledger.told - held.total(),
                 ledger.failures.total(),
                 {worker: count for worker, count in held.items() if worker},
-                self.settings.labels,
-                pulls,
-                np.divide(sums, pulls, out=np.full(n_arms, np.nan), where=pulls > 0),
-                self._course.asked - pulls,
                 self._course.deal.pulls.progress,
+                arms_told(ledger, self.settings, self._course),
             )
 
     def result(self) -> Result:
