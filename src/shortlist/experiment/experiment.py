@@ -10,8 +10,6 @@ from itertools import islice
 from threading import RLock
 from types import TracebackType
 
-import numpy as np
-
 from shortlist.errors import CannotReplay, InvalidInput, Unfinished
 from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
