@@ -1,6 +1,8 @@
 """The pages tell the truth: their Python runs, their commands work, their links lead somewhere."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,15 @@ def test_the_python_on_a_page_runs_from_top_to_bottom(page: str) -> None:
     names: dict[str, object] = {}
     exec(compile(code, page, "exec"), names)
     assert names
+
+
+def test_a_block_that_is_a_program_runs_as_one(tmp_path: Path) -> None:
+    """Above, its guarded part does not run: worker processes can only import what a file holds."""
+    programs = [block for page in PAGES.values() for block in blocks(page, "python") if "__main__" in block]
+    assert programs
+    for program in programs:
+        (tmp_path / "program.py").write_text(program, encoding="utf-8")
+        subprocess.run([sys.executable, "-W", "error", tmp_path / "program.py"], check=True)
 
 
 @pytest.mark.parametrize("page", [name for name, page in PAGES.items() if blocks(page, "console")])

@@ -4,7 +4,7 @@ ShortlistError
 ├── InvalidInput (ValueError)         a value breaks a rule; the message names both
 │   ├── UnknownName (LookupError)     no algorithm or instance of that name
 │   ├── UnsupportedGoal               the algorithm does not serve this goal
-│   ├── InvalidReward                 a reward is NaN, infinite or outside its declared range
+│   ├── InvalidReward                 a reward is no number, outside its declared range, or one too many
 │   ├── UnknownTicket (LookupError)   no ticket of that number was ever handed out
 │   └── ConflictingReward             a ticket was told before, with another reward; the first stays
 ├── EvaluationFailed (RuntimeError)   a pull gave no reward, for the reason in the message
@@ -37,7 +37,7 @@ class UnsupportedGoal(InvalidInput):
 
 
 class InvalidReward(InvalidInput):
-    """A reward is NaN, infinite or outside its declared range."""
+    """A reward is no finite number, outside its declared range, or one too many or too few."""
 
 
 class UnknownTicket(InvalidInput, LookupError):
