@@ -11,7 +11,7 @@ run: install
 	$(BIN)/python -m shortlist demo
 
 test: check
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto
 
 check: install
 	$(BIN)/ruff check .

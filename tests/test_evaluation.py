@@ -166,7 +166,7 @@ def test_every_kind_of_number_is_a_reward(reward: object, model: RewardModel) ->
 NOT_NUMBERS = [None, "1", b"1", [1], 1j, float("nan"), float("inf"), -float("inf"), np.array([1.0]), object()]
 
 
-@pytest.mark.parametrize("reward", NOT_NUMBERS, ids=repr)
+@pytest.mark.parametrize("reward", NOT_NUMBERS)
 @pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian()])
 def test_what_is_no_finite_number_is_refused(reward: object, model: RewardModel) -> None:
     with pytest.raises(InvalidReward, match=r'a reward of arm "page \'b\'" is .*, but must be '):
@@ -225,7 +225,6 @@ def test_every_list_and_array_of_numbers_is_taken(rewards: object, model: Reward
         ([1, None, 1], "is None, but must be"),
         ([1, "1", 1], "is '1', but must be"),
     ],
-    ids=repr,
 )
 def test_anything_but_as_many_numbers_as_pulls_is_refused(rewards: object, message: str) -> None:
     with pytest.raises(InvalidReward, match=message):

@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import active_children
 from pathlib import Path
@@ -78,7 +78,7 @@ def event_loop() -> Iterator[Place]:
 def dask_cluster() -> Iterator[Place]:
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield Place({"executor": client}, survives=True)
@@ -98,16 +98,6 @@ def ray_cluster() -> Iterator[Place]:
 
 LOCAL = (in_this_thread, three_threads, two_processes, threads_of_the_user, processes_of_the_user, event_loop)
 CLUSTERS = (dask_cluster, ray_cluster)
-PLACES = [
-    *LOCAL,
-    *(pytest.param(each, marks=pytest.mark.xdist_group(each.__name__)) for each in CLUSTERS),  # started once
-]
-
-
-@pytest.fixture(scope="module", params=PLACES, ids=lambda each: each.__name__)
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    with request.param() as here:
-        yield here
 
 
 class StandIn(ModuleType):
@@ -133,8 +123,8 @@ class StandIn(ModuleType):
         return self
 
 
-@pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[Rewards]:
+@contextmanager
+def watched() -> Iterator[list[Rewards]]:
     """The replies that a search called "watched" gets, which pulls every arm ten times in each of two entries."""
     replies: list[Rewards] = []
 
@@ -143,43 +133,70 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[Rewards]:
         replies.append((yield Pulls(arms, np.full(arms.size, 10))))
         return Answer(np.array([0]))
 
-    monkeypatch.setitem(ALGORITHMS, "watched", Algorithm("watched", search, (FixedBudget,), "none", "here"))
-    return replies
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ALGORITHMS, "watched", Algorithm("watched", search, (FixedBudget,), "none", "here"))
+        yield replies
 
 
-@pytest.mark.parametrize("function", ["noisy", "noisy_many"])
-def test_the_result_is_that_of_this_thread(place: Place, function: str) -> None:
-    assert place.select(function) == Place().select(function)
+def the_result_is_that_of_this_thread(place: Place, scratch: Path) -> None:
+    for function in ("noisy", "noisy_many"):
+        assert place.select(function) == Place().select(function)
 
 
-def test_every_pull_of_an_arm_is_evaluated_anew(place: Place, watched: list[Rewards]) -> None:
-    place.select("unseeded", algorithm="watched")
-    (reply,) = watched
+def every_pull_of_an_arm_is_evaluated_anew(place: Place, scratch: Path) -> None:
+    with watched() as replies:
+        place.select("unseeded", algorithm="watched")
+    (reply,) = replies
     spread = reply.squares / 10 - (reply.sums / 10) ** 2
     assert (spread > 0.001).all()  # ten equal rewards have none
     assert len(set(reply.sums)) == reply.sums.size
 
 
-def test_an_error_names_the_arm_and_leaves_the_executor_at_work(place: Place) -> None:
+def an_error_names_the_arm_and_leaves_the_executor_at_work(place: Place, scratch: Path) -> None:
     with pytest.raises(KeyError, match="no such page") as caught:
         place.select("failing")
     assert any(note.startswith("raised while evaluating arm 3, pull ") for note in caught.value.__notes__)
     assert len(place.select("noisy").top) == 2
 
 
-def test_a_refused_reward_leaves_the_executor_at_work(place: Place) -> None:
+def a_refused_reward_leaves_the_executor_at_work(place: Place, scratch: Path) -> None:
     with pytest.raises(InvalidReward, match=r"a reward of arm 3 is 1\.5, but must be a number between 0 and 1"):
         place.select("too_large")
     assert len(place.select("noisy").top) == 2
 
 
-def test_an_evaluation_whose_worker_is_lost_is_made_again(place: Place, tmp_path: Path) -> None:
-    if not place.survives:
-        pytest.skip("its workers cannot be lost, or are the user's to replace")
-    fatal = evaluations.Fatal(tmp_path, deaths=2)
-    result = shortlist.select(fatal, **{**DEFAULTS, **place.arguments})
-    assert len(list(tmp_path.iterdir())) == 2
-    assert result == Place().select("noisy")
+def an_evaluation_whose_worker_is_lost_is_made_again(place: Place, scratch: Path) -> None:
+    if place.survives:  # the others have no workers to lose, or they are the user's to replace
+        fatal = evaluations.Fatal(scratch, deaths=2)
+        result = shortlist.select(fatal, **{**DEFAULTS, **place.arguments})
+        assert len(list(scratch.iterdir())) == 2
+        assert result == Place().select("noisy")
+
+
+CLAUSES = (
+    the_result_is_that_of_this_thread,
+    every_pull_of_an_arm_is_evaluated_anew,
+    an_error_names_the_arm_and_leaves_the_executor_at_work,
+    a_refused_reward_leaves_the_executor_at_work,
+    an_evaluation_whose_worker_is_lost_is_made_again,
+)
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+@pytest.mark.parametrize("somewhere", LOCAL)
+def test_wherever_evaluations_run(
+    somewhere: Callable[[], AbstractContextManager[Place]], clause: Callable[[Place, Path], None], tmp_path: Path
+) -> None:
+    with somewhere() as place:
+        clause(place, tmp_path)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_cluster_keeps_every_clause(cluster: Callable[[], AbstractContextManager[Place]], tmp_path: Path) -> None:
+    """In one test, since it takes seconds to start one."""
+    with cluster() as place:
+        for clause in CLAUSES:
+            clause(place, tmp_path)
 
 
 def test_an_evaluation_that_always_ends_its_process_is_given_up(tmp_path: Path) -> None:
