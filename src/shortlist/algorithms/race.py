@@ -2,16 +2,17 @@
 
 The two differ in how wide the intervals are, what they must show, and which arms are pulled: a `Rule`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from math import inf
 
 import numpy as np
 
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem, number
-from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Search, best
+from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards, Search, best
 
 OWN_GROWTH = 5  # an arm's pulls grow by at most this many times `growth` before it is looked at again
 
@@ -67,37 +68,52 @@ def race(problem: Problem, rng: np.random.Generator, rule: Rule, growth: float, 
     if number("growth", growth) < 0:
         raise InvalidInput(f"`growth` is {growth!r}, but must be at least 0")
     if isinstance(problem.goal, FixedBudget):
-        return _race(problem, rng, rule, growth, delta, 0.0, problem.goal.budget)
-    return _race(problem, rng, rule, growth, problem.delta, problem.epsilon, inf)
+        return Race(problem, rng, rule, growth, delta).run(problem.goal.budget)
+    return Race(problem, rng, rule, growth, problem.delta, problem.epsilon).run(inf)
 
 
-def _race(
-    problem: Problem,
-    rng: np.random.Generator,
-    rule: Rule,
-    growth: float,
-    delta: float,
-    allowed: float,
-    budget: float,
-) -> Search:
-    n, k = problem.n_arms, problem.k
-    pulls, sums = np.zeros(n, dtype=np.int64), np.zeros(n)
-    shares = np.ones(n, dtype=np.int64)
-    progress = Progress(undecided=n)
-    while True:
+class Race:
+    """A race as far as it is run; run it further and it goes on where it stood."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        rule: Rule,
+        growth: float,
+        delta: float,
+        allowed: float = 0.0,
+    ) -> None:
+        self.n_arms, self.k = problem.n_arms, problem.k
+        self.rng, self.rule, self.growth, self.delta, self.allowed = rng, rule, growth, delta, allowed
+        self.pulls: IntArray = np.zeros(self.n_arms, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(self.n_arms)
+
+    def run(self, until: float) -> Search:
+        """Go on until the bound is at most `allowed`, or until `until` pulls are spent in all."""
+        if not self.pulls.any():
+            yield from self._pull(np.ones(self.n_arms, dtype=np.int64), Progress(undecided=self.n_arms))
+        for round_ in count(1):
+            total = int(self.pulls.sum())
+            standing = self._standing(total)
+            bound = self.rule.bound(standing)
+            if bound <= self.allowed or total >= until:
+                break
+            batch = int(min(until - total, max(self.rule.least, int(self.growth * total))))
+            shares = self.rule.shares(standing, batch, self.rng)
+            yield from self._pull(shares, Progress(round_, undecided=self.n_arms, bound=bound))
+        return Answer(np.flatnonzero(standing.inside), bound, 1 - self.delta, {"log term": standing.log_term})
+
+    def _pull(self, shares: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
         arms = np.flatnonzero(shares)
         rewards = yield Pulls(arms, shares[arms], progress)
-        pulls[arms] += shares[arms]
-        sums[arms] += rewards.sums
-        total = int(pulls.sum())
-        means = sums / pulls
-        standing = Standing(pulls, means, top_mask(means, k, rng), rule.log_term(n, total, delta), allowed, growth)
-        bound = rule.bound(standing)
-        if bound <= allowed or total >= budget:
-            return Answer(np.flatnonzero(standing.inside), bound, 1 - delta, {"log term": standing.log_term})
-        batch = int(min(budget - total, max(rule.least, int(growth * total))))
-        shares = rule.shares(standing, batch, rng)
-        progress = Progress(progress.round + 1, undecided=n, bound=bound)
+        self.pulls[arms] += shares[arms]
+        self.sums[arms] += rewards.sums
+
+    def _standing(self, total: int) -> Standing:
+        means = self.sums / self.pulls
+        log_term = self.rule.log_term(self.n_arms, total, self.delta)
+        return Standing(self.pulls, means, top_mask(means, self.k, self.rng), log_term, self.allowed, self.growth)
 
 
 def top_mask(values: FloatArray, k: int, rng: np.random.Generator) -> BoolArray:
