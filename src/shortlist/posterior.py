@@ -10,10 +10,10 @@ from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
 
 GRID = 100  # points of the grid
 FEW = 30  # below so many arms a prior cannot be learned: a flat one is kept
-STEPS = 3  # EM steps per refresh, each starting from the weights before
-FLOOR = 0.05  # share of the prior that stays flat, so that no mean is ever ruled out
+STEPS = 4  # EM steps per refresh, each starting from the weights before
+FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
 NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
-TEMPER = 0.5  # power of the likelihood in `loss`: boundary and prior are estimates too
+TEMPER = 0.7  # power of the likelihood in `loss`: boundary and prior are estimates too
 
 
 class Posterior:
