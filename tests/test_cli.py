@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -252,7 +253,7 @@ def test_an_interrupt_and_a_defect_have_exit_status_1(monkeypatch: pytest.Monkey
 # Help
 
 
-@pytest.mark.parametrize("command", [[], ["simulate"], ["hardness"], ["algorithms"], ["demo"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in main.commands)])
 def test_help_teaches_by_example(command: list[str]) -> None:
     result = run(*command, "--help")
     assert result.exit_code == 0
@@ -263,13 +264,20 @@ def test_help_teaches_by_example(command: list[str]) -> None:
 def test_every_command_that_help_shows_as_an_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("means.csv").write_text("mean\n" + "0.3\n0.7\n" * 8)
+    Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
+    Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")
+    Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
+    Path("evaluate").chmod(0o755)
     examples = []
     for name in main.commands:
         text = run(name, "--help").stdout.replace("\\\n", " ")
-        examples += [line.split()[1:] for line in text.splitlines() if line.strip().startswith("shortlist ")]
-    assert len(examples) >= 7
+        examples += [shlex.split(line)[1:] for line in text.splitlines() if line.strip().startswith("shortlist ")]
+    assert {example[0] for example in examples} == set(main.commands)
     for example in examples:
-        assert run(*example).exit_code == 0, example
+        result = run(*example)
+        assert result.exit_code == 0, (example, result.output)
+        if example[0] == "export":
+            Path("exported.jsonl").write_text(result.stdout)
 
 
 def test_no_arguments_show_the_help() -> None:

@@ -477,6 +477,42 @@ def test_a_file_holds_several_experiments_by_name(tmp_path: Path) -> None:
         Experiment.open(path, "third")
 
 
+def test_the_same_program_may_make_and_then_go_on_with_an_experiment(tmp_path: Path) -> None:
+    path, clock = tmp_path / "store.db", Clock()
+    for round_ in range(3):
+        with new(path, clock, exist_ok=True) as experiment:
+            assert experiment.status().told == round_
+            experiment.tell(experiment.ask()[0], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": 0.3}, r"goal = {'epsilon': 0.4, .*} and not {'epsilon': 0.3"),
+        ({"seed": 9}, "seed = 0 and not 9"),
+        ({"retries": 7}, "retries = 2 and not 7"),
+        ({"arms": ["a", "b", "c"]}, "other arms"),
+        ({"rewards": "binary"}, "rewards = {'kind': 'bounded'"),
+    ],
+)
+def test_an_experiment_made_with_other_settings_is_not_taken_for_the_same(
+    store: Store, change: dict[str, Any], message: str
+) -> None:
+    chosen: dict[str, Any] = {
+        "arms": LABELS,
+        "epsilon": 0.4,
+        "algorithm": "uniform",
+        "k": 2,
+        "store": store,
+        "exist_ok": True,
+    }
+    Experiment.create(**chosen)
+    with pytest.raises(
+        StoreExists, match=f"there is an experiment 'experiment' already, but it was made with {message}"
+    ):
+        Experiment.create(**{**chosen, **change})
+
+
 def test_opening_a_missing_file_does_not_make_one(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing):
         Experiment.open(tmp_path / "none.db")

@@ -19,7 +19,7 @@ import pytest
 from shortlist.experiment import Experiment, State, Ticket
 from shortlist.storage.memory import MemoryStore
 
-KILLS = int(os.environ.get("SHORTLIST_KILLS", "8"))
+KILLS = int(os.environ.get("SHORTLIST_KILLS", "5"))
 WORKERS = 8
 PULLS = 400 * KILLS
 MEANS = np.linspace(0.1, 0.9, 12)

@@ -257,6 +257,6 @@ class SQLiteRules(Rules):
 
 
 TestMemoryRules = pytest.mark.filterwarnings("default")(MemoryRules.TestCase)
-TestMemoryRules.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestMemoryRules.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestSQLiteRules = pytest.mark.filterwarnings("default")(SQLiteRules.TestCase)
-TestSQLiteRules.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestSQLiteRules.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)

@@ -11,9 +11,12 @@ import click
 import shortlist
 from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
+from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
 from shortlist.cli.hardness import hardness
+from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
-from shortlist.errors import ShortlistError
+from shortlist.cli.status import result, status
+from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
 
 
 class BadInput(click.ClickException):
@@ -28,8 +31,10 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except click.UsageError as error:
         raise BadInput(" ".join(error.format_message().split())) from error
-    except ShortlistError as error:
+    except (InvalidInput, StoreMissing, StoreExists) as error:
         raise BadInput(str(error)) from error
+    except ShortlistError as error:
+        raise click.ClickException(str(error)) from error
 
 
 class OneLineErrors(click.Group):
@@ -59,6 +64,7 @@ def main(context: click.Context) -> None:
     \b
     Start here:
       shortlist demo                 choose the best 30 of 164 crowd workers
+      shortlist run --help           choose with any program that prints a number
       shortlist algorithms           what there is to choose from
       shortlist simulate --help      compare algorithms on instances whose means are known
 
@@ -68,5 +74,7 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (simulate, hardness, algorithms, demo):
+KNOWN_MEANS = (simulate, hardness, algorithms, demo)
+LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
+for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

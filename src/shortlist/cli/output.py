@@ -39,7 +39,7 @@ def print_rows(rows: Sequence[Record], style: str) -> None:
     if style == "json":
         _print_json(rows)
     elif style == "csv":
-        _print_csv(rows)
+        _print_csv([_flat(row) for row in rows])
     else:
         _print_table(rows)
 
@@ -108,12 +108,13 @@ def _print_table(rows: Sequence[Record], header: bool = True) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD if header else None, show_header=header)
     for position, name in enumerate(rows[0]):
         table.add_column(name, justify="left" if header or position == 0 else "right", no_wrap=position == 0)
     for row in rows:
-        table.add_row(*(_readable(value) for value in row.values()))
+        table.add_row(*(Text(_readable(value)) for value in row.values()))  # a label is no markup
     Console().print(table)
 
 

@@ -1,27 +1,13 @@
 """`shortlist simulate`: run an algorithm many times on arms whose means are known."""
 
-import json
 from typing import Any
 
 import click
 
 import shortlist
 from shortlist.cli.instance import instance_options, means_of
+from shortlist.cli.options import algorithm_settings
 from shortlist.cli.output import format_option, print_record, progress_bar
-
-
-def _options(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
-    """("scale=2", "pooled=true") as {"scale": 2, "pooled": True}; what is not JSON is a word."""
-    options = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (name and equals):
-            raise click.BadParameter(f"{pair!r} must be of the form name=value", context, parameter)
-        try:
-            options[name] = json.loads(value)
-        except json.JSONDecodeError:
-            options[name] = value
-    return options
 
 
 @click.command()
@@ -40,14 +26,7 @@ def _options(context: click.Context, parameter: click.Parameter, pairs: tuple[st
     show_default=True,
     help="Law of the rewards around their mean.",
 )
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    callback=_options,
-    metavar="NAME=VALUE",
-    help="A setting of the algorithm, as often as needed; a wrong name lists those there are.",
-)
+@algorithm_settings
 @format_option
 def simulate(
     *,

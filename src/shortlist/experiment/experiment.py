@@ -1,6 +1,5 @@
 """Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,10 +9,11 @@ from itertools import islice
 from threading import RLock
 from types import TracebackType
 
-from shortlist.errors import CannotReplay, InvalidInput, Unfinished
+from shortlist.errors import CannotReplay, StoreExists, Unfinished
 from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
 from shortlist.experiment.ledger import FREE, Ledger
+from shortlist.experiment.place import Place, store_at, the_only
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
@@ -21,10 +21,9 @@ from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.problem import whole
 from shortlist.question import Arms, RewardsDeclared, question
 from shortlist.result import Result
+from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
-from shortlist.storage.sqlite import SQLiteStore
 
-Place = Store | str | os.PathLike[str]
 Clock = Callable[[], float]
 HOUR = 3600.0
 
@@ -67,18 +66,26 @@ class Experiment:
         seed: int = 0,
         lease: float = HOUR,
         retries: int = 2,
+        exist_ok: bool = False,
         clock: Clock = time.time,
     ) -> "Experiment":
         """Make an experiment in `store`, a file or a store; a file is made if there is none.
 
         What is asked for is said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
-        handed out again. A pull that failed is tried `retries` times more; after that the experiment stops."""
+        handed out again. A pull that failed is tried `retries` times more; after that the experiment stops. With
+        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
         asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries)
-        Course(settings)  # refuses what cannot be begun, before anything is written
-        place, owned = (SQLiteStore(store, "rwc"), True) if isinstance(store, str | os.PathLike) else (store, False)
-        place.create(name, settings.to_json())
-        return cls(place, name, settings, clock, owned)
+        Course(settings)  # refuses what cannot be begun, before there is a file
+        place, owned = store_at(store, "rwc")
+        experiment = cls(place, name, settings, clock, owned)
+        with place.exclusive():
+            if exist_ok and name in place.names():
+                check_same(settings, Settings.from_json(place.settings(name), f"experiment {name!r}"), name)
+            else:
+                place.create(name, settings.to_json())
+        experiment._catch_up()
+        return experiment
 
     @classmethod
     def open(
@@ -87,9 +94,7 @@ class Experiment:
         """Go on with an experiment; the name may be left out where there is only one.
 
         With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are refused."""
-        place, owned = store, False
-        if isinstance(place, str | os.PathLike):
-            place, owned = SQLiteStore(place, "ro" if readonly else "rw"), True
+        place, owned = store_at(store, "ro" if readonly else "rw")
         name = the_only(place.names()) if name is None else name
         settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
         experiment = cls(place, name, settings, clock, owned)
@@ -173,6 +178,10 @@ class Experiment:
                 self._course.deal.pulls.progress,
                 arms_told(ledger, self.settings, self._course),
             )
+
+    def standing(self) -> tuple[int, Progress]:
+        """How many pulls were told, and how far the search is; cheap, and as of the last call of anything else."""
+        return self._ledger.told, self._course.deal.pulls.progress
 
     def result(self) -> Result:
         """The answer, once there is one; its `seconds` are those from the first ticket to the last reward."""
@@ -262,12 +271,11 @@ class Experiment:
         return [Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires) for id_, arm, draw in places]
 
 
-def the_only(names: list[str]) -> str:
-    """The name that need not be said."""
-    if len(names) != 1:
-        there = ", ".join(map(repr, names)) or "none"
-        raise InvalidInput(f"`name` is not given, but the store holds not exactly one experiment: {there}")
-    return names[0]
+def check_same(asked: Settings, made: Settings, name: str) -> None:
+    """Refuse to go on with an experiment that is not the one asked for."""
+    difference = made.difference(asked)
+    if difference is not None:
+        raise StoreExists(f"there is an experiment {name!r} already, but it was made with {difference}")
 
 
 def runs(numbers: list[int]) -> Iterator[tuple[int, int]]:

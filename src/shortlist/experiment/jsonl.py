@@ -10,17 +10,19 @@ from typing import Any
 
 from shortlist.errors import InvalidInput, StoreDamaged
 from shortlist.evaluation import Label
+from shortlist.experiment.place import Place, opened, the_only
 from shortlist.question import labels_of
-from shortlist.storage import Event, Kind, RewardRow, Store
+from shortlist.storage import Event, Kind, RewardRow
 
 FORMAT = 1
 
 
-def export_lines(store: Store, name: str) -> Iterator[str]:
-    """The experiment of that name, line by line."""
-    settings = store.settings(name)
+def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
+    """The experiment of that name, line by line; the name may be left out where there is only one."""
+    with opened(store, "ro") as source:
+        name = the_only(source.names()) if name is None else name
+        settings, news = source.settings(name), source.read(name)
     labels = _labels(settings, f"experiment {name!r}")
-    news = store.read(name)
     yield _line({"experiment": name, "format": FORMAT, "settings": json.loads(settings)})
     for kind, *rest in news.events:
         yield _line({"event": kind, **dict(zip(Event._fields[1:], rest, strict=True))})
@@ -29,7 +31,7 @@ def export_lines(store: Store, name: str) -> Iterator[str]:
     yield _line({"end": len(news.events) + news.told.tickets.size})
 
 
-def import_lines(lines: Iterable[str], store: Store, name: str | None = None) -> str:
+def import_lines(lines: Iterable[str], store: Place, name: str | None = None) -> str:
     """Make an experiment from what `export_lines` gave, all of it or nothing; return its name."""
     numbered = enumerate((line for line in lines if line.strip()), start=1)
     head = _object(*next(numbered, (1, "")))
@@ -40,10 +42,10 @@ def import_lines(lines: Iterable[str], store: Store, name: str | None = None) ->
     settings = json.dumps(head.get("settings"), ensure_ascii=False)
     labels = _labels(settings, "line 1")
     events, rewards = _entries(numbered, {label: arm for arm, label in enumerate(labels)})
-    name = head["experiment"] if name is None else name
-    with store.exclusive():
-        store.create(name, settings)
-        store.append(name, rewards, events)
+    name = str(head["experiment"]) if name is None else name
+    with opened(store, "rwc") as target, target.exclusive():
+        target.create(name, settings)
+        target.append(name, rewards, events)
     return name
 
 

@@ -71,6 +71,14 @@ class Settings:
         }
         return json.dumps(record, ensure_ascii=False)
 
+    def difference(self, other: "Settings") -> str | None:
+        """What is said differently by another, in words."""
+        mine, theirs = (json.loads(each.to_json()) for each in (self, other))
+        for name in mine:
+            if mine[name] != theirs[name]:
+                return "other arms" if name == "arms" else f"{name} = {mine[name]!r} and not {theirs[name]!r}"
+        return None
+
     @classmethod
     def from_json(cls, text: str, where: str) -> "Settings":
         """Read what `to_json` wrote, if this version of the package can replay it."""

@@ -1,0 +1,214 @@
+"""`shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`: an experiment by hand, in any language."""
+
+import csv
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+import shortlist
+from shortlist.cli.arms import arms_argument, read_arms
+from shortlist.cli.options import experiment_options, name_option, store_options
+from shortlist.cli.output import format_option, print_rows
+from shortlist.errors import InvalidInput, ShortlistError
+
+NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any more
+
+
+@click.command()
+@arms_argument
+@experiment_options
+@click.option("--lease", type=float, default=3600.0, show_default=True, help="Seconds until a ticket is given again.")
+@store_options
+def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
+    """Make an experiment with the arms in a file.
+
+    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. The experiment ends by itself once it loses
+    at most epsilon with probability 1 - delta, or when a budget is spent. Nothing is pulled yet: that is up to `run`,
+    or to `ask` and `tell`.
+
+    \b
+    Example:
+      shortlist create arms.csv -k 5 --epsilon 0.1 --store tests.db
+    """
+    if k is None:
+        raise InvalidInput("`k` is not given, but an experiment needs it")
+    labels = read_arms(arms)
+    made = shortlist.Experiment.create(labels, k, store=store, **named(name), **settings)
+    status = made.status()
+    click.echo(
+        f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
+        f"begins with {status.wanted:,} pulls",
+        err=True,
+    )
+    made.close()
+
+
+@click.command()
+@store_options
+@click.option("--limit", type=int, default=1, show_default=True, help="Tickets at most.")
+@click.option("--worker", help="Who asks: gets tickets that he did not tell yet first.")
+@format_option
+@click.pass_context
+def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, worker: str | None, style: str) -> None:
+    """Print tickets: pulls to be made and told.
+
+    Exit status: 0 there are some, 3 none now, because others hold all that is wanted, 4 none any more, because the
+    answer is there, 1 none because a pull failed too often.
+
+    \b
+    Example:
+      shortlist ask --store tests.db --limit 10 --worker ann --format csv
+    """
+    with shortlist.Experiment.open(store, name) as experiment:
+        handout = experiment.ask(limit, worker)
+    rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
+    if style == "table":
+        rows = [{**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows]
+    if rows or style == "json":
+        print_rows(rows, style)
+    if len(rows) < limit:
+        click.echo(f"{len(rows)} of {limit} tickets: {handout.state}", err=True)
+    if not rows:
+        context.exit({"pending": NOT_YET, "stopped": 1}.get(handout.state, OVER))
+
+
+@click.command(context_settings={"ignore_unknown_options": True})  # so that -1.5 is a reward
+@click.argument("ticket", type=int, required=False)
+@click.argument("reward", type=float, required=False)
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="A CSV with columns `ticket` and `reward`, told all or none; - is stdin.",
+)
+@click.option("--failed", metavar="REASON", help="Instead of a reward: why the pull could not be made.")
+@store_options
+def tell(
+    *,
+    ticket: int | None,
+    reward: float | None,
+    path: str | None,
+    failed: str | None,
+    store: str,
+    name: str | None,
+) -> None:
+    """Tell the reward of a ticket, or of many.
+
+    It is on the disk when the command ends. The same may be told again; another reward for the same ticket is refused.
+
+    \b
+    Examples:
+      shortlist tell 0 0.75 --store tests.db
+      shortlist tell 1 --failed 'no network' --store tests.db
+      shortlist tell --file rewards.csv --store tests.db
+    """
+    given = (ticket is not None, reward is not None, path is not None, failed is not None)
+    if given not in {(True, True, False, False), (True, False, False, True), (False, False, True, False)}:
+        raise InvalidInput("the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE")
+    results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0)]
+    with shortlist.Experiment.open(store, name) as experiment:
+        if failed is not None:
+            experiment.fail(ticket or 0, failed)
+        else:
+            experiment.tell_many(results)
+
+
+def read_rewards(path: str) -> list[tuple[int, float]]:
+    """Tickets and rewards from a CSV with columns of these names."""
+    with click.open_file(path, encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file)
+        try:
+            return [(int(row["ticket"]), float(row["reward"])) for row in reader]
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            line = max(2, reader.line_num)
+            raise InvalidInput(
+                f"{path}, line {line} must hold a ticket and a reward under that header: {error!r}"
+            ) from error
+
+
+@click.command()
+@store_options
+def resume(*, store: str, name: str | None) -> None:
+    """Let an experiment that stopped go on.
+
+    It stopped because a pull failed too often; see `status`. The failures so far are forgiven.
+
+    \b
+    Example:
+      shortlist resume --store tests.db
+    """
+    with shortlist.Experiment.open(store, name) as experiment:
+        experiment.resume()
+
+
+@click.command("list")
+@click.argument("store", type=click.Path(dir_okay=False), envvar="SHORTLIST_STORE")
+@format_option
+def list_(*, store: str, style: str) -> None:
+    """List the experiments in a file.
+
+    \b
+    Example:
+      shortlist list tests.db
+    """
+    from shortlist.storage.sqlite import SQLiteStore
+
+    file = SQLiteStore(store, "ro")
+    rows = []
+    for name in file.names():
+        row: dict[str, object] = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
+        try:
+            experiment = shortlist.Experiment.open(file, name)
+            settings, status = experiment.settings, experiment.status()
+            row |= {"state": status.state.value, "arms": len(settings.labels), "k": settings.problem.k}
+            row |= {"algorithm": settings.algorithm, "pulls": status.told}
+        except ShortlistError as error:
+            row["state"] = str(error)
+        rows.append({**row, "name": name})
+    file.close()
+    if rows or style == "json":
+        print_rows(rows, style)
+
+
+@click.command()
+@store_options
+def export(*, store: str, name: str | None) -> None:
+    """Print an experiment as lines of JSON.
+
+    Everything is in them: the settings, every reward, and who was asked when. `shortlist import` makes the same
+    experiment of them.
+
+    \b
+    Example:
+      shortlist export --store tests.db
+    """
+    from shortlist.experiment import export_lines
+
+    for line in export_lines(store, name):
+        click.echo(line)
+
+
+@click.command("import")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, allow_dash=True), metavar="FILE")
+@click.option("--store", required=True, envvar="SHORTLIST_STORE", metavar="FILE", help="The file to put it in.")
+@name_option
+def import_(*, path: str, store: str, name: str | None) -> None:
+    """Make an experiment from what `export` printed; - is stdin.
+
+    \b
+    Example:
+      shortlist import exported.jsonl --store other.db
+    """
+    from shortlist.experiment import import_lines
+
+    with click.open_file(path, encoding="utf-8") as lines:
+        name = import_lines(lines, store, name)
+    click.echo(f"{store}: experiment {name!r}", err=True)
+
+
+def named(name: str | None) -> dict[str, Any]:
+    """The name as an argument, if there is one."""
+    return {} if name is None else {"name": name}

@@ -1,0 +1,95 @@
+"""Options that several commands share: an algorithm's settings, what an experiment is made with, where it is kept."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from shortlist.question import RewardsDeclared
+
+Command = Callable[..., Any]
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+    """("scale=2", "pooled=true") as {"scale": 2, "pooled": True}; what is not JSON is a word."""
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"{pair!r} must be of the form name=value", context, parameter)
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
+
+
+algorithm_settings = click.option(
+    "--option",
+    "options",
+    multiple=True,
+    callback=_pairs,
+    metavar="NAME=VALUE",
+    help="A setting of the algorithm, as often as needed; a wrong name lists those there are.",
+)
+
+
+def _rewards(context: click.Context, parameter: click.Parameter, text: str) -> "RewardsDeclared":
+    """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
+    from shortlist import SubGaussian
+
+    if text == "binary":
+        return "binary"
+    try:
+        kind, colon, sigma = text.partition(":")
+        if kind == "sub-gaussian" and colon:
+            return SubGaussian(float(sigma))
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} must be LOW,HIGH or binary or sub-gaussian:SIGMA", context, parameter
+        ) from None
+    return (low, high)
+
+
+def experiment_options(command: Command) -> Command:
+    """Add what an experiment is made with."""
+    for option in reversed(
+        (
+            click.option("-k", type=int, help="Number of arms to choose."),
+            click.option("--epsilon", type=float, help="Regret allowed."),
+            click.option("--delta", type=float, default=0.05, show_default=True, help="Probability of losing more."),
+            click.option("--budget", type=int, help="Pulls to spend; with --epsilon, at most."),
+            click.option(
+                "--rewards",
+                callback=_rewards,
+                default="0,1",
+                show_default=True,
+                metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
+                help="What rewards can be; another one is refused.",
+            ),
+            click.option("--algorithm", metavar="NAME", default="auto", show_default=True, help="See `algorithms`."),
+            algorithm_settings,
+            click.option("--seed", type=int, default=0, show_default=True, help="The same seed asks for the same."),
+            click.option("--retries", type=int, default=2, show_default=True, help="Tries more of a pull that failed."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def store_options(command: Command) -> Command:
+    """Add where an experiment is kept, and its name."""
+    return click.option(
+        "--store",
+        required=True,
+        envvar="SHORTLIST_STORE",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="The file it is kept in; may be set as SHORTLIST_STORE.",
+    )(name_option(command))
+
+
+name_option = click.option("--name", help="Its name, where the file holds several.")

@@ -1,0 +1,146 @@
+"""`shortlist run`: choose by running any program that prints a number."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import shortlist
+from shortlist.cli.arms import read_arms
+from shortlist.cli.experiments import named
+from shortlist.cli.options import experiment_options, name_option
+from shortlist.cli.output import format_option
+from shortlist.cli.status import print_result
+from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.experiment import Experiment, State, Ticket
+    from shortlist.experiment.command import Command
+
+INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
+LEASE = 60.0  # seconds; renewed while the run lives
+
+
+@click.command()
+@click.argument(
+    "arms",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    metavar="[ARMS]",
+)
+@click.option("--pull", "template", required=True, metavar="COMMAND", help="Prints the reward of one pull of {arm}.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Programs at a time.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed.")
+@experiment_options
+@click.option(
+    "--store",
+    envvar="SHORTLIST_STORE",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep everything in this file, and go on with what is in it.",
+)
+@name_option
+@format_option
+@click.pass_context
+def run(
+    context: click.Context,
+    /,
+    *,
+    arms: str | None,
+    template: str,
+    jobs: int,
+    timeout: float | None,
+    store: str | None,
+    name: str | None,
+    style: str,
+    **settings: Any,
+) -> None:
+    """Choose the best arms by running a program.
+
+    COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed} for a seed of that
+    pull's own, {draw} and {ticket} for its numbers. There is no shell: a label is one argument whatever it holds (for
+    labels that begin with a dash write `-- {arm}` or `--arm={arm}`). A failure is an exit status other than 0, an
+    output that is not one number, or a timeout; it is tried again, and after --retries times the experiment stops.
+
+    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or a crash loses
+    nothing: the same command goes on, and several may run at once. Without ARMS it goes on with what is in the store.
+
+    Exit status: 0 the answer is there, 2 bad input, 130 interrupted, 1 anything else, as too many failures.
+
+    \b
+    Examples:
+      shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --delta 0.1 --jobs 2 --store runs.db
+      shortlist run --pull './evaluate {arm}' --store runs.db
+    """
+    from shortlist.experiment.command import Command
+    from shortlist.problem import whole
+
+    command = Command(template, timeout)
+    whole("jobs", jobs, at_least=1)
+    with _experiment(arms, store, name, settings) as experiment, _terminable():
+        try:
+            state = _work(experiment, command, jobs)
+        except KeyboardInterrupt:
+            again = "the same command goes on" if store else "nothing is kept without --store"
+            click.echo(f"Interrupted after {experiment.status().told:,} pulls; {again}.", err=True)
+            context.exit(INTERRUPTED)
+        if state == "stopped":
+            raise click.ClickException(f"{experiment.status().trouble}. {_remedy(store)}")
+        print_result(experiment.result(), style)
+
+
+def _experiment(arms: str | None, store: str | None, name: str | None, settings: dict[str, Any]) -> "Experiment":
+    """The experiment that these arguments ask for: the one in the store, or a new one."""
+    from shortlist.storage.memory import MemoryStore
+
+    if arms is None:
+        goal = [f"`{each}`" for each in ("k", "epsilon", "budget") if settings[each] is not None]
+        if store is None or goal:
+            given = f"{', '.join(goal)} given" if goal else "no --store given"
+            raise InvalidInput(f"ARMS is not given and {given}, but only an experiment in a store can go without ARMS")
+        return shortlist.Experiment.open(store, name)
+    if settings["k"] is None:
+        raise InvalidInput("`k` is not given, but an experiment needs it")
+    place = MemoryStore() if store is None else store
+    settings |= named(name) | {"lease": LEASE, "exist_ok": True}
+    return shortlist.Experiment.create(read_arms(arms), store=place, **settings)
+
+
+def _work(experiment: "Experiment", command: "Command", jobs: int) -> "State":
+    from shortlist.display import display
+    from shortlist.experiment.work import work
+
+    with display(True, experiment.settings.problem.goal.budget) as shown:
+        return work(
+            experiment,
+            command,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            jobs=jobs,
+            note=_note,
+            cancel=command.stop,
+            show=lambda: shown(*experiment.standing()),
+        )
+
+
+def _note(ticket: "Ticket", reason: str) -> None:
+    click.echo(f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id}) failed: {reason}", err=True)
+
+
+def _remedy(store: str | None) -> str:
+    return "Mend it, `shortlist resume`, and the same command goes on" if store else "Mend it, and run it again"
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let a polite request to end be as good as Ctrl-C."""
+    names = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+    before = {each: signal.signal(each, signal.default_int_handler) for each in names}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

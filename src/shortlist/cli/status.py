@@ -1,0 +1,154 @@
+"""`shortlist status` and `shortlist result`: where an experiment stands, and its answer."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+import shortlist
+from shortlist.cli.options import store_options
+from shortlist.cli.output import format_option, print_record, print_rows
+from shortlist.errors import Unfinished
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from shortlist.experiment import Status
+    from shortlist.result import Result
+
+RUNNING = ("ready", "pending")
+
+
+class NotYet(click.ClickException):
+    """There is no answer yet: one line on stderr, exit status 3."""
+
+    exit_code = 3
+
+
+@click.command()
+@store_options
+@click.option("--rows", type=click.IntRange(min=1), default=40, show_default=True, help="Arms in the table at most.")
+@click.option("--watch", is_flag=True, help="Keep the table up to date until the experiment is over.")
+@format_option
+def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) -> None:
+    """Show where an experiment stands, arm by arm.
+
+    All intervals hold at all times with probability 1 - delta. An arm is in (or out) if the intervals leave no doubt
+    that it is (or is not) one of the k best; `to go` are the pulls that the search waits for now.
+
+    \b
+    Examples:
+      shortlist status --store tests.db
+      shortlist status --store tests.db --format json
+    """
+    with shortlist.Experiment.open(store, name, readonly=True) as experiment:
+        if style == "json":
+            print_record(_record(experiment.status()), style)
+        elif style == "csv":
+            print_rows(list(_arms(experiment.status())), style)
+        else:
+            _show(experiment, rows, watch)
+
+
+@click.command()
+@store_options
+@format_option
+def result(*, store: str, name: str | None, style: str) -> None:
+    """Print the answer of an experiment, and what is guaranteed about it.
+
+    Exit status 3: there is none yet.
+
+    \b
+    Example:
+      shortlist result --store runs.db
+    """
+    with shortlist.Experiment.open(store, name, readonly=True) as experiment:
+        try:
+            print_result(experiment.result(), style)
+        except Unfinished as error:
+            raise NotYet(str(error)) from error
+
+
+def print_result(result: "Result", style: str) -> None:
+    """A table, all of it as JSON, or an arm a line."""
+    if style == "json":
+        click.echo(result.to_json())
+    elif style == "csv":
+        rows = [asdict(arm) for arm in result.arms]
+        print_rows([{"arm": row.pop("label"), **row} for row in rows], style)
+    else:
+        from rich.console import Console
+
+        Console().print(result)
+
+
+def _record(status: "Status") -> dict[str, object]:
+    return {
+        "name": status.name,
+        "state": status.state.value,
+        "trouble": status.trouble or None,
+        "told": status.told,
+        "held": status.held,
+        "wanted": status.wanted,
+        "failures": status.failures,
+        "workers": dict(status.workers),
+        "arms": list(_arms(status)),
+    }
+
+
+def _arms(status: "Status") -> Iterator[dict[str, object]]:
+    """Every arm, in the order of the labels."""
+    arms = status.arms
+    names = ("arm", "pulls", "mean", "low", "high", "place", "to_go")
+    columns = (arms.labels, arms.pulls.tolist(), arms.means.tolist(), arms.low.tolist(), arms.high.tolist())
+    for row in zip(*columns, arms.places, arms.to_go.tolist(), strict=True):
+        values = (None if isinstance(value, float) and not math.isfinite(value) else value for value in row)
+        yield dict(zip(names, values, strict=True))
+
+
+def _show(experiment: "shortlist.Experiment", rows: int, watch: bool) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    if not watch:
+        Console().print(_table(experiment.status(), rows))
+        return
+    with Live(auto_refresh=False) as live:
+        while True:
+            status = experiment.status()
+            live.update(_table(status, rows), refresh=True)
+            if status.state.value not in RUNNING:
+                return
+            time.sleep(1)
+
+
+def _table(status: "Status", rows: int) -> "Group":
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("arm", "pulls", "mean", "interval", "place", "to go", box=SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    arms = sorted(_arms(status), key=lambda arm: -math.inf if arm["mean"] is None else float(str(arm["mean"])))[::-1]
+    for arm in arms[:rows]:
+        ends = f"{_figure(arm['low'])} … {_figure(arm['high'])}"
+        cells = (arm["arm"], f"{arm['pulls']:,}", _figure(arm["mean"]), ends, arm["place"], f"{arm['to_go']:,}")
+        table.add_row(*(Text(str(cell)) for cell in cells))  # a label is no markup
+    left_out = f"{len(arms) - rows:,} more arms: --rows, or --format csv" if len(arms) > rows else ""
+    return Group(*(Text(line) for line in _headline(status)), table, Text(left_out))
+
+
+def _headline(status: "Status") -> Iterator[str]:
+    waiting = f"waits for {status.held + status.wanted:,} more, {status.held:,} of them under way"
+    yield f"{status.name}: {status.state.value}, {status.told:,} pulls told, {waiting}, {status.failures:,} failures"
+    if status.trouble:
+        yield status.trouble
+
+
+def _figure(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "-"
