@@ -13,7 +13,7 @@ from shortlist.errors import CannotReplay, StoreExists, Unfinished
 from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
 from shortlist.experiment.ledger import FREE, Ledger
-from shortlist.experiment.place import Place, store_at, the_only
+from shortlist.experiment.place import Place, opened, the_only
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
@@ -77,14 +77,14 @@ class Experiment:
         asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries)
         Course(settings)  # refuses what cannot be begun, before there is a file
-        place, owned = store_at(store, "rwc")
-        experiment = cls(place, name, settings, clock, owned)
-        with place.exclusive():
-            if exist_ok and name in place.names():
-                check_same(settings, Settings.from_json(place.settings(name), f"experiment {name!r}"), name)
-            else:
-                place.create(name, settings.to_json())
-        experiment._catch_up()
+        with opened(store, "rwc", keep=True) as place:
+            experiment = cls(place, name, settings, clock, place is not store)
+            with place.exclusive():
+                if exist_ok and name in place.names():
+                    check_same(settings, Settings.from_json(place.settings(name), f"experiment {name!r}"), name)
+                else:
+                    place.create(name, settings.to_json())
+            experiment._catch_up()
         return experiment
 
     @classmethod
@@ -94,11 +94,11 @@ class Experiment:
         """Go on with an experiment; the name may be left out where there is only one.
 
         With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are refused."""
-        place, owned = store_at(store, "ro" if readonly else "rw")
-        name = the_only(place.names()) if name is None else name
-        settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
-        experiment = cls(place, name, settings, clock, owned)
-        experiment._catch_up()
+        with opened(store, "ro" if readonly else "rw", keep=True) as place:
+            name = the_only(place.names()) if name is None else name
+            settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
+            experiment = cls(place, name, settings, clock, place is not store)
+            experiment._catch_up()
         return experiment
 
     def ask(self, limit: int = 1, worker: str | None = None) -> Handout:

@@ -11,22 +11,20 @@ from shortlist.storage.sqlite import Mode, SQLiteStore
 Place = Store | str | os.PathLike[str]
 
 
-def store_at(place: Place, mode: Mode) -> tuple[Store, bool]:
-    """The store, and whether it was opened here and is to be closed again."""
-    if isinstance(place, str | os.PathLike):
-        return SQLiteStore(place, mode), True
-    return place, False
-
-
 @contextmanager
-def opened(place: Place, mode: Mode) -> Iterator[Store]:
-    """The store, closed again if it was opened here."""
-    store, ours = store_at(place, mode)
+def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
+    """The store; if it is a file, closed again afterwards, or with `keep` only after an error."""
+    if not isinstance(place, str | os.PathLike):
+        yield place
+        return
+    store = SQLiteStore(place, mode)
     try:
         yield store
-    finally:
-        if ours:
-            store.close()
+    except BaseException:
+        store.close()
+        raise
+    if not keep:
+        store.close()
 
 
 def the_only(names: Sequence[str]) -> str:
