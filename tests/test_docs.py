@@ -1,6 +1,7 @@
 """The pages tell the truth: their Python runs, their commands work, their links lead somewhere."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -39,10 +40,13 @@ def test_a_block_that_is_a_program_runs_as_one(tmp_path: Path) -> None:
 def test_the_commands_on_a_page_work(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("means.csv").write_text("mean\n" + "0.3\n0.7\n" * 10)
+    Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
+    Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
+    Path("evaluate").chmod(0o755)
     commands = "".join(blocks(PAGES[page], "console")).replace("\\\n", " ").splitlines()
     assert commands
     for command in commands:
-        program, *arguments = command.split()
+        program, *arguments = shlex.split(command)
         assert program == "shortlist"
         assert CliRunner().invoke(main, arguments).exit_code == 0, command
 
