@@ -18,7 +18,7 @@ LAYERS = (  # low to high; a package counts as one, and inside it anything goes
     ("algorithms",),
     ("outcome", "evaluation"),
     ("simulation",),
-    ("lower_bound",),
+    ("lower_bound", "forecast"),
     ("reproduction", "storage", "executors", "question", "result", "display"),
     ("select", "experiment"),
     ("plots",),

@@ -15,6 +15,7 @@ __all__ = [
     "Experiment",
     "FixedBudget",
     "FixedConfidence",
+    "Forecast",
     "Hardness",
     "Problem",
     "Result",
@@ -23,6 +24,7 @@ __all__ = [
     "__version__",
     "errors",
     "find",
+    "forecast",
     "hardness",
     "instances",
     "metrics",
@@ -34,6 +36,7 @@ _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "find"),
     "experiment": ("Experiment",),
+    "forecast": ("Forecast", "forecast"),
     "hardness": ("Hardness", "hardness"),
     "problem": ("Binary", "Bounded", "FixedBudget", "FixedConfidence", "Problem", "SubGaussian"),
     "result": ("Result",),
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, find
     from shortlist.experiment import Experiment
+    from shortlist.forecast import Forecast, forecast
     from shortlist.hardness import Hardness, hardness
     from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, SubGaussian
     from shortlist.result import Result

@@ -13,6 +13,7 @@ from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
 from shortlist.cli.hardness import hardness
+from shortlist.cli.plan import plan
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
@@ -65,6 +66,7 @@ def main(context: click.Context) -> None:
     Start here:
       shortlist demo                 choose the best 30 of 164 crowd workers
       shortlist run --help           choose with any program that prints a number
+      shortlist plan --help          how many evaluations it will take
       shortlist algorithms           what there is to choose from
       shortlist simulate --help      compare algorithms on instances whose means are known
 
@@ -74,7 +76,7 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-KNOWN_MEANS = (simulate, hardness, algorithms, demo)
+KNOWN_MEANS = (plan, simulate, hardness, algorithms, demo)
 LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)
