@@ -21,7 +21,7 @@ def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
     """The experiment of that name, line by line; the name may be left out where there is only one."""
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
-        settings, news = source.settings(name), source.read(name)
+        settings, news = source.settings(name), source.read(name, everything=True)
     labels = _labels(settings, f"experiment {name!r}")
     yield _line({"experiment": name, "format": FORMAT, "settings": json.loads(settings)})
     for kind, *rest in news.events:

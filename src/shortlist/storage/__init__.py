@@ -85,8 +85,11 @@ class Store(Protocol):
 
         What is written inside is durable when the block ends; if it raises, nothing of it was written."""
 
-    def read(self, name: str, after: int = 0) -> News:
-        """What was added to a log after that position."""
+    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
+        """What was added to a log after that position.
+
+        Leases of tickets that are all told by now are left out, unless `everything` is wanted: they may be as many as
+        the rewards, and nobody needs them to go on."""
 
     def append(self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
-from shortlist.storage import Event, News, RewardRow, Told, no_such_experiment
+from shortlist.storage import Event, Kind, News, RewardRow, Told, no_such_experiment
 
 WHERE = "memory"
 
@@ -17,6 +17,11 @@ class Log:
 
     settings: str
     entries: list[RewardRow | Event] = field(default_factory=list)
+    told: set[int] = field(default_factory=set)  # the tickets among them
+
+    def is_over(self, event: Event) -> bool:
+        """Whether it is a lease of tickets that are all told."""
+        return event.kind is Kind.LEASE and self.told.issuperset(range(event.ticket, event.ticket + event.span))
 
 
 class MemoryStore:
@@ -64,14 +69,16 @@ class MemoryStore:
     def _roll_back(self, lengths: dict[str, int]) -> None:
         self._logs = {name: log for name, log in self._logs.items() if name in lengths}
         for name, length in lengths.items():
-            del self._logs[name].entries[length:]
+            log = self._logs[name]
+            log.told.difference_update(entry[0] for entry in log.entries[length:] if not isinstance(entry, Event))
+            del log.entries[length:]
 
-    def read(self, name: str, after: int = 0) -> News:
-        """What was added to a log after that position."""
+    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
+        """What was added to a log after that position; leases of tickets that are all told only with `everything`."""
         with self._lock:
-            entries = self._log(name).entries
-            new = entries[after:]
-        events = [entry for entry in new if isinstance(entry, Event)]
+            log = self._log(name)
+            new = log.entries[after:]
+            events = [entry for entry in new if isinstance(entry, Event) and (everything or not log.is_over(entry))]
         told = Told.of(entry for entry in new if not isinstance(entry, Event))
         return News(told, events, after + len(new))
 
@@ -79,9 +86,10 @@ class MemoryStore:
         """Add rewards and events to a log; only inside `exclusive`."""
         if self._undo is None:
             raise StoreError("append was called outside of exclusive(), but needs it")
-        entries = self._log(name).entries
-        entries.extend(told)
-        entries.extend(events)
+        log, rows = self._log(name), list(told)
+        log.entries.extend(rows)
+        log.entries.extend(events)
+        log.told.update(row[0] for row in rows)
 
     def close(self) -> None:
         """Let go of what the store holds open. It cannot be used afterwards."""

@@ -31,8 +31,11 @@ LAST = """SELECT max(coalesce((SELECT max(seq) FROM rewards WHERE experiment = :
                      coalesce((SELECT max(seq) FROM events WHERE experiment = :id), 0))"""
 NEW_REWARDS = """SELECT ticket, arm, reward, time FROM rewards
                  WHERE experiment = :id AND seq > :after AND seq <= :last ORDER BY seq"""
-NEW_EVENTS = """SELECT kind, ticket, span, text, time FROM events
-                WHERE experiment = :id AND seq > :after AND seq <= :last ORDER BY seq"""
+NEW_EVENTS = """SELECT kind, ticket, span, text, time FROM events AS event
+                WHERE experiment = :id AND seq > :after AND seq <= :last AND (:everything OR kind != 'lease' OR span > (
+                    SELECT count(*) FROM rewards WHERE experiment = :id AND seq <= :last
+                    AND ticket >= event.ticket AND ticket < event.ticket + event.span
+                )) ORDER BY seq"""
 
 
 class SQLiteStore:
@@ -91,11 +94,11 @@ class SQLiteStore:
                 self._ids.clear()
                 raise
 
-    def read(self, name: str, after: int = 0) -> News:
-        """What was added to a log after that position."""
+    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
+        """What was added to a log after that position; leases of tickets that are all told only with `everything`."""
         with self._lock, self._in_words():
             database = self._database()
-            bounds = {"id": self._id(name), "after": after}
+            bounds = {"id": self._id(name), "after": after, "everything": everything}
             # Positions are given out under the write lock: all up to `last` are there, whatever is added meanwhile.
             (last,) = database.execute(LAST, bounds).fetchone()
             if last == after:
