@@ -141,7 +141,7 @@ def test_too_many_failures_stop_the_run_in_words_and_it_can_be_resumed(text: str
 
 def start(*arguments: str, lease: float = 60.0) -> "subprocess.Popen[str]":
     """`shortlist`, with leases that a test can wait for."""
-    code = f"import sys; from shortlist.cli import main; sys.modules['shortlist.cli.run'].LEASE = {lease}; main()"
+    code = f"import shortlist.experiment.work as work; work.LEASE = {lease}; from shortlist.cli import main; main()"
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
@@ -372,7 +372,7 @@ def test_a_mistake_is_one_line_and_makes_no_file(arguments: list[str], message: 
     ],
 )
 def test_what_breaks_a_rule_is_refused_and_nothing_is_changed(arguments: list[str], message: str) -> None:
-    experiment = shortlist.Experiment.create(LABELS, 2, budget=50, algorithm="uniform", store="tests.db", lease=60)
+    experiment = shortlist.Experiment.create(LABELS, 2, budget=50, algorithm="uniform", store="tests.db")
     experiment.tell(experiment.ask(2)[1], 1)
     experiment.close()
     before = done("export", "--store", "tests.db")

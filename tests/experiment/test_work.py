@@ -92,9 +92,10 @@ def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest() -> None:
     assert Experiment.open(store).result() == calm.result()
 
 
-def test_leases_are_renewed_while_the_work_goes_on() -> None:
+def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.experiment.work.LEASE", 0.03)
     now, steps, enough = [0.0], [0], threading.Event()
-    experiment = new(lease=0.03, budget=4, clock=lambda: now[0])
+    experiment = new(budget=4, clock=lambda: now[0])
     others: list[Ticket] = []
 
     def slow(ticket: Ticket) -> float:

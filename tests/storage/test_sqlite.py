@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from shortlist.errors import (
+    InvalidInput,
     StoreDamaged,
     StoreError,
     StoreFull,
@@ -217,6 +218,12 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     store = SQLiteStore(path, "rwc")
     assert store.names() == []
     store.close()
+
+
+def test_a_text_that_cannot_be_stored_is_refused(store: SQLiteStore) -> None:
+    with pytest.raises(InvalidInput, match="is to be stored, but is no valid text"):
+        store.create("\udcff", "{}")
+    assert store.names() == ["first"]
 
 
 # What the file itself enforces

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from shortlist.experiment.command import Command
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
-LEASE = 60.0  # seconds; renewed while the run lives
 
 
 @click.command()
@@ -106,8 +105,7 @@ def _experiment(arms: str | None, store: str | None, name: str | None, settings:
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     place = MemoryStore() if store is None else store
-    settings |= named(name) | {"lease": LEASE, "exist_ok": True}
-    return shortlist.Experiment.create(read_arms(arms), store=place, **settings)
+    return shortlist.Experiment.create(read_arms(arms), store=place, exist_ok=True, **named(name), **settings)
 
 
 def _work(experiment: "Experiment", command: "Command", jobs: int) -> "State":

@@ -9,7 +9,7 @@ from itertools import islice
 from threading import RLock
 from types import TracebackType
 
-from shortlist.errors import CannotReplay, StoreExists, Unfinished
+from shortlist.errors import CannotReplay, InvalidInput, StoreExists, Unfinished
 from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
 from shortlist.experiment.ledger import FREE, Ledger
@@ -18,7 +18,7 @@ from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.problem import whole
+from shortlist.problem import number, whole
 from shortlist.question import Arms, RewardsDeclared, question
 from shortlist.result import Result
 from shortlist.search import Progress
@@ -74,6 +74,8 @@ class Experiment:
         What is asked for is said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
         handed out again. A pull that failed is tried `retries` times more; after that the experiment stops. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
+        if not (isinstance(name, str) and name):
+            raise InvalidInput(f"`name` is {name!r}, but must be a text that is not empty")
         asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries)
         Course(settings)  # refuses what cannot be begun, before there is a file
@@ -101,15 +103,17 @@ class Experiment:
             experiment._catch_up()
         return experiment
 
-    def ask(self, limit: int = 1, worker: str | None = None) -> Handout:
+    def ask(self, limit: int = 1, worker: str | None = None, *, lease: float | None = None) -> Handout:
         """Up to `limit` tickets: pulls that the search wants next.
 
-        A worker who gives a name gets his own open tickets first, as after a crash. If there are fewer than asked for,
-        the `state` of what is returned says why."""
+        A worker who gives a name gets his own open tickets first, as after a crash, and their leases anew. `lease` is
+        in seconds, that of the experiment if it is not given. If there are fewer tickets than asked for, the `state` of
+        what is returned says why."""
         whole("limit", limit, at_least=1)
+        seconds = self.settings.lease if lease is None else number("lease", lease, above=0)
         with self._writing():
             now = self._clock()
-            expires = now + self.settings.lease
+            expires = now + seconds
             state = self._state(now)
             going = state in (State.READY, State.PENDING)
             available = self._ledger.available(worker or "", now, self._course.end) if going else ()

@@ -10,6 +10,7 @@ from shortlist.experiment.ticket import State, Ticket
 from shortlist.problem import whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
+LEASE = 60.0  # seconds; renewed as long as the crew lives, so this is how long its tickets are lost if it dies
 Evaluate = Callable[[Ticket], float]
 Note = Callable[[Ticket, str], None]
 
@@ -52,14 +53,13 @@ class Crew:
 
     def step(self) -> State | None:
         """Ask, begin what is new, take in what is done; the state of the experiment once there is nothing to do."""
-        handout = self.experiment.ask(self.jobs, self.worker)
+        handout = self.experiment.ask(self.jobs, self.worker, lease=LEASE)
         for ticket in handout:
             if ticket.id not in self.tickets:
                 self.futures[self.pool.submit(self.evaluate, ticket)] = ticket.id
             self.tickets[ticket.id] = ticket
         if self.futures:
-            renewal = self.experiment.settings.lease / 3
-            done, _ = wait(self.futures, timeout=renewal, return_when=FIRST_COMPLETED)
+            done, _ = wait(self.futures, timeout=LEASE / 3, return_when=FIRST_COMPLETED)
             self.take_in(done)
         elif handout.state is State.PENDING:
             time.sleep(PAUSE)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from shortlist.errors import (
+    InvalidInput,
     StoreDamaged,
     StoreError,
     StoreExists,
@@ -183,6 +184,8 @@ class SQLiteStore:
             yield
         except sqlite3.Error as error:
             raise self._error(error) from error
+        except UnicodeEncodeError as error:  # half of a character, as in names of files that are not UTF-8
+            raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
 
     def _error(self, error: sqlite3.Error) -> StoreError:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest is detail
