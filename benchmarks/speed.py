@@ -7,13 +7,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from shortlist import instances
+from shortlist.algorithms import find
+from shortlist.outcome import counted, finish
+from shortlist.problem import Binary, FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.search import Pulls, Rewards
+from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.replicate import Runs, simulate
 
 UNIFORM = instances.uniform(1000)
+MANY = 100_000
 MILLION = 1_000_000
 PEAK_MEMORY = "peak-memory"  # the argument that makes this file the child process that is measured
 
@@ -58,26 +65,92 @@ def budgeted(algorithm: str, limit: float | None = None) -> Callable[[], Measure
     return measure
 
 
-def memory() -> Measurement:
+def certified() -> Measurement:
+    before = time.process_time()  # of the processor, like every time below: the same on a machine that is busy
+    runs = to_confidence("certified", 10)
+    what = f"certified, uniform n = 1000, k = 500, per run ({runs.pulls.mean():.3g} pulls)"
+    return Measurement(what, (time.process_time() - before) / 10, "s", 0.15)
+
+
+def certified_of_many(k: int) -> Callable[[], Measurement]:
+    def measure() -> Measurement:
+        before = time.process_time()
+        runs = simulate("certified", instances.uniform(MANY), k=k, epsilon=0.05, delta=0.05)
+        what = f"certified, uniform n = {MANY:,}, k = {k:,}, epsilon = 0.05 ({runs.pulls.mean():.3g} pulls)"
+        return Measurement(what, time.process_time() - before, "s", 30)
+
+    return measure
+
+
+def overhead(algorithm: str, goal: Goal) -> Callable[[], Measurement]:
+    """Of the search alone: the time it takes to simulate its rewards is taken off."""
+
+    def measure() -> Measurement:
+        problem = Problem(UNIFORM.size, 500, goal, Binary())
+        rng = np.random.default_rng(0)
+        bandit = BernoulliBandit(rng.permutation(UNIFORM))
+        drawing = 0.0
+
+        def pull(request: Pulls) -> Rewards:
+            nonlocal drawing
+            before = time.process_time()
+            rewards = bandit.pull(request.arms, request.times, rng)
+            drawing += time.process_time() - before
+            return rewards
+
+        started = time.process_time()
+        outcome = finish(counted(find(algorithm), problem, rng), pull)
+        share = (time.process_time() - started - drawing) / outcome.pulls.sum() * 1e6
+        what = f"{algorithm}, uniform n = 1000, k = 500, overhead per pull ({outcome.pulls.sum():.3g} pulls)"
+        return Measurement(what, float(share), "µs", 1)
+
+    return measure
+
+
+def memory(algorithm: str, n: int, epsilon: float) -> Callable[[], Measurement]:
     """Of a process of its own, since the peak of this one may be due to anything before."""
-    child = subprocess.run([sys.executable, __file__, PEAK_MEMORY], check=True, capture_output=True, text=True)
-    what = "adaptive-top-k, uniform n = 1 000 000, k = 1000, peak memory"
-    return Measurement(what, int(child.stdout) / 2**30, "GiB", 1)
+
+    def measure() -> Measurement:
+        child = subprocess.run(
+            [sys.executable, __file__, PEAK_MEMORY, algorithm, str(n), str(epsilon)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        what = f"{algorithm}, uniform n = {n:,}, k = 1000, epsilon = {epsilon}, peak memory"
+        return Measurement(what, int(child.stdout) / 2**30, "GiB", 1)
+
+    return measure
 
 
-def print_peak_memory() -> None:
-    simulate("adaptive-top-k", instances.uniform(MILLION), k=1000, epsilon=0.01, delta=0.01)
+def print_peak_memory(algorithm: str, n: str, epsilon: str) -> None:
+    simulate(algorithm, instances.uniform(int(n)), k=1000, epsilon=float(epsilon), delta=0.01)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(peak if sys.platform == "darwin" else peak * 1024)  # bytes there, KiB elsewhere
+
+
+MEASUREMENTS = (
+    adaptive_top_k,
+    clucb_pac,
+    memory("adaptive-top-k", MILLION, 0.01),
+    budgeted("sar", 60),
+    budgeted("opt-mai"),
+    budgeted("expected-loss"),
+    certified,
+    *map(certified_of_many, (1000, 10_000, 50_000)),
+    memory("certified", MANY, 0.05),
+    overhead("certified", FixedConfidence(0.01, 0.01)),
+    overhead("expected-loss", FixedBudget(29_000)),
+)
 
 
 def main() -> None:
     started = time.perf_counter()
     table = Table("what", "measured", "limit", "met")
-    for measure in (adaptive_top_k, clucb_pac, memory, budgeted("sar", 60), budgeted("opt-mai")):
+    for measure in MEASUREMENTS:
         table.add_row(*measure().row())
     Console().print(table, f"{time.perf_counter() - started:.1f} s in all")
 
 
 if __name__ == "__main__":
-    print_peak_memory() if sys.argv[1:] == [PEAK_MEMORY] else main()
+    print_peak_memory(*sys.argv[2:]) if sys.argv[1:2] == [PEAK_MEMORY] else main()
