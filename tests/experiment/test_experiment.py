@@ -226,7 +226,7 @@ def test_an_expired_ticket_is_handed_out_again_as_it_was(experiment: Experiment,
     clock.now += LEASE - 0.5
     assert [ticket.id for ticket in experiment.ask(2, "b")] == [3, 4]
     clock.now += 0.5
-    again = experiment.ask(3, "b")  # his own two come first
+    again = experiment.ask(3, "b")  # its own two come first
     assert [ticket.id for ticket in again] == [3, 4, 0]
     assert replace(again[2], expires=0.0) == replace(first[0], expires=0.0)
 
@@ -275,7 +275,7 @@ def test_the_tickets_of_a_worker_who_is_gone_can_be_taken_back(experiment: Exper
     experiment.release("gone")
     assert experiment.status().workers == {"here": 2}
     assert [ticket.id for ticket in experiment.ask(5, "here")] == [here[0].id, here[1].id, 0, 2, 5]
-    experiment.tell(gone[0], 1)  # he was not gone after all
+    experiment.tell(gone[0], 1)  # not gone after all
 
 
 # Failures

@@ -48,7 +48,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
 @click.command()
 @store_options
 @click.option("--limit", type=int, default=1, show_default=True, help="Tickets at most.")
-@click.option("--worker", help="Who asks: gets tickets that he did not tell yet first.")
+@click.option("--worker", help="Who asks: own tickets that were not told yet come first.")
 @format_option
 @click.pass_context
 def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, worker: str | None, style: str) -> None:

@@ -19,7 +19,7 @@ class Deal:
         arms, times = pulls.arms, pulls.times
         self._first_draws = drawn[arms] + _asked_earlier(arms, times)
         self._entries = np.argsort(-times, kind="stable")  # most pulls first: every round goes to the first so many
-        heights = np.unique(times[times > 0])  # rounds after which somebody has all his pulls
+        heights = np.unique(times[times > 0])  # rounds after which some entry has all its pulls
         floors = np.concatenate([[0], heights[:-1]])
         self._floors = floors
         self._widths = times.size - np.searchsorted(np.sort(times), heights)  # entries still in those rounds

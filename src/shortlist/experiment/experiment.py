@@ -106,7 +106,7 @@ class Experiment:
     def ask(self, limit: int = 1, worker: str | None = None, *, lease: float | None = None) -> Handout:
         """Up to `limit` tickets: pulls that the search wants next.
 
-        A worker who gives a name gets his own open tickets first, as after a crash, and their leases anew. `lease` is
+        A worker that gives a name gets its own open tickets first, as after a crash, and their leases anew. `lease` is
         in seconds, that of the experiment if it is not given. If there are fewer tickets than asked for, the `state` of
         what is returned says why."""
         whole("limit", limit, at_least=1)
@@ -146,10 +146,10 @@ class Experiment:
         Of a ticket that is told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
         results that are missing because of their value would void every guarantee."""
         with self._writing():
-            number = known_number(ticket, self._ledger)
-            expires = lease_of(number, self._ledger)
+            id_ = known_number(ticket, self._ledger)
+            expires = lease_of(id_, self._ledger)
             if expires != FREE and (not isinstance(ticket, Ticket) or ticket.expires == expires):
-                event = Event(Kind.FAIL, number, 1, str(reason), self._clock())
+                event = Event(Kind.FAIL, id_, 1, str(reason), self._clock())
                 self._store.append(self.name, events=[event])
 
     def release(self, worker: str) -> None:

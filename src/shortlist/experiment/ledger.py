@@ -45,7 +45,7 @@ class Ledger:
         return float(self.rewards[ticket])
 
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
-        """Tickets below `end` that this worker may be handed: his own first, then those let go of, then new ones."""
+        """Tickets below `end` that this worker may be handed: its own first, then those let go of, then new ones."""
         own = [ticket for ticket, lease in self.leases.items() if lease.worker == worker] if worker else []
         yield from sorted(own)
         yield from sorted(self._lapsed(now).difference(own))
