@@ -17,9 +17,9 @@ FIRST_LOOK = 0.88  # share of delta for the first look; every later one gets thi
 PATIENCE = 1.12  # growth of the exploration between two plans
 STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * epsilon)
 EAGER = 1.1  # certify as soon as that costs at most this many times what was explored ...
-SLOW = 4.0  # ... or this many times, once exploring further saves less than it costs
+SLOW = 2.0  # ... or this many times, once exploring further saves less than it costs
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
-MARGIN = 1.0  # standard deviations of the total charge kept free, and one more after every look that failed
+MARGIN = 0.7  # standard deviations of the total charge kept free, and one more after every look that failed
 UNLIMITED = 2**62  # pulls, where no budget is given
 GUESSES = np.geomspace(0.001, 0.5, 8)  # regrets for which a last certificate may be tuned
 
@@ -70,6 +70,8 @@ class Planner:
             return None
         attempt = cache(lambda step: self._plan(top, boundary, made, step))
         best = self._step if attempt(self._step) is not None else STRENGTHS.size - 1
+        if _cost(attempt(best)) > 2 * SLOW * int(self.posterior.pulls.sum()):  # not worth it yet by far
+            return attempt(best)
         for way in (1, -1):  # downhill from the strength that was best before
             while 0 <= best + way < STRENGTHS.size and _cost(attempt(best + way)) < _cost(attempt(best)):
                 best += way

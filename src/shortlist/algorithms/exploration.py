@@ -9,6 +9,7 @@ from shortlist.search import Progress, Pulls, Rewards
 
 FIRST = 2  # pulls of every arm before there is anything to compare
 GROWTH = 0.07  # a batch, as a share of what has been spent
+LEAST = 32  # but no smaller than this, so that parallel workers have something to do
 
 
 def explore(posterior: Posterior, until: int, rng: np.random.Generator) -> Generator[Pulls, Rewards, None]:
@@ -25,7 +26,7 @@ def explore_once(posterior: Posterior, at_most: int, rng: np.random.Generator) -
     else:
         top, boundary = posterior.split(rng)
         priority = posterior.loss(top, boundary) / posterior.pulls
-        batch = min(at_most, max(1, int(GROWTH * spent)))
+        batch = min(at_most, max(LEAST, int(GROWTH * spent)))
         times = share_out(batch, priority, np.maximum(1, posterior.pulls // 2), rng)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=posterior.n_arms))
