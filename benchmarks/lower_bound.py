@@ -13,7 +13,7 @@ ETA = 0.1
 EPSILONS = np.geomspace(0.05, 0.002, 6)
 SIZES = (250, 500, 1000, 2000)
 SEARCHES = ("uniform", "adaptive-top-k", "adaptive-top-k-tight")
-COINS = 400
+COINS = 4000
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def coins_told(n_arms: int = 80, epsilon: float = 0.2, eta: float = 0.2) -> Tabl
     table = _table(f"{COINS} coins hidden among {n_arms}, epsilon = eta = {eta}", "search", "C", *Tally.__slots__)
     for name in SEARCHES:
         cost = measured_cost(name, n_arms, epsilon, eta)
-        seen = tally(Reduction(find(name), n_arms, epsilon, cost, eta), COINS, seed=1)
+        seen = tally(Reduction(find(name), n_arms, epsilon, cost, eta), COINS, seed=0)
         table.add_row(name, f"{cost:.0f}", *(str(getattr(seen, field)) for field in Tally.__slots__))
     return table
 

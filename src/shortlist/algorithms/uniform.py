@@ -1,5 +1,7 @@
 """Pull every arm equally often and take the best means: the yardstick for everything else."""
 
+from functools import cache
+
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
@@ -7,6 +9,7 @@ from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Search, best
 
 
+@cache
 def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int:
     """Least N such that the k best of N pulls each lose at most `epsilon` with probability 1 - `delta`.
 
