@@ -1,12 +1,17 @@
 """Work in several processes: the same results in the same order, and nothing left behind when it is interrupted."""
 
+import os
+import signal
+import subprocess
+import sys
 import time
+from contextlib import closing
 from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
 
-from shortlist.simulation.spread import spread
+from shortlist.simulation.spread import spread, stream
 
 
 def square(number: int) -> int:
@@ -34,6 +39,41 @@ def test_results_come_in_order_and_the_listener_hears_of_each(jobs: int) -> None
 def test_an_error_in_the_work_reaches_the_caller(jobs: int) -> None:
     with pytest.raises(ValueError, match="no 3"):
         spread(fail, [3, 4], jobs)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 50])
+def test_a_stream_gives_the_same_results_in_the_same_order(jobs: int) -> None:
+    assert list(stream(square, range(20), jobs)) == [number**2 for number in range(20)]
+    assert list(stream(square, [], jobs)) == []
+
+
+def test_a_stream_that_is_closed_early_leaves_no_process_behind(tmp_path: Path) -> None:
+    before = set(active_children())
+    with closing(stream(finish_late, [None, *(tmp_path / str(number) for number in range(4))], 2)) as results:
+        next(results)
+    assert set(active_children()) <= before
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_processes_end_when_their_parent_is_killed() -> None:
+    program = """
+import time
+from shortlist.simulation.spread import spread
+
+def work(number):
+    print("working", flush=True)
+    time.sleep(30)
+    print("outlived its parent", flush=True)
+
+if __name__ == "__main__":
+    spread(work, range(2), 2)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["working\n"] * 2
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.stdout.read() == ""  # ends when the last of them does
 
 
 def test_an_interrupt_ends_the_processes_before_their_work_is_done(tmp_path: Path) -> None:

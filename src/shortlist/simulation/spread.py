@@ -1,10 +1,12 @@
 """Spread independent pieces of work over processes."""
 
+import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import active_children
+from multiprocessing import active_children, parent_process
+from threading import Thread
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -20,6 +22,15 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], jobs: int, tel
         return _collect(pool.map(work, items, chunksize=max(1, len(items) // (8 * jobs))), tell)
 
 
+def stream(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Generator[Result, None, None]:
+    """The result of `work` on every item, in order, each as soon as it is there and all before it are."""
+    if jobs == 1 or len(items) <= 1:
+        yield from map(work, items)
+        return
+    with _processes(min(jobs, len(items))) as pool:
+        yield from pool.map(work, items)
+
+
 def _collect(results: Iterable[Result], tell: Tell | None) -> list[Result]:
     collected = []
     for result in results:
@@ -33,8 +44,7 @@ def _collect(results: Iterable[Result], tell: Tell | None) -> list[Result]:
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """A pool that ends at once when the caller is interrupted or fails, whatever its processes still have to do."""
     others = set(active_children())
-    ignore_interrupts = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches them too, but ending them is up to us
-    pool = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=ignore_interrupts)
+    pool = ProcessPoolExecutor(jobs, initializer=_begin)
     try:
         yield pool
     except BaseException:
@@ -43,3 +53,16 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """In a new process: Ctrl-C reaches it too, but ending it is up to its parent; without that it ends by itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
