@@ -14,6 +14,7 @@ from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
 from shortlist.cli.hardness import hardness
 from shortlist.cli.plan import plan
+from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
@@ -76,7 +77,7 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-KNOWN_MEANS = (plan, simulate, hardness, algorithms, demo)
+KNOWN_MEANS = (plan, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -1,0 +1,72 @@
+"""One row of the results: what one method did on one panel, within one budget or to the panel's confidence."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.errors import InvalidInput
+from shortlist.metrics import ROUNDING
+from shortlist.reproduction.panels import Panel
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of several runs that differ in nothing but chance."""
+
+    part: str  # pilot, curve, confidence or sweep
+    panel: str
+    n: int
+    k: int
+    epsilon: float
+    delta: float
+    method: str
+    budget: int  # 0 where the method stops by itself
+    runs: int
+    failures: int  # runs that lost more than epsilon
+    pulls_mean: float
+    pulls_sd: float
+    pulls_max: int
+    regret_mean: float
+    regret_max: float
+
+    def cells(self) -> list[str]:
+        """The row as text; floats as the shortest that reads back the same."""
+        return [str(value) for value in astuple(self)]
+
+
+COLUMNS = tuple(field.name for field in fields(Row))
+KINDS = get_type_hints(Row)
+
+
+def read(cells: Sequence[str], where: str) -> Row:
+    """The row that these cells hold."""
+    try:
+        values = [KINDS[column](cell) for column, cell in zip(COLUMNS, cells, strict=True)]
+    except ValueError as error:
+        raise InvalidInput(f"{where} is {','.join(cells)!r}, but must be a row of results") from error
+    return Row(*values)
+
+
+def row_of(part: str, panel: Panel, method: str, budget: int, pulls: npt.ArrayLike, regret: npt.ArrayLike) -> Row:
+    """The row that sums these runs up."""
+    spent, lost = np.asarray(pulls), np.asarray(regret)
+    return Row(
+        part=part,
+        panel=panel.name,
+        n=panel.n,
+        k=panel.k,
+        epsilon=panel.epsilon,
+        delta=panel.delta,
+        method=method,
+        budget=budget,
+        runs=spent.size,
+        failures=int((lost > panel.epsilon + ROUNDING).sum()),
+        pulls_mean=float(spent.mean()),
+        pulls_sd=float(spent.std(ddof=1)) if spent.size > 1 else 0.0,
+        pulls_max=int(spent.max()),
+        regret_mean=float(lost.mean()),
+        regret_max=float(lost.max()),
+    )
