@@ -1,0 +1,78 @@
+"""What `certified` pays on the paper's 15 panels: `python benchmarks/certified.py --runs 20 --jobs 2`, a few minutes.
+
+The yardstick is what the first prototype of the split certificate paid in 20 runs of its own."""
+
+import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.simulation.replicate import Runs, simulate
+
+PROTOTYPE = {  # mean pulls
+    "two-group-100": 1.44e5,
+    "two-group-250": 9.2e4,
+    "two-group-500": 6.6e4,
+    "synthetic-0.5-100": 5.0e4,
+    "synthetic-0.5-250": 4.4e4,
+    "synthetic-0.5-500": 3.6e4,
+    "uniform-100": 1.28e5,
+    "uniform-250": 1.15e5,
+    "uniform-500": 8.9e4,
+    "synthetic-6-100": 3.3e6,
+    "synthetic-6-250": 2.6e6,
+    "synthetic-6-500": 1.5e6,
+    "rte-30": 7.7e4,
+    "rte-50": 1.19e5,
+    "rte-80": 5.9e4,
+}
+
+
+@click.command()
+@click.option("--runs", default=20, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--jobs", default=2, show_default=True)
+def main(runs: int, seed: int, jobs: int) -> None:
+    table = Table(box=SIMPLE_HEAD, title=f"certified, epsilon = delta = 0.01, {runs} runs, seed {seed}")
+    table.add_column("panel", no_wrap=True)
+    for column in ("mean pulls", "first prototype", "ratio", "failures", "mean regret", "ms a run"):
+        table.add_column(column, justify="right")
+    ratios = []
+    for panel in track(PANELS.values(), console=Console(stderr=True), transient=True):
+        outcome = measure(panel, runs, seed, jobs)
+        ratios.append(outcome.pulls.mean() / PROTOTYPE[panel.name])
+        milliseconds = 1e3 * outcome.seconds * min(jobs, runs) / runs
+        table.add_row(*row(panel, outcome, ratios[-1]), f"{milliseconds:.0f}")
+    table.caption = f"geometric mean of the ratios: {np.exp(np.log(ratios).mean()):.3f}"
+    Console(width=100).print(table)
+
+
+def measure(panel: Panel, runs: int, seed: int, jobs: int) -> Runs:
+    return simulate(
+        "certified",
+        panel.means(),
+        k=panel.k,
+        epsilon=panel.epsilon,
+        delta=panel.delta,
+        runs=runs,
+        seed=seed,
+        jobs=jobs,
+    )
+
+
+def row(panel: Panel, outcome: Runs, ratio: float) -> tuple[str, ...]:
+    return (
+        panel.name,
+        f"{outcome.pulls.mean():,.0f}",
+        f"{PROTOTYPE[panel.name]:,.0f}",
+        f"{ratio:.2f}",
+        str(outcome.failed.sum()),
+        f"{outcome.regret.mean():.5f}",
+    )
+
+
+if __name__ == "__main__":
+    main()
