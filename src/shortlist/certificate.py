@@ -20,11 +20,13 @@ import numpy.typing as npt
 from scipy.special import betainc, betaincc
 
 from shortlist.errors import InvalidInput
+from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian, check_choice, number
 from shortlist.search import BoolArray, FloatArray, IntArray
 
 UNIT = Bounded()
 CHECKS = 192  # means at which the exponential moment of a 0/1 arm is checked
+TINY = 1e-300  # stands in for what is too small for a float, so that a charge never passes for none
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def declare(
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1 rewards."""
     slope = np.full(top.size, strength) if slope is None else slope
     start = np.full(top.size, -np.inf) if start is None else start
+    if np.isfinite(start).any() and not isinstance(rewards, Binary):
+        raise InvalidInput(f"`start` is given for rewards that are {rewards.rule}, but needs rewards that are 0 or 1")
     offset = np.empty(top.size)
     for side in (True, False):
         arms = np.flatnonzero(top == side)
@@ -105,8 +109,8 @@ def offsets(
 
 def subgaussian_offset(pulls: FloatArray, strength: float, reach: float, slope: FloatArray) -> FloatArray:
     """slope^2 / 8N for rewards with sigma = 1/2, and what a slope below the strength falls short of at `reach`."""
-    full = slope == strength
-    missing = np.where(full, 0.0, (strength - slope) * (0.0 if full.all() else reach))
+    with np.errstate(invalid="ignore"):  # 0 times an infinite reach
+        missing = np.where(slope < strength, (strength - slope) * reach, 0.0)
     result: FloatArray = slope**2 / (8 * pulls) + missing
     return result
 
@@ -119,9 +123,15 @@ def bounded_offset(
     Rewards in [0, 1] have E[exp(-slope * x)] <= (1 - m u)^N at mean m. It is concave, its maximiser in closed form."""
     u = -np.expm1(-slope / pulls)
     worst = np.clip(1 / u - pulls / strength, low, boundary + reach)
-    shrink = (1 - worst) + worst * np.exp(-slope / pulls)
-    result: FloatArray = pulls * np.log(shrink) + slope * boundary + strength * (worst - boundary)
+    result: FloatArray = pulls * _log_shrink(worst, slope / pulls) + slope * boundary + strength * (worst - boundary)
     return result
+
+
+def _log_shrink(mean: FloatArray, step: FloatArray) -> FloatArray:
+    """ln(1 - m (1 - e^-step)) without loss of digits, be the step small (many pulls) or large."""
+    near = np.log1p(mean * np.expm1(-np.minimum(step, 1)))
+    far = np.log(np.maximum((1 - mean) + mean * np.exp(-step), TINY))
+    return np.where(step < 1, near, far)
 
 
 def binary_offset(
@@ -141,55 +151,55 @@ def binary_offset(
     grid that follows from either of two facts: the moment falls with m, so its value at the left end against R at the
     right end will do; or both ends keep a margin of (step^2 / 8) times a bound on the second derivative. Beyond the
     grid A is negligible and B has the closed form of `bounded_offset`."""
-    pulls, slope, start = pulls[:, None], slope[:, None], start[:, None]  # (ways, 1)
+    pulls, slope, start = pulls[:, None], slope[:, None], np.clip(np.floor(start), -1, pulls)[:, None]  # (ways, 1)
     widest = 0.25 if boundary < 0.5 else boundary * (1 - boundary)
     deviations = math.sqrt(2 * (strength * reach + 12))  # there A is below e^-12 of what is allowed
     far = np.minimum(reach, np.maximum(0, start / pulls - boundary) + deviations * np.sqrt(widest / pulls))
     gap = far * np.linspace(0, 1, checks + 1)  # (ways, checks + 1)
     mean = boundary + gap
-    free, charged = binary_moments(pulls, slope, start, mean, boundary)
+    free, log_charged = binary_moments(pulls, slope, start, mean, boundary)
     allowed = np.exp(-strength * gap)
     margin = (far / checks) ** 2 / 8 * (_curvature(pulls, mean) + strength**2)
-    by_monotony = room_for(allowed[:, 1:] - free[:, :-1], charged[:, :-1])
-    at_ends = room_for(allowed - free, charged, margin)
-    factor = np.maximum(by_monotony, np.minimum(at_ends[:, :-1], at_ends[:, 1:])).min(axis=1)
-    factor = np.minimum(factor, room_for(allowed - free, charged)[:, -1])
-    tail = _tail_factor(pulls, boundary, mean[:, -1:], free[:, -1:], strength, reach, slope)
-    with np.errstate(divide="ignore"):
-        result: FloatArray = -np.log(np.minimum(factor, tail))
+    by_monotony = least_offset(allowed[:, 1:] - free[:, :-1], log_charged[:, :-1])
+    at_ends = least_offset(allowed - free - margin, log_charged)
+    inner = np.minimum(by_monotony, np.maximum(at_ends[:, :-1], at_ends[:, 1:])).max(axis=1)
+    tail = _tail_offset(pulls, boundary, mean[:, -1:], free[:, -1:], strength, reach, slope)
+    result: FloatArray = np.maximum(inner, tail)
     return result
 
 
 def binary_moments(
     pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
 ) -> tuple[FloatArray, FloatArray]:
-    """A and B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
-    free = np.asarray(betaincc(start + 1, pulls - start, mean), dtype=np.float64)  # P(S <= start)
-    shrink = (1 - mean) + mean * np.exp(-slope / pulls)
-    tilted = mean * np.exp(-slope / pulls) / shrink
-    above = betainc(start + 1, pulls - start, tilted)  # P(S > start) under the tilt
-    return free, np.exp(pulls * np.log(shrink) + slope * boundary) * above
+    """A and ln B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
+    step, some = slope / pulls, np.maximum(start, 0)
+    free = np.where(start < 0, 0.0, betaincc(some + 1, pulls - some, mean))  # P(S <= start)
+    log_shrink = _log_shrink(mean, step)
+    tilted = np.minimum(mean * np.exp(-step - log_shrink), 1)
+    above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))  # P(S > start) under the tilt
+    return free, pulls * log_shrink + slope * boundary + np.log(np.maximum(above, TINY))
 
 
 def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
-    """Bound on |d^2/dm^2 E_m f(S)| for any f with values in [0, 1]: E|W| / 2, W the second score of the binomial."""
+    """Bound on |d^2/dm^2 E_m f(S)| for any f with values in [0, 1], next to every point of the grid.
+
+    It is E|W| / 2, W the second score of the binomial; near means of 0 and 1 N^2 times a second difference is less."""
     spread = np.minimum(mean[:, :-1] * (1 - mean[:, :-1]), mean[:, 1:] * (1 - mean[:, 1:]))
     spread = np.minimum(np.pad(spread, ((0, 0), (1, 0)), mode="edge"), np.pad(spread, ((0, 0), (0, 1)), mode="edge"))
     count = pulls * spread
     with np.errstate(divide="ignore", invalid="ignore"):
-        bound = (np.sqrt(2 * count**2 + count) + np.sqrt(count)) / (2 * spread**2)
-    return np.where(spread > 0, bound, np.inf)
+        score = (np.sqrt(2 * count**2 + count) + np.sqrt(count)) / (2 * spread**2)
+    result: FloatArray = np.fmin(score, 2 * pulls**2)
+    return result
 
 
-def room_for(left: FloatArray, charged: FloatArray, margin: FloatArray | float = 0.0) -> FloatArray:
-    """How large e^-offset may be: (left - margin) / charged, 0 if nothing is left, unlimited if none is charged."""
-    room = left - margin
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = room / charged
-    return np.where(room <= 0, 0.0, np.where(charged <= 0, np.inf, ratio))
+def least_offset(room: FloatArray, log_charged: FloatArray) -> FloatArray:
+    """The offset that makes e^-offset B equal to `room`; infinite if there is none."""
+    with np.errstate(divide="ignore"):
+        return log_charged - np.log(np.maximum(room, 0))
 
 
-def _tail_factor(
+def _tail_offset(
     pulls: FloatArray,
     boundary: float,
     last: FloatArray,
@@ -198,10 +208,10 @@ def _tail_factor(
     reach: float,
     slope: FloatArray,
 ) -> FloatArray:
-    """How large e^-offset may be for means from `last` to boundary + reach, where A is at most `free`."""
-    offset = bounded_offset(pulls, boundary, last, strength, reach, slope)
-    factor = np.maximum(0, 1 - free * np.exp(strength * reach)) * np.exp(-offset)
-    return np.where(last < boundary + reach, factor, np.inf)[:, 0]
+    """Least offset for means from `last` to boundary + reach, where A is at most `free`."""
+    share = np.exp(np.minimum(np.log(np.maximum(free, TINY)) + strength * reach, 0))  # of what is allowed
+    offset = least_offset(1 - share, bounded_offset(pulls, boundary, last, strength, reach, slope))
+    return np.where(last < boundary + reach, offset, -np.inf)[:, 0]
 
 
 def certify(
@@ -227,7 +237,8 @@ def certify(
     number("delta", delta, above=0, below=1)
     edge = (number("boundary", boundary) - rewards.shift) / rewards.scale
     if not isinstance(rewards, SubGaussian) and not 0 <= edge <= 1:
-        raise InvalidInput(f"`boundary` is {boundary}, but must lie in the declared range of the rewards")
+        low, high = rewards.shift, rewards.shift + rewards.scale
+        raise InvalidInput(f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards")
     reach = math.inf if isinstance(rewards, SubGaussian) else 1.0
     level = math.log(1 / delta)
     unit_strength = 2 * math.sqrt(8 * level / float((1 / counts).sum()))
@@ -247,29 +258,32 @@ def _fresh(
     top: npt.ArrayLike, pulls: npt.ArrayLike, sums: npt.ArrayLike, rewards: RewardModel
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Pulls and sums per arm and the mask of the chosen ones, if they fit together."""
-    counts, totals = np.asarray(pulls), np.asarray(sums, dtype=np.float64)
+    counts, totals = np.asarray(pulls), np.asarray(sums)
     if counts.ndim != 1 or counts.shape != totals.shape:
         raise InvalidInput(
             f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number per arm"
         )
-    if not np.issubdtype(counts.dtype, np.integer) or counts.min() < 1:
+    if not np.issubdtype(counts.dtype, np.integer) or np.any(counts < 1):
         raise InvalidInput(f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1")
-    low = rewards.low if isinstance(rewards, Bounded) else 0.0
-    high = rewards.high if isinstance(rewards, Bounded) else 1.0
-    fits = np.isfinite(totals)
-    if not isinstance(rewards, SubGaussian):
-        fits &= (totals >= low * counts) & (totals <= high * counts)
-    if isinstance(rewards, Binary):
-        fits &= totals == np.round(totals)
-    if not fits.all():
-        arm = int(np.flatnonzero(~fits)[0])
-        raise InvalidInput(f"the sum of arm {arm} is {totals[arm]}, but cannot come from {counts[arm]} such rewards")
-    arms = np.asarray(top)
-    chosen = np.zeros(counts.size, dtype=np.bool_)
-    if arms.size == 0 or not np.issubdtype(arms.dtype, np.integer) or arms.min() < 0 or arms.max() >= counts.size:
-        raise InvalidInput(f"`top` is {top!r}, but must hold arms between 0 and {counts.size - 1}")
-    chosen[arms] = True
-    if int(chosen.sum()) != arms.size:
-        raise InvalidInput(f"`top` is {top!r}, but must not hold an arm twice")
+    if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
+        raise InvalidInput(f"`sums` is {sums!r}, but must be numbers")
+    wrong = np.flatnonzero(~_possible(totals, counts, rewards))
+    if wrong.size:
+        raise InvalidInput(
+            f"the sum of arm {wrong[0]} is {totals[wrong[0]]}, but must be that of {counts[wrong[0]]} rewards, "
+            f"each {rewards.rule}"
+        )
+    arms = chosen_arms(top, counts.size)
     check_choice(counts.size, arms.size)
-    return counts.astype(np.int64), totals, chosen
+    chosen = np.zeros(counts.size, dtype=np.bool_)
+    chosen[arms] = True
+    return counts.astype(np.int64), totals.astype(np.float64), chosen
+
+
+def _possible(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
+    """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
+    if isinstance(rewards, SubGaussian):
+        return np.isfinite(sums)
+    unit = (sums - pulls * rewards.shift) / rewards.scale
+    whole = unit == np.round(unit) if isinstance(rewards, Binary) else True
+    return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, ndtr
+from scipy.special import betainc, log_ndtr, ndtr
 
-from shortlist.certificate import Certificate, binary_moments, bounded_offset, declare, room_for, subgaussian_offset
+from shortlist.certificate import Certificate, binary_moments, bounded_offset, declare, least_offset, subgaussian_offset
 from shortlist.posterior import Posterior, product
 from shortlist.problem import Binary, RewardModel, SubGaussian
 from shortlist.search import BoolArray, FloatArray, IntArray
@@ -134,9 +134,8 @@ def _binomial_offset(
     """`binary_offset` at a few points only."""
     gap = reach * np.linspace(0, 1, COARSE) ** 1.5
     mean = np.broadcast_to(edge + gap, (pulls.size, COARSE))
-    free, charged = binary_moments(pulls[:, None], slope[:, None], start[:, None], mean, edge)
-    with np.errstate(divide="ignore"):
-        offset: FloatArray = -np.log(room_for(np.exp(-strength * gap) - free, charged).min(axis=1))
+    free, log_charged = binary_moments(pulls[:, None], slope[:, None], start[:, None], mean, edge)
+    offset: FloatArray = least_offset(np.exp(-strength * gap) - free, log_charged).max(axis=1)
     return offset
 
 
@@ -154,7 +153,7 @@ def _normal_offset(
     free_up_to = (start / pulls - edge)[:, None]
     gap = np.clip(free_up_to + sigma * np.linspace(-3, 6, COARSE), 0, reach)  # (ways, COARSE)
     steep = slope[:, None]
-    free = ndtr((free_up_to - gap) / sigma) * np.exp(strength * gap)
+    free = np.exp(np.minimum(log_ndtr((free_up_to - gap) / sigma) + strength * gap, 0))  # of what is allowed
     log_charged = (strength - steep) * gap + steep**2 * sigma**2 / 2
     above = ndtr((gap - steep * sigma**2 - free_up_to) / sigma)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -112,9 +112,9 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     budget = problem.goal.budget or UNLIMITED
     enough = max(problem.n_arms, budget // 2)
     spent, cost = 0, math.inf
-    while spent < enough:
+    while spent < (most := min(enough, budget - holdout.spent)):
         until = max(FIRST * problem.n_arms, spent + 1, int(PATIENCE * spent))
-        yield from explore(posterior, min(until, enough), rng)
+        yield from explore(posterior, min(until, most), rng)
         found = planner.cheapest(holdout.pulls, rng)
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
         spent, cost = spent + further, _cost(found)
@@ -129,12 +129,12 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
         planner.look += 1
     rest = problem.delta * (1 - FIRST_LOOK) ** planner.look
     left = budget - spent - holdout.spent
-    answer = yield from prove_what_can_be_proved(posterior, holdout, left, rest, rng)
+    answer = yield from prove_what_can_be_proved(posterior, holdout, left, rest, rng, looks=planner.look + 1)
     return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
 
 
 def prove_what_can_be_proved(
-    posterior: Posterior, holdout: Holdout, budget: int, delta: float, rng: np.random.Generator
+    posterior: Posterior, holdout: Holdout, budget: int, delta: float, rng: np.random.Generator, looks: int = 1
 ) -> Search:
     """Spend `budget` fresh pulls on the least bound for the present choice, whatever it comes to.
 
@@ -164,7 +164,7 @@ def prove_what_can_be_proved(
     explored = int(posterior.pulls.sum())
     yield from holdout.fill_up(best.pulls, Progress(undecided=posterior.n_arms))
     bound = min(best.declare(delta, reach, posterior.rewards).bound(holdout.sums), reach)
-    return _answer(best, bound, delta, explored, holdout, looks=1)
+    return _answer(best, bound, delta, explored, holdout, looks)
 
 
 def _progress(planner: Planner) -> Progress:

@@ -6,7 +6,7 @@ from shortlist.algorithms.certified import Holdout, prove_what_can_be_proved
 from shortlist.algorithms.exploration import explore
 from shortlist.errors import InvalidInput
 from shortlist.posterior import Posterior
-from shortlist.problem import Problem
+from shortlist.problem import Problem, number
 from shortlist.search import Answer, Search
 
 
@@ -19,6 +19,7 @@ def expected_loss(problem: Problem, rng: np.random.Generator, *, holdout: float 
     on the regret that holds with probability at least 1 - `delta`."""
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
+    number("delta", delta, above=0, below=1)
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from explore(posterior, max(problem.n_arms, int((1 - holdout) * problem.budget)), rng)
     if holdout == 0:
