@@ -24,6 +24,7 @@ PUBLIC = {
     "Runs",
     "SubGaussian",
     "__version__",
+    "certify",
     "errors",
     "find",
     "forecast",
