@@ -23,6 +23,7 @@ from shortlist.reproduction.tables import (
     Table,
     behind_table,
     claims_table,
+    confidence_details,
     confidence_table,
     guarantee_table,
     needs_table,
@@ -88,6 +89,7 @@ def write_report(settings: Settings, rows: Sequence[Row], folder: Path) -> Path:
         _claims(settings, drawn),
         _confidence(settings, rows),
         *_theory(settings, rows),
+        _details(settings, rows),
     ]
     record = json.dumps(settings.record() | {"matplotlib": version("matplotlib")}, indent=2)
     body = "\n".join(section.html(folder) for section in sections)
@@ -150,6 +152,11 @@ def _theory(settings: Settings, rows: Sequence[Row]) -> list[Section]:
         f"of least squares on logarithms; a verdict allows {theory.TOLERANCE:g}."
     )
     return [Section("Theory", words, ["theory"], [theory_table(findings)])] if findings else []
+
+
+def _details(settings: Settings, rows: Sequence[Row]) -> Section:
+    words = "Every method with a guarantee on every panel at ε = δ = 0.01, with H = H^(t, ε) beside it."
+    return Section("Fixed confidence in detail", words, tables=[confidence_details(rows, settings.panels)])
 
 
 def _inline(path: Path) -> str:

@@ -67,6 +67,19 @@ def confidence_table(rows: Sequence[Row], panels: Sequence[Panel]) -> Table:
     return Table(("panel", "H", *TO_CONFIDENCE), lines, frozenset(best))
 
 
+def confidence_details(rows: Sequence[Row], panels: Sequence[Panel]) -> Table:
+    """Pulls, regret and failures of every method with a guarantee on every panel."""
+    lines = []
+    for panel in panels:
+        h = panel.hardness().h
+        for row in (row for row in rows if row.part == "confidence" and row.panel == panel.name):
+            pulls = [_short(value) for value in (row.pulls_mean, row.pulls_sd, row.pulls_mean / h)]
+            regret = [f"{row.regret_mean:.2g}", f"{row.regret_max:.2g}"]
+            lines.append([panel.title, _short(h), row.method, *pulls, *regret, f"{row.failures} of {row.runs}"])
+    header = ("panel", "H", "method", "pulls", "their sd", "pulls / H", "mean regret", "largest regret", "failures")
+    return Table(header, lines)
+
+
 def guarantee_table(rows: Sequence[Row]) -> Table:
     """What every method with a guarantee lost, over all panels."""
     lines = []
