@@ -26,6 +26,7 @@ from shortlist.search import BoolArray, FloatArray, IntArray
 
 UNIT = Bounded()
 CHECKS = 192  # means at which the exponential moment of a 0/1 arm is checked
+RETREATS = 4  # times a start is lowered at most, by about a fifth of a standard deviation
 TINY = 1e-300  # stands in for what is too small for a float, so that a charge never passes for none
 
 
@@ -69,19 +70,21 @@ def declare(
 ) -> Certificate:
     """Fix a certificate with the least offsets that are right for this kind of rewards (unit scale).
 
-    `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1 rewards."""
+    `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1 rewards, and is lowered
+    for an arm where it is too high for any offset."""
     slope = np.full(top.size, strength) if slope is None else slope
     start = np.full(top.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not isinstance(rewards, Binary):
         raise InvalidInput(f"`start` is given for rewards that are {rewards.rule}, but needs rewards that are 0 or 1")
-    offset = np.empty(top.size)
+    begin, offset = start.copy(), np.empty(top.size)
     for side in (True, False):
         arms = np.flatnonzero(top == side)
         # One offset per distinct way of charging: many arms share one.
         ways, way = np.unique(np.stack([pulls[arms], slope[arms], start[arms]]), axis=1, return_inverse=True)
         edge = 1 - boundary if side else boundary
-        offset[arms] = offsets(ways[0], edge, strength, reach, rewards, slope=ways[1], start=ways[2])[way]
-    return Certificate(top, boundary, strength, delta, pulls, slope, start, offset)
+        found = offsets(ways[0], edge, strength, reach, rewards, slope=ways[1], start=ways[2])
+        begin[arms], offset[arms] = (each[way] for each in found)
+    return Certificate(top, boundary, strength, delta, pulls, slope, begin, offset)
 
 
 def offsets(
@@ -93,18 +96,22 @@ def offsets(
     *,
     slope: FloatArray,
     start: FloatArray,
-) -> FloatArray:
-    """Least offsets for arms outside the set, as seen from `boundary` (inside: mirror the rewards)."""
+) -> tuple[FloatArray, FloatArray]:
+    """Starts and least offsets for arms outside the set, as seen from `boundary` (inside: mirror the rewards).
+
+    A start with so much that is not charged that no offset is right is lowered until there is one, or given up."""
     if isinstance(rewards, SubGaussian):
-        return subgaussian_offset(pulls, strength, reach, slope)
+        return start, subgaussian_offset(pulls, strength, reach, slope)
     reach = min(reach, 1 - boundary)
-    plain = bounded_offset(pulls, boundary, boundary, strength, reach, slope)
-    shaped = np.isfinite(start)
-    if shaped.any():
-        plain[shaped] = binary_offset(
-            pulls[shaped], boundary, strength, reach, slope=slope[shaped], start=start[shaped]
-        )
-    return plain
+    begin, offset = start.copy(), bounded_offset(pulls, boundary, boundary, strength, reach, slope)
+    ways = np.flatnonzero(np.isfinite(start))
+    for _ in range(RETREATS):
+        found = binary_offset(pulls[ways], boundary, strength, reach, slope=slope[ways], start=begin[ways])
+        offset[ways] = np.where(np.isfinite(found), found, offset[ways])
+        ways = ways[~np.isfinite(found)]
+        begin[ways] -= np.ceil(0.1 * np.sqrt(pulls[ways]))
+    begin[ways] = -np.inf
+    return begin, offset
 
 
 def subgaussian_offset(pulls: FloatArray, strength: float, reach: float, slope: FloatArray) -> FloatArray:
@@ -145,6 +152,8 @@ def binary_offset(
     checks: int = CHECKS,
 ) -> FloatArray:
     """Least offset for 0/1 rewards where up to `start` successes cost nothing: an exact moment, checked on a grid.
+
+    It is infinite where no offset is right: then the moment is too large already where nothing is charged.
 
     With S successes in N, E[exp(-strength * charge)] <= A(m) + e^-offset B(m) at mean m, where A = P(S <= start) and
     B = E[exp(-slope (S/N - b)); S > start]. It must not exceed R(m) = exp(-strength (m - b)). Between two points of the
