@@ -1,0 +1,152 @@
+"""`certify`, the bound for a set that somebody else chose."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from shortlist import Binary, Bounded, SubGaussian, certify
+from shortlist.errors import InvalidInput
+from shortlist.metrics import aggregate_regret
+
+ARMS = {"top": [0, 1], "pulls": [40, 40, 30, 60], "sums": [30, 28, 12, 20]}
+
+
+def bound(**changed: Any) -> float:
+    settings: dict[str, Any] = {**ARMS, "boundary": 0.55, **changed}
+    return certify(settings.pop("top"), settings.pop("pulls"), settings.pop("sums"), **settings)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.15])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_regret_seldom_exceeds_the_bound(epsilon: float | None, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k, tries = 8, (1, 3, 5, 7)[seed], 100
+    means, top = rng.uniform(0.35, 0.65, n), np.arange(k)
+    regret = aggregate_regret(means, top)
+    pulls = rng.integers(1, 400, n)
+    wrong = 0
+    for sums in rng.binomial(pulls, means, (tries, n)):
+        wrong += regret > certify(top, pulls, sums, boundary=0.5, delta=0.2, epsilon=epsilon)
+    assert binom.sf(wrong - 1, tries, 0.2) > 1e-6
+
+
+def test_a_good_choice_is_certified_and_a_bad_one_is_not() -> None:
+    pulls, sums = np.full(6, 300), np.array([240, 250, 60, 50, 45, 70])
+    good = certify([0, 1], pulls, sums, boundary=0.5, epsilon=0.1)
+    bad = certify([2, 3], pulls, sums, boundary=0.5, epsilon=0.1)
+    assert good <= 0.1
+    assert bad == math.inf
+    assert certify([2, 3], pulls, sums, boundary=0.5) > (240 + 250 - 60 - 50) / 600
+
+
+def test_the_bound_is_infinite_where_it_would_exceed_epsilon_and_only_there() -> None:
+    found = {epsilon: bound(epsilon=epsilon) for epsilon in (0.01, 0.1, 0.3, 0.6, 0.9)}
+    assert found[0.01] == math.inf
+    assert found[0.9] < math.inf
+    assert all(each == math.inf or each <= epsilon for epsilon, each in found.items())
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.9])
+def test_units_do_not_matter(epsilon: float | None) -> None:
+    low, high = -3.0, 7.0
+    scaled = certify(
+        ARMS["top"],
+        ARMS["pulls"],
+        np.array(ARMS["pulls"]) * low + (high - low) * np.array(ARMS["sums"]),
+        boundary=low + 0.55 * (high - low),
+        epsilon=None if epsilon is None else epsilon * (high - low),
+        rewards=Bounded(low, high),
+    )
+    assert scaled == pytest.approx((high - low) * bound(epsilon=epsilon))
+
+
+def test_strength_is_in_units_of_one_over_reward() -> None:
+    tenfold = bound(sums=[300, 280, 120, 200], boundary=5.5, rewards=Bounded(0, 10), strength=2.0)
+    assert tenfold == pytest.approx(10 * bound(strength=20.0))
+
+
+def test_sub_gaussian_rewards_have_no_zero_and_scale_with_sigma() -> None:
+    plain = bound(rewards=SubGaussian(0.5))
+    pulls, sums = np.array(ARMS["pulls"]), np.array(ARMS["sums"])
+    moved = bound(rewards=SubGaussian(0.5), sums=sums + 100 * pulls, boundary=100.55)
+    wider = bound(rewards=SubGaussian(5), sums=10 * sums, boundary=5.5)
+    assert moved == pytest.approx(plain)
+    assert wider == pytest.approx(10 * plain)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_rest_seen_from_below_is_bounded_alike(data: st.DataObject) -> None:
+    n = data.draw(st.integers(2, 7))
+    k = data.draw(st.integers(1, n - 1))
+    pulls = np.array(data.draw(st.lists(st.integers(1, 200), min_size=n, max_size=n)))
+    sums = np.array([data.draw(st.floats(0, float(each))) for each in pulls])
+    boundary = data.draw(st.floats(0, 1))
+    above = k * certify(np.arange(k), pulls, sums, boundary=boundary)
+    below = (n - k) * certify(np.arange(k, n), pulls, pulls - sums, boundary=1 - boundary)
+    assert above == pytest.approx(below, rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_more_evidence_against_the_choice_never_lowers_the_bound(data: st.DataObject) -> None:
+    pulls, sums = np.array(ARMS["pulls"]), np.array(ARMS["sums"], dtype=float)
+    arm = data.draw(st.integers(0, 3))
+    worse = sums.copy()
+    worse[arm] = data.draw(st.floats(0, sums[arm]) if arm < 2 else st.floats(sums[arm], float(pulls[arm])))
+    assert bound(sums=worse) >= bound()
+
+
+def test_more_confidence_costs_a_larger_bound() -> None:
+    assert bound(delta=0.001) > bound(delta=0.05) > bound(delta=0.5)
+
+
+@pytest.mark.parametrize("boundary", [0.0, 1.0])
+@pytest.mark.parametrize("pulls", [1, 10**9])
+def test_a_boundary_at_the_end_of_the_range_is_fine(boundary: float, pulls: int) -> None:
+    found = certify([0], [pulls, pulls], [pulls, 0], boundary=boundary, delta=0.05)
+    assert 0 < found < math.inf
+
+
+def test_sums_may_leave_the_range_by_rounding() -> None:
+    assert sum([0.7] * 10) > 10 * 0.7
+    assert certify([0], [10, 10], [sum([0.7] * 10), 0.0], boundary=0.5, rewards=Bounded(0, 0.7)) < math.inf
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"top": []}, "`top` is .* at least one arm"),
+        ({"top": [0, 4]}, "`top` holds arm 4, but arms are numbered from 0 to 3"),
+        ({"top": [-1]}, "`top` holds arm -1"),
+        ({"top": [1, 1]}, "`top` holds arm 1 more than once"),
+        ({"top": [0.5]}, "`top` is "),
+        ({"top": [[0, 1]]}, "`top` is "),
+        ({"top": [0, 1, 2, 3]}, "`k` is 4, but must be between 1 and n_arms - 1 = 3"),
+        ({"pulls": [40, 40, 30]}, r"`pulls` has shape \(3,\) and `sums` \(4,\)"),
+        ({"pulls": [40, 40, 30, 0]}, "`pulls` is .* at least 1"),
+        ({"pulls": [40.5, 40, 30, 10]}, "`pulls` is .* whole number"),
+        ({"pulls": [], "sums": []}, "`pulls` is "),
+        ({"sums": [30, 28, 12, 61]}, "the sum of arm 3 is 61, but must be that of 60 rewards, each a number between 0"),
+        ({"sums": [30, 28, 12, -1]}, "the sum of arm 3 is -1"),
+        ({"sums": [30, 28, math.nan, 1]}, "the sum of arm 2 is nan"),
+        ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian()}, "the sum of arm 2 is inf"),
+        ({"sums": [30, 28, 12.5, 1], "rewards": Binary()}, "the sum of arm 2 is 12.5.* each 0 or 1"),
+        ({"sums": ["a", "b", "c", "d"]}, "`sums` is .* must be numbers"),
+        ({"boundary": 1.5}, "`boundary` is 1.5, but must be between 0 and 1"),
+        ({"boundary": math.nan}, "`boundary` is nan"),
+        ({"delta": 0.0}, "`delta` is 0.0"),
+        ({"delta": 1.0}, "`delta` is 1.0"),
+        ({"epsilon": 0.0}, "`epsilon` is 0.0"),
+        ({"epsilon": math.inf}, "`epsilon` is inf"),
+        ({"strength": -1.0}, "`strength` is -1.0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        bound(**changed)
