@@ -104,12 +104,13 @@ def offsets(
         return start, subgaussian_offset(pulls, strength, reach, slope)
     reach = min(reach, 1 - boundary)
     begin, offset = start.copy(), bounded_offset(pulls, boundary, boundary, strength, reach, slope)
-    ways = np.flatnonzero(np.isfinite(start))
-    for _ in range(RETREATS):
+    ways, retreats = np.flatnonzero(np.isfinite(start)), 0
+    while ways.size and retreats <= RETREATS:
         found = binary_offset(pulls[ways], boundary, strength, reach, slope=slope[ways], start=begin[ways])
         offset[ways] = np.where(np.isfinite(found), found, offset[ways])
         ways = ways[~np.isfinite(found)]
         begin[ways] -= np.ceil(0.1 * np.sqrt(pulls[ways]))
+        retreats += 1
     begin[ways] = -np.inf
     return begin, offset
 
