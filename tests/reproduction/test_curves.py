@@ -23,24 +23,32 @@ def test_the_band_is_that_of_scipy(runs: int, data: st.DataObject) -> None:
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
-def test_a_crossing_lies_between_budgets_by_their_logarithms() -> None:
-    assert crossing(BUDGETS, np.array([1.0, 0.2, 0.0, 0.0])) == pytest.approx(2000 * 2**0.5)
-    assert crossing(BUDGETS, np.array([1.0, 0.3, 0.1, 0.0])) == pytest.approx(4000)
+def test_a_crossing_is_exact_on_a_curve_of_logistic_shape() -> None:
+    rates = 1 / (1 + 9 * (BUDGETS / 2900) ** 4)
+    assert crossing(BUDGETS, rates, 1e-9) == pytest.approx(2900)
+    assert crossing(BUDGETS, np.array([1.0, 0.3, 0.1, 0.0]), 0.01) == pytest.approx(4000)
+
+
+def test_a_crossing_to_no_failure_counts_half_a_failure() -> None:
+    assert crossing(BUDGETS, np.array([1.0, 0.9, 0.0, 0.0]), 0.01) == crossing(
+        BUDGETS, np.array([1, 0.9, 0.01, 0]), 0.01
+    )
 
 
 def test_a_curve_that_rises_again_has_crossed_only_where_it_stays_low() -> None:
-    assert crossing(BUDGETS, np.array([0.0, 0.9, 0.1, 0.0])) == pytest.approx(4000)
+    assert crossing(BUDGETS, np.array([0.0, 0.9, 0.1, 0.0]), 0.01) == pytest.approx(4000)
 
 
 def test_a_curve_that_never_falls_needs_more_than_any_budget_and_one_that_is_low_no_more_than_the_first() -> None:
-    assert crossing(BUDGETS, np.array([1.0, 1.0, 0.9, 0.2])) == inf
-    assert crossing(BUDGETS, np.array([0.1, 0.0, 0.0, 0.0])) == 1000
+    assert crossing(BUDGETS, np.array([1.0, 1.0, 0.9, 0.2]), 0.01) == inf
+    assert crossing(BUDGETS, np.array([0.1, 0.0, 0.0, 0.0]), 0.01) == 1000
 
 
-@given(st.lists(st.integers(0, 50), min_size=4, max_size=4))
-def test_a_need_lies_in_its_interval(failures: list[int]) -> None:
-    need = Curve("sar", BUDGETS, np.array(failures), np.full(4, 50)).need
-    assert need.low <= need.pulls <= need.high
+@given(st.integers(1, 60), st.lists(st.floats(0, 1), min_size=4, max_size=4))
+def test_a_need_lies_in_its_interval(runs: int, rates: list[float]) -> None:
+    failures = np.round(np.array(rates) * runs).astype(np.int64)
+    need = Curve("sar", BUDGETS, failures, np.full(4, runs)).need
+    assert 1000 <= need.low <= need.pulls <= need.high
 
 
 def test_needs_differ_only_if_their_intervals_do() -> None:

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import inf, isfinite, isinf
 
 import numpy as np
+from scipy.special import logit
 
 from shortlist.reproduction.panels import Panel
 from shortlist.reproduction.rows import Row
@@ -65,19 +66,23 @@ class Curve:
     @cached_property
     def need(self) -> Need:
         """Where the curve falls to 10 %, and where the two ends of its band do."""
-        low, high = self.band
-        return Need(*(crossing(self.budgets, rates) for rates in (self.rates, low, high)))
+        least = min(0.5 / (float(self.runs.min()) + 1), RARELY / 2)  # half a failure
+        return Need(*(crossing(self.budgets, rates, least) for rates in (self.rates, *self.band)))
 
 
-def crossing(budgets: IntArray, rates: FloatArray, level: float = RARELY) -> float:
-    """The budget from which on the rate is at most `level`, between two budgets on a line through their logarithms."""
+def crossing(budgets: IntArray, rates: FloatArray, least: float, level: float = RARELY) -> float:
+    """The budget from which on the rate is at most `level`.
+
+    Between two budgets the log-odds of the rate are taken to be a line in the logarithm of the budget, as failure
+    curves nearly are; rates within `least` of 0 or 1 are moved there, as their log-odds are unknown."""
     above = np.flatnonzero(rates > level)
     if above.size == 0:
         return float(budgets[0])
     last = int(above[-1])
     if last == budgets.size - 1:
         return inf
-    share = (rates[last] - level) / (rates[last] - rates[last + 1])
+    before, after = logit(np.clip(rates[last : last + 2], least, 1 - least))
+    share = (before - logit(level)) / (before - after)
     return float(budgets[last] * (budgets[last + 1] / budgets[last]) ** share)
 
 
