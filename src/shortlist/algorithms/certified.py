@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from shortlist.algorithms.exploration import FIRST, explore
+from shortlist.algorithms.exploration import FIRST, LEAST, explore
 from shortlist.planning import Plan, plan
 from shortlist.posterior import Posterior
 from shortlist.problem import Problem, SubGaussian
@@ -113,7 +113,7 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     enough = max(problem.n_arms, budget // 2)
     spent, cost = 0, math.inf
     while spent < (most := min(enough, budget - holdout.spent)):
-        until = max(FIRST * problem.n_arms, spent + 1, int(PATIENCE * spent))
+        until = max(FIRST * problem.n_arms, spent + LEAST, int(PATIENCE * spent))
         yield from explore(posterior, min(until, most), rng)
         found = planner.cheapest(holdout.pulls, rng)
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
