@@ -2,10 +2,11 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import active_children, parent_process
+from multiprocessing import active_children
 from threading import Thread
 from typing import TypeVar
 
@@ -58,11 +59,11 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 def _begin() -> None:
     """In a new process: Ctrl-C reaches it too, but ending it is up to its parent; without that it ends by itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _end_with_parent(parent: int) -> None:
+    """Watch who the parent is: a pipe to it would be held open by the other processes."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
