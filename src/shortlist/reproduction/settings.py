@@ -69,5 +69,5 @@ class Settings:
             "panels": [panel.name for panel in self.panels],
             "versions": {name: version(name) for name in ("shortlist", "numpy", "scipy")},
             "python": platform.python_version(),
-            "algorithms": {name: algorithm.version for name, algorithm in ALGORITHMS.items()},
+            "algorithms": {name: ALGORITHMS[name].version for name in sorted(ALGORITHMS)},
         }
