@@ -14,6 +14,7 @@ LAYERS = (  # low to high; a package counts as one, and inside it anything goes
     ("search",),
     ("metrics", "instances"),
     ("certificate", "posterior", "hardness"),
+    ("pricing",),
     ("planning",),
     ("algorithms",),
     ("outcome", "evaluation"),

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.planning import RATIO, Plan, plan, pull_counts, ways
+from shortlist.planning import Plan, plan
 from shortlist.posterior import Posterior
+from shortlist.pricing import RATIO, pull_counts, ways
 from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
 

@@ -10,7 +10,7 @@ from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
 
 GRID = 100  # points of the grid
 FEW = 30  # below so many arms a prior cannot be learned: a flat one is kept
-STEPS = 4  # EM steps per refresh, each starting from the weights before
+STEPS = 1  # EM steps per refresh, starting from the weights before: more of them fit noise
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
 NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
 TEMPER = 0.7  # power of the likelihood in `loss`: boundary and prior are estimates too
@@ -27,8 +27,8 @@ class Posterior:
         self.sums: FloatArray = np.zeros(n_arms)
         self.squares: FloatArray = np.zeros(n_arms)
         self.row: IntArray = np.zeros(n_arms, dtype=np.int64)  # arm -> row
-        self.weights: FloatArray = np.empty((0, 0))  # (rows, grid)
-        self._likelihood: FloatArray = np.empty((0, 0))  # (rows, grid), largest in a row is 1
+        self._log: FloatArray = np.empty((0, 0))  # (rows, grid): log-likelihood, largest in a row is 0
+        self._likelihood: FloatArray = np.empty((0, 0))  # its exponential
         self.grid: FloatArray = np.empty(0)
         self.flat: FloatArray = np.empty(0)  # weights of a flat prior
         self.prior: FloatArray = np.empty(0)
@@ -44,19 +44,27 @@ class Posterior:
     def refresh(self) -> None:
         """Fit the prior to all arms and update every posterior."""
         steps = 4 * STEPS if self._fit_grid() else STEPS
-        first, sizes = self._group()
-        self._likelihood = self._rows(first)
+        self._log = self._rows(*self._group())
+        self._likelihood = np.exp(self._log)
         if self.n_arms >= FEW:
+            sizes = np.bincount(self.row) / self.n_arms
             for _ in range(steps):
-                rows = _normalised(self._likelihood * self.prior)
-                share = product(sizes[None, :].astype(np.float64), rows)[0] / self.n_arms
+                evidence = np.einsum("rg,g->r", self._likelihood, self.prior)
+                share = np.einsum("r,rg->g", sizes / evidence, self._likelihood) * self.prior
                 self.prior = (1 - FLOOR) * share + FLOOR * self.flat
-        self.weights = _normalised(self._likelihood * self.prior)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The posterior of every row: (rows, grid)."""
+        joint = self._likelihood * self.prior
+        scaled: FloatArray = joint / joint.sum(axis=1, keepdims=True)
+        return scaled
 
     def means(self) -> FloatArray:
         """Posterior mean of every arm."""
-        rows = product(self.weights, self.grid[:, None])[:, 0]
-        return rows[self.row]
+        (rows,) = self._expected(self._likelihood, self.grid[None, :])
+        means: FloatArray = rows[self.row]
+        return means
 
     def split(self, rng: np.random.Generator) -> tuple[BoolArray, float]:
         """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one."""
@@ -78,33 +86,46 @@ class Posterior:
 
     def expected_loss(self, top: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""
-        beyond = np.maximum(np.stack([self.grid - boundary, boundary - self.grid], axis=1), 0)
-        return float(product(self.weights, beyond)[self.row, top.astype(np.int64)].sum())
+        return float(self._expected(self._likelihood, self._beyond(boundary))[top.astype(np.int64), self.row].sum())
 
     def loss(self, top: BoolArray, boundary: float) -> FloatArray:
         """Expected distance of every arm beyond the boundary on the wrong side, under the tempered posterior."""
-        tempered = _normalised(self._likelihood**TEMPER * self.prior)
-        beyond = np.maximum(np.stack([self.grid - boundary, boundary - self.grid], axis=1), 0)
-        return product(tempered, beyond)[self.row, top.astype(np.int64)]
+        tempered = np.exp(TEMPER * self._log)
+        return self._expected(tempered, self._beyond(boundary))[top.astype(np.int64), self.row]
 
-    def _group(self) -> tuple[IntArray, IntArray]:
-        """Put arms with equal data into one row; return one arm of every row and the row sizes."""
+    def _beyond(self, boundary: float) -> FloatArray:
+        """How far every grid point lies on the wrong side, for an arm outside the choice and for one inside."""
+        return np.maximum(np.stack([self.grid - boundary, boundary - self.grid]), 0)
+
+    def _expected(self, likelihood: FloatArray, functions: FloatArray) -> FloatArray:
+        """Posterior expectation of every function of the mean for every row."""
+        joint = np.einsum("rg,fg->fr", likelihood, np.vstack([functions, np.ones(self.grid.size)]) * self.prior)
+        expectation: FloatArray = joint[:-1] / joint[-1]
+        return expectation
+
+    def _group(self) -> tuple[IntArray, FloatArray]:
+        """Put arms with equal data into one row; return the pulls and the sum of every row."""
         if not isinstance(self.rewards, Binary):
             self.row = np.arange(self.n_arms)
-            return self.row, np.ones(self.n_arms, dtype=np.int64)
-        keys = self.pulls * (int(self.pulls.max()) + 1) + self.sums.astype(np.int64)
-        _, first, self.row, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-        return first, sizes
+            return self.pulls, self.sums
+        base = int(self.pulls.max()) + 1
+        keys = self.pulls * base + self.sums.astype(np.int64)
+        ordered = np.sort(keys)
+        distinct = ordered[np.append(True, ordered[1:] > ordered[:-1])]
+        self.row = np.searchsorted(distinct, keys)
+        pulls, sums = np.divmod(distinct, base)
+        return pulls, sums.astype(np.float64)
 
-    def _rows(self, arms: IntArray) -> FloatArray:
-        """Likelihood of every grid point for these arms, scaled to a largest value of 1."""
-        pulls, sums = self.pulls[arms][:, None], self.sums[arms][:, None]
+    def _rows(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
+        """Log-likelihood of every grid point for arms with such data, largest in a row 0."""
+        pulls, sums = pulls[:, None], sums[:, None]
         if isinstance(self.rewards, SubGaussian):
             log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
         else:
             log = (sums * np.log(self.grid) + (pulls - sums) * np.log1p(-self.grid)) / self.dispersion()
         log -= log.max(axis=1, keepdims=True)
-        return np.where(log > NEGLIGIBLE, np.exp(np.maximum(log, NEGLIGIBLE)), 0.0)
+        log[log < NEGLIGIBLE] = -np.inf
+        return log
 
     def variance(self) -> float:
         """Variance of a reward around its arm's mean, pooled over arms; at most that of the declared model."""
@@ -126,7 +147,8 @@ class Posterior:
         """Make the grid finer towards the boundary once the arms are known more finely than it resolves."""
         means = self.sums / self.pulls
         noise = self.variance() if isinstance(self.rewards, SubGaussian) else 0.25
-        error = float(np.sqrt(noise / np.quantile(self.pulls, 0.9)))
+        often = int(0.9 * self.n_arms)
+        error = float(np.sqrt(noise / np.partition(self.pulls, often)[often]))
         low, high = self._span(means, noise)
         if error > self._resolved / 2 and self.grid[0] - 1 / GRID <= low and high <= self.grid[-1] + 1 / GRID:
             return False
@@ -154,12 +176,6 @@ class Posterior:
         self.prior = self.flat
 
 
-def _normalised(rows: FloatArray) -> FloatArray:
-    """Rows scaled to sum to 1."""
-    scaled: FloatArray = rows / rows.sum(axis=1, keepdims=True)
-    return scaled
-
-
 def product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Matrix product in one thread and a fixed order, so that a search replayed elsewhere takes the same turns."""
     result: FloatArray = np.einsum("ij,jk->ik", left, right)
@@ -171,7 +187,12 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
 
     Values are compared in single precision: the last bits differ between machines and must not decide."""
     order = rng.permutation(values.size)
-    return order[np.argsort(-values[order].astype(np.float32), kind="stable")]
+    bits = (0 - values[order]).astype(np.float32).view(np.int32)
+    bits ^= (bits >> 31) & 0x7FFFFFFF  # now ordered like the numbers themselves
+    keys = bits.astype(np.int64) << 32 | np.arange(values.size)  # sorting these is far faster than an argsort
+    keys.sort()
+    shuffled: IntArray = order[keys & 0xFFFFFFFF]
+    return shuffled
 
 
 def share_out(batch: int, priority: FloatArray, at_most: IntArray, rng: np.random.Generator) -> IntArray:

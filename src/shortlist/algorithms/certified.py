@@ -7,17 +7,17 @@ from functools import cache
 
 import numpy as np
 
-from shortlist.algorithms.exploration import FIRST, LEAST, explore
+from shortlist.algorithms.exploration import explore_once
 from shortlist.planning import Plan, plan
 from shortlist.posterior import Posterior
 from shortlist.problem import Problem, SubGaussian
 from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards, Search
 
-FIRST_LOOK = 0.88  # share of delta for the first look; every later one gets this share of the rest
-PATIENCE = 1.12  # growth of the exploration between two plans
+FIRST_LOOK = 0.75  # share of delta for the first look; every later one gets this share of the rest
 STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * epsilon)
-EAGER = 1.1  # certify as soon as that costs at most this many times what was explored ...
+EAGER = 1.2  # certify as soon as that costs at most this many times what was explored ...
 SLOW = 2.0  # ... or this many times, once exploring further saves less than it costs
+NEAR = 1.3  # the best strength is sought once a plan costs no more than so many times what is worth it
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
 MARGIN = 0.7  # standard deviations of the total charge kept free, and one more after every look that failed
 UNLIMITED = 2**62  # pulls, where no budget is given
@@ -70,7 +70,7 @@ class Planner:
             return None
         attempt = cache(lambda step: self._plan(top, boundary, made, step))
         best = self._step if attempt(self._step) is not None else STRENGTHS.size - 1
-        if _cost(attempt(best)) > 2 * SLOW * int(self.posterior.pulls.sum()):  # not worth it yet by far
+        if _cost(attempt(best)) > NEAR * SLOW * int(self.posterior.pulls.sum()):  # not worth it yet
             return attempt(best)
         for way in (1, -1):  # downhill from the strength that was best before
             while 0 <= best + way < STRENGTHS.size and _cost(attempt(best + way)) < _cost(attempt(best)):
@@ -113,8 +113,7 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     enough = max(problem.n_arms, budget // 2)
     spent, cost = 0, math.inf
     while spent < (most := min(enough, budget - holdout.spent)):
-        until = max(FIRST * problem.n_arms, spent + LEAST, int(PATIENCE * spent))
-        yield from explore(posterior, min(until, most), rng)
+        yield from explore_once(posterior, most - spent, rng)
         found = planner.cheapest(holdout.pulls, rng)
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
         spent, cost = spent + further, _cost(found)

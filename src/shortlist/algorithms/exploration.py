@@ -8,7 +8,7 @@ from shortlist.posterior import Posterior, share_out
 from shortlist.search import Progress, Pulls, Rewards
 
 FIRST = 2  # pulls of every arm before there is anything to compare
-GROWTH = 0.07  # a batch, as a share of what has been spent
+GROWTH = 0.1  # a batch, as a share of what has been spent
 LEAST = 32  # but no smaller than this, so that parallel workers have something to do
 
 
