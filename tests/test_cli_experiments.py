@@ -341,6 +341,17 @@ def refused(result: Result, status: int, message: str) -> None:
         (["run", "--pull", "./evaluate {arm}"], "ARMS is not given and no --store given"),
         (["run", "--pull", "./evaluate {arm}", "--store", "x.db"], "there is no file x.db"),
         (["run", "--pull", "./evaluate {arm}", "--store", "x.db", "-k", "1"], "ARMS is not given and `k` given"),
+        *(
+            (["run", "--pull", "./evaluate {arm}", "--store", "x.db", *setting], f"not given and `{name}` given")
+            for name, *setting in (
+                ("seed", "--seed", "0"),
+                ("rewards", "--rewards", "binary"),
+                ("algorithm", "--algorithm", "foo"),
+                ("delta", "--delta", "7"),
+                ("options", "--option", "a=1"),
+                ("retries", "--retries", "2"),
+            )
+        ),
         (["import", "arms.csv", "--store", "x.db"], "line 1 is 'id,arm', but must be a JSON object"),
         (["list", "none.db"], "there is no file none.db"),
     ],

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 import shortlist
 from shortlist.cli.arms import read_arms
@@ -80,7 +81,8 @@ def run(
 
     command = Command(template, timeout)
     whole("jobs", jobs, at_least=1)
-    with _experiment(arms, store, name, settings) as experiment, _terminable():
+    given = [each for each in settings if context.get_parameter_source(each) is not ParameterSource.DEFAULT]
+    with _experiment(arms, store, name, settings, given) as experiment, _terminable():
         try:
             state = _work(experiment, command, jobs)
         except KeyboardInterrupt:
@@ -92,15 +94,18 @@ def run(
         print_result(experiment.result(), style)
 
 
-def _experiment(arms: str | None, store: str | None, name: str | None, settings: dict[str, Any]) -> "Experiment":
-    """The experiment that these arguments ask for: the one in the store, or a new one."""
+def _experiment(
+    arms: str | None, store: str | None, name: str | None, settings: dict[str, Any], given: list[str]
+) -> "Experiment":
+    """The experiment that these arguments ask for: the one in the store, or a new one. `given`: settings said aloud."""
     from shortlist.storage.memory import MemoryStore
 
     if arms is None:
-        goal = [f"`{each}`" for each in ("k", "epsilon", "budget") if settings[each] is not None]
-        if store is None or goal:
-            given = f"{', '.join(goal)} given" if goal else "no --store given"
-            raise InvalidInput(f"ARMS is not given and {given}, but only an experiment in a store can go without ARMS")
+        if store is None:
+            raise InvalidInput("ARMS is not given and no --store given, but only what is in a store needs no ARMS")
+        if given:
+            names = ", ".join(f"`{each}`" for each in given)
+            raise InvalidInput(f"ARMS is not given and {names} given, but without ARMS all settings are the store's")
         return shortlist.Experiment.open(store, name)
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
