@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -455,6 +456,34 @@ def test_status_counts_what_is_held_and_what_is_wanted(experiment: Experiment, c
     assert (experiment.status().held, experiment.status().wanted) == (0, total - 2)
 
 
+@pytest.mark.parametrize("other", [0.7, 0.0])
+def test_two_rewards_for_one_ticket_in_one_call_are_refused_and_neither_is_told(
+    experiment: Experiment, other: float
+) -> None:
+    ticket, *_ = experiment.ask(3)
+    with pytest.raises(
+        ConflictingReward, match=rf"ticket 0 is told 0\.5 and {other} in the same call.*; none was told"
+    ):
+        experiment.tell_many([(ticket, 0.5), (ticket, other)])
+    assert experiment.status().told == 0
+    experiment.tell_many([(ticket, 0.5), (ticket, 0.5)])
+    assert experiment.status().told == 1
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_too_large_for_a_float_is_no_reward(experiment: Experiment, digits: int) -> None:
+    ticket, *_ = experiment.ask()
+    for sign, shown in ((1, "inf"), (-1, "-inf")):
+        with pytest.raises(InvalidReward, match=f"is {shown}, but must be a number between 0 and 1"):
+            experiment.tell(ticket, sign * 10**digits)
+
+
+@pytest.mark.parametrize("results", [[1, 2], 5, [(1, 2, 3)], ["ab"]])
+def test_what_are_no_pairs_of_ticket_and_reward_is_refused(experiment: Experiment, results: Any) -> None:
+    with pytest.raises(InvalidInput, match="is told, but must be"):
+        experiment.tell_many(results)
+
+
 # Making and opening
 
 
@@ -487,7 +516,7 @@ def test_a_file_holds_several_experiments_by_name(tmp_path: Path) -> None:
     with new(path, name="first") as first, new(path, name="second", seed=1) as second:
         first.ask(3)
         second.ask(5)
-    with pytest.raises(InvalidInput, match="the store holds not exactly one experiment: 'first', 'second'"):
+    with pytest.raises(InvalidInput, match="the store holds several experiments: 'first', 'second'"):
         Experiment.open(path)
     with Experiment.open(path, "second", clock=Clock()) as second:
         assert second.status().held == 5
@@ -495,6 +524,18 @@ def test_a_file_holds_several_experiments_by_name(tmp_path: Path) -> None:
         new(path, name="first")
     with pytest.raises(StoreMissing, match="there is no experiment 'third'"):
         Experiment.open(path, "third")
+
+
+def test_a_store_without_an_experiment_is_said_to_be_so(store: Store) -> None:
+    with pytest.raises(InvalidInput, match=r"`name` is not given, but the store holds no experiment$"):
+        Experiment.open(store)
+
+
+@pytest.mark.parametrize("place", [5, None, b"x.db", ["x.db"]])
+def test_a_store_must_be_one_or_the_name_of_a_file(place: Any) -> None:
+    for use in (Experiment.open, partial(Experiment.create, LABELS, 2, budget=50)):
+        with pytest.raises(InvalidInput, match=r"`store` is .*, but must be the name of a file, or a store"):
+            use(store=place)
 
 
 def test_the_same_program_may_make_and_then_go_on_with_an_experiment(tmp_path: Path) -> None:
@@ -600,6 +641,22 @@ def test_another_format_of_tickets_is_refused_in_words(begun: Path) -> None:
 def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) -> None:
     edit_settings(begun, lambda _: text)
     with pytest.raises(StoreDamaged, match="the settings of experiment 'experiment' cannot be read"):
+        Experiment.open(begun)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"seed": 0', '"seed": -4', "`seed` is -4, but must be a whole number of at least 0"),
+        (f'"lease": {float(LEASE)}', '"lease": 0', "`lease` is 0, but must be"),
+        ('"retries": 2', '"retries": 0.5', "`retries` is 0.5, but must be"),
+        ('"k": 2', '"k": 9', "`k` is 9, but must be between"),
+        ('"options": {}', '"options": {"x": 1}', "option 'x' is unknown"),
+    ],
+)
+def test_settings_that_make_no_sense_are_said_to_be_so(begun: Path, old: str, new: str, message: str) -> None:
+    edit_settings(begun, lambda text: text.replace(old, new))
+    with pytest.raises(StoreDamaged, match=f"the settings of experiment 'experiment' make no sense: {message}"):
         Experiment.open(begun)
 
 

@@ -72,6 +72,21 @@ def test_what_cannot_be_continued_can_be_exported(store: Store, monkeypatch: pyt
     assert list(export_lines(store, "experiment")) == expected
 
 
+@pytest.mark.parametrize(("old", "new"), [("adaptive-top-k-tight", "gone"), ('"version": 1', '"version": 9')])
+def test_what_another_version_made_can_be_imported_but_for_rewards_that_cannot_be(
+    store: Store, old: str, new: str
+) -> None:
+    lines = [line.replace(old, new) for line in export_lines(store, "experiment")]
+    assert import_lines(lines, store, "copy") == "copy"
+    with pytest.raises(InvalidInput, match=r"line 7 is .* is 25, but must be a number between 0 and 1"):
+        import_lines(edited('"reward": 0.0', '"reward": 25')(lines), store, "another")
+
+
+def edited(old: str, new: str) -> Any:
+    """Damage by replacing the first occurrence of a text."""
+    return lambda lines: "".join(f"{line}\n" for line in lines).replace(old, new, 1).splitlines()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -84,13 +99,38 @@ def test_what_cannot_be_continued_can_be_exported(store: Store, monkeypatch: pyt
         (lambda lines: [*lines, lines[-1]], "ends an export of"),
         (lambda lines: [*lines[:21], lines[20], *lines[21:]], "line 22 is .*: a second reward for a ticket"),
         (lambda lines: [lines[0], '{"event": "party", "ticket": 1}'], "line 2 is .*, but must be an event or a reward"),
-        (lambda lines: [lines[0], '{"reward": 1, "ticket": 1, "arm": "who", "time": 1}'], "line 2 is .*: 'who'"),
+        (
+            lambda lines: [lines[0], '{"reward": 1, "ticket": 1, "arm": "plain", "time": 1}'],
+            "line 2 .* never handed out",
+        ),
+        (edited('"arm": "plain"', '"arm": "who"'), "line 7 is .*: there is no arm 'who'"),
+        (edited('"reward": 0.0', '"reward": 25'), r"line 7 is .* is 25, but must be a number between 0 and 1"),
+        (edited('"reward": 0.0', '"reward": NaN'), r"line 7 is .* is nan, but must be a number between 0 and 1"),
+        (edited('"reward": 0.0', f'"reward": {10**400}'), "line 7 is .* must be a number between 0 and 1"),
+        (edited('"ticket": 0, "arm"', '"ticket": 2.5, "arm"'), "line 7 is .*: `ticket` is 2.5, but must be a whole"),
+        (edited('"ticket": 0, "arm"', f'"ticket": {10**20}, "arm"'), "line 7 is .*: ticket 10+ was never handed out"),
+        (edited('"ticket": 0, "arm"', '"arm"'), "line 7 is .*: there is no 'ticket'"),
+        (edited('"ticket": 0, "span"', '"ticket": -1, "span"'), "line 2 is .*: `ticket` is -1, but must be"),
+        (edited('"span": ', f'"span": {10**20}'), "line 2 is .*: ticket [0-9]+ was never handed out"),
+        (edited('"time": 7.25', '"time": Infinity'), "line 2 is .*: `time` is inf, but must be"),
+        (edited('"k": 1', '"k": 9'), "the settings of line 1 make no sense: `k` is 9, but must be"),
+        (edited('"budget": null', '"budget": "x"'), "the settings of line 1 make no sense: `budget` is 'x'"),
+        (edited('"seed": 0', '"seed": -4'), "the settings of line 1 make no sense: `seed` is -4"),
+        (edited('"low": 0', '"low": 3'), "the settings of line 1 make no sense: `high` is 1"),
+        (edited('"k": 1, ', ""), "the settings of line 1 cannot be read: .*'k'"),
+        (edited('"plain"', '"\\ud800"'), "is to be stored, but is no valid text"),
+        (edited('"experiment": "experiment"', '"experiment": "\\ud800"'), "is to be stored, but is no valid text"),
+        (
+            edited('"experiment": "experiment"', '"experiment": ""'),
+            "`name` is '', but must be a text that is not empty",
+        ),
+        (lambda lines: ["[" * 100_000], "line 1 is .*, but must be a JSON object"),
+        (lambda lines: ["", "\n", "x"], "line 3 is 'x', but must be a JSON object"),
     ],
 )
 def test_a_damaged_export_is_refused_by_its_line_and_nothing_is_written(
-    store: Store, damage: Any, message: str
+    store: Store, tmp_path: Path, damage: Any, message: str
 ) -> None:
-    target = MemoryStore()
     with pytest.raises(InvalidInput, match=message):
-        import_lines(damage(list(export_lines(store, "experiment"))), target)
-    assert target.names() == []
+        import_lines(damage(list(export_lines(store, "experiment"))), tmp_path / "store.db")
+    assert list(tmp_path.iterdir()) == []

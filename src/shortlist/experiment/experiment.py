@@ -13,7 +13,7 @@ from shortlist.errors import CannotReplay, InvalidInput, StoreExists, Unfinished
 from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
 from shortlist.experiment.ledger import FREE, Ledger
-from shortlist.experiment.place import Place, opened, the_only
+from shortlist.experiment.place import Place, checked_name, opened, the_only
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
@@ -74,8 +74,7 @@ class Experiment:
         What is asked for is said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
         handed out again. A pull that failed is tried `retries` times more; after that the experiment stops. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
-        if not (isinstance(name, str) and name):
-            raise InvalidInput(f"`name` is {name!r}, but must be a text that is not empty")
+        checked_name(name)
         asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries)
         Course(settings)  # refuses what cannot be begun, before there is a file
@@ -134,6 +133,8 @@ class Experiment:
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
+        if not isinstance(results, Iterable):
+            raise InvalidInput(f"{results!r} is told, but must be pairs of a ticket and its reward")
         pairs = list(results)
         with self._writing():
             rows = checked(pairs, self.settings, self._course.deal, self._ledger)

@@ -15,6 +15,8 @@ Place = Store | str | os.PathLike[str]
 def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
     """The store; if it is a file, closed again afterwards, or with `keep` only after an error."""
     if not isinstance(place, str | os.PathLike):
+        if not isinstance(place, Store):
+            raise InvalidInput(f"`store` is {place!r}, but must be the name of a file, or a store")
         yield place
         return
     store = SQLiteStore(place, mode)
@@ -29,7 +31,16 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
 
 def the_only(names: Sequence[str]) -> str:
     """The name that need not be said."""
-    if len(names) != 1:
-        there = ", ".join(map(repr, names)) or "none"
-        raise InvalidInput(f"`name` is not given, but the store holds not exactly one experiment: {there}")
+    if not names:
+        raise InvalidInput("`name` is not given, but the store holds no experiment")
+    if len(names) > 1:
+        there = ", ".join(map(repr, names))
+        raise InvalidInput(f"`name` is not given, but the store holds several experiments: {there}")
     return names[0]
+
+
+def checked_name(name: object) -> str:
+    """A name that an experiment may have."""
+    if not (isinstance(name, str) and name):
+        raise InvalidInput(f"`name` is {name!r}, but must be a text that is not empty")
+    return name

@@ -1,11 +1,13 @@
 """What an experiment was made with: written once, and all that its replay needs beside the log."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shortlist.algorithms import ALGORITHMS
-from shortlist.errors import CannotReplay, StoreDamaged
+from shortlist.algorithms import ALGORITHMS, find
+from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
 from shortlist.evaluation import Label
 from shortlist.problem import (
     Binary,
@@ -40,16 +42,9 @@ class Settings:
     @classmethod
     def of(cls, asked: Question, seed: int, lease: float, retries: int) -> "Settings":
         """Settings for a new experiment, if they make sense."""
-        return cls(
-            asked.labels,
-            asked.problem,
-            asked.algorithm.name,
-            asked.algorithm.version,
-            dict(asked.options),
-            whole("seed", seed, at_least=0),
-            number("lease", lease, above=0),
-            whole("retries", retries, at_least=0),
-        )
+        algorithm, options = asked.algorithm, dict(asked.options)
+        manners = _manners(seed, lease, retries)
+        return cls(asked.labels, asked.problem, algorithm.name, algorithm.version, options, *manners)
 
     def to_json(self) -> str:
         """One line."""
@@ -82,17 +77,44 @@ class Settings:
     @classmethod
     def from_json(cls, text: str, where: str) -> "Settings":
         """Read what `to_json` wrote, if this version of the package can replay it."""
-        try:
+        with _readable(where):
             data = json.loads(text)
             _check_versions(data["format"], data["algorithm"], data["version"], where)
-            labels = labels_of(data["arms"])
+            labels, rewards = _declared(data)
             goal = FixedConfidence(**data["goal"]) if "epsilon" in data["goal"] else FixedBudget(**data["goal"])
-            rewards = MODELS[data["rewards"].pop("kind")](**data["rewards"])
             problem = Problem(len(labels), data["k"], goal, rewards)
-            same = {name: data[name] for name in ("algorithm", "version", "options", "seed", "lease", "retries")}
-        except (ValueError, LookupError, TypeError) as error:
-            raise StoreDamaged(f"the settings of {where} cannot be read: {error!r}") from error
-        return cls(labels, problem, **same)
+            find(data["algorithm"]).check(problem, data["options"])
+            manners = _manners(data["seed"], data["lease"], data["retries"])
+            return cls(labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners)
+
+
+def declared(text: str, where: str) -> tuple[tuple[Label, ...], RewardModel]:
+    """The arms and the kind of rewards in settings of whatever version: all that it takes to read a log."""
+    with _readable(where):
+        return _declared(json.loads(text))
+
+
+def _manners(seed: object, lease: object, retries: object) -> tuple[int, float, int]:
+    return (
+        whole("seed", seed, at_least=0),
+        number("lease", lease, above=0),
+        whole("retries", retries, at_least=0),
+    )
+
+
+def _declared(data: dict[str, Any]) -> tuple[tuple[Label, ...], RewardModel]:
+    rewards = dict(data["rewards"])
+    return labels_of(data["arms"]), MODELS[rewards.pop("kind")](**rewards)
+
+
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput as error:
+        raise StoreDamaged(f"the settings of {where} make no sense: {error}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise StoreDamaged(f"the settings of {where} cannot be read: {error!r}") from error
 
 
 def _check_versions(format_: int, algorithm: str, version: int, where: str) -> None:

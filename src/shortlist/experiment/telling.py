@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-from shortlist.errors import ConflictingReward, InvalidReward, UnknownTicket
+from shortlist.errors import ConflictingReward, InvalidInput, InvalidReward, UnknownTicket
 from shortlist.evaluation import Label
 from shortlist.experiment.deal import Deal
 from shortlist.experiment.ledger import FREE, Ledger
@@ -21,6 +21,9 @@ def checked(
     results: Sequence[tuple[Ticket | int, float]], settings: Settings, deal: Deal, ledger: Ledger
 ) -> Iterable[Row]:
     """Ticket, arm and reward of every result that is new; or an error, if one of them may not be told."""
+    for each in results:
+        if not (isinstance(each, tuple | list) and len(each) == 2):
+            raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
     numbers = [known_number(ticket, ledger) for ticket, _ in results]
     new: dict[int, Row] = {}
     for (ticket, value), number, arm in zip(results, numbers, arms_of(numbers, deal, ledger), strict=True):
@@ -30,9 +33,13 @@ def checked(
                 f"ticket {number} is for arm {ticket.arm!r}, but here it is for {label!r}: not from here"
             )
         reward = admitted(value, number, label, settings.problem.rewards)
-        known = new[number][2] if number in new else ledger.reward(number)
+        known = ledger.reward(number)
         if known is None:
-            new[number] = (number, arm, reward)
+            _, _, first = new.setdefault(number, (number, arm, reward))
+            if first != reward:
+                raise ConflictingReward(
+                    f"ticket {number} is told {first!r} and {reward!r} in the same call, but has one; none was told"
+                )
         elif known != reward:
             raise ConflictingReward(f"ticket {number} is told {reward!r}, but was told {known!r} before, which stays")
     return new.values()
@@ -64,7 +71,12 @@ def arms_of(numbers: Sequence[int], deal: Deal, ledger: Ledger) -> list[int]:
 
 def admitted(reward: object, number: int, label: Label, model: RewardModel) -> float:
     """The reward as a float, if it is a number that keeps to the declaration."""
-    value = float(reward) if isinstance(reward, Real | np.bool_) else math.nan
+    value = math.nan
+    if isinstance(reward, Real | np.bool_):
+        try:
+            value = float(reward)
+        except OverflowError:  # a whole number too large for a float, and perhaps too long to be shown
+            value = reward = -math.inf if reward < 0 else math.inf
     if not model.admits(value):
         raise InvalidReward(f"the reward of ticket {number} (arm {label!r}) is {reward!r}, but must be {model.rule}")
     return value

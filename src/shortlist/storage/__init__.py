@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class News:
     last: int
 
 
+@runtime_checkable
 class Store(Protocol):
     """A place for experiments. Every method raises a `StoreError` in words if it cannot do what it says."""
 
