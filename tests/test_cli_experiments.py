@@ -372,7 +372,7 @@ def test_a_mistake_is_one_line_and_makes_no_file(arguments: list[str], message: 
         (["tell", "0"], "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"),
         (["tell", "0", "1", "--failed", "x"], "the arguments must be"),
         (["tell", "zero", "1"], "'zero' is not a valid integer"),
-        (["tell", "--file", "arms.csv"], "arms.csv, line 2 must hold a ticket and a reward under that header"),
+        (["tell", "--file", "arms.csv"], "arms.csv, line 1 has no column `ticket` and no `reward`"),
         (["ask", "--limit", "0"], "`limit` is 0, but must be a whole number of at least 1"),
         (["status", "--name", "other"], "there is no experiment 'other' in tests.db; it holds 'experiment'"),
         (["create", "arms.csv", *MAKE[:-2]], "there is an experiment 'experiment' in tests.db already"),
@@ -398,7 +398,11 @@ def test_what_breaks_a_rule_is_refused_and_nothing_is_changed(arguments: list[st
         (b"arm\n", "arms.csv is empty, but must hold one label a line"),
         (b"a\nb\na\n", "two arms are called 'a', but labels must differ"),
         (b"arm,size\na,1\nb\n", "arms.csv, line 3 has 1 values, but must have 2: arm, size"),
-        (b"a,b\nc\n", "arms.csv, line 1 has 2 values, but must have 1: arm (a label with a comma needs quotes)"),
+        (b"a,b\nc\n", "line 1 has 2 columns, but none of them is called `arm` (a label with a comma needs quotes)"),
+        (b"a\nb,c\n", "arms.csv, line 2 has 2 values, but must have 1: arm (a label with a comma needs quotes)"),
+        (b'a\nb\n""\n', "arms.csv, line 3 has the label '', but a label must not be empty"),
+        (b'arm,size\na,1\n"",2\n', "arms.csv, line 3 has the label '', but a label must not be empty"),
+        (b"arm,size\na,1\n  ,2\n", "arms.csv, line 3 has the label '  ', but a label must not be empty"),
         (b"a\n\xff\n", "but must be a UTF-8 file"),
     ],
 )
@@ -410,6 +414,42 @@ def test_a_file_of_arms_that_cannot_be_read_is_named_with_its_line(content: byte
 def test_arms_may_be_one_a_line() -> None:
     done("create", "-", *MAKE, stdin="\ufeffplain\n\n two words \n-dash\n")
     assert [arm["arm"] for arm in status()["arms"]] == ["plain", " two words ", "-dash"]
+
+
+@pytest.mark.parametrize("content", ["size, Arm \n1,a\n2,b\n,\n3,c\n", "ARM\na\nb\nc\n", "a\n  \nb\n\nc"])
+def test_the_header_is_known_in_any_case_and_blank_lines_do_not_count(content: str) -> None:
+    done("create", "-", *MAKE, stdin=content)
+    assert [arm["arm"] for arm in status()["arms"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "rewards.csv, line 1 has no column `ticket` and no `reward`, but must be ticket,reward"),
+        (b"ticket,prize\n0,1\n", "rewards.csv, line 1 has no column `reward`, but must be ticket,reward"),
+        (b"ticket,reward\n", "rewards.csv holds no rewards"),
+        (b"ticket,reward\n0,1\n1.0,1\n", "rewards.csv, line 3: ticket '1.0' must be a whole number"),
+        (b"ticket,reward\n1_0,1\n", "line 2: ticket '1_0' must be a whole number"),
+        (b"ticket,reward\n" + b"9" * 5000 + b",1\n", "99' must be a whole number"),
+        (b"ticket,reward\n0\n", "line 2: reward '' must be a number"),
+        (b"ticket,reward\n0,high\n", "line 2: reward 'high' must be a number"),
+        (b"ticket,reward\n0,\xff\n", "rewards.csv holds the byte 0xff, but must be a UTF-8 file"),
+        (b"ticket,reward\n0,0.5\n0,0.7\n", "ticket 0 is told 0.5 and 0.7 in the same call"),
+    ],
+)
+def test_a_file_of_rewards_that_cannot_be_told_is_refused_in_words(content: bytes, message: str) -> None:
+    Path("rewards.csv").write_bytes(content)
+    done("create", "arms.csv", *MAKE)
+    done("ask", "--store", "tests.db", "--limit", "3")
+    refused(call("tell", "--file", "rewards.csv", "--store", "tests.db"), 2, message)
+    assert status()["told"] == 0
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", "caf\xe9".encode("latin-1")])
+def test_an_import_of_what_is_no_text_is_refused_and_makes_no_file(content: bytes) -> None:
+    Path("picture.png").write_bytes(content)
+    refused(call("import", "picture.png", "--store", "x.db"), 2, "picture.png holds the byte 0x")
+    assert not Path("x.db").exists()
 
 
 def test_trouble_with_a_file_has_exit_status_1() -> None:

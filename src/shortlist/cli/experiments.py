@@ -1,6 +1,7 @@
 """`shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`: an experiment by hand, in any language."""
 
 import csv
+import re
 import time
 from dataclasses import asdict
 from typing import Any
@@ -9,10 +10,12 @@ import click
 
 import shortlist
 from shortlist.cli.arms import arms_argument, read_arms
+from shortlist.cli.files import open_text
 from shortlist.cli.options import experiment_options, name_option, store_options
 from shortlist.cli.output import format_option, print_rows
 from shortlist.errors import InvalidInput, ShortlistError
 
+WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any more
 
 
@@ -118,15 +121,25 @@ def tell(
 
 def read_rewards(path: str) -> list[tuple[int, float]]:
     """Tickets and rewards from a CSV with columns of these names."""
-    with click.open_file(path, encoding="utf-8-sig") as file:
+    with open_text(path) as file:
         reader = csv.DictReader(file)
-        try:
-            return [(int(row["ticket"]), float(row["reward"])) for row in reader]
-        except (KeyError, TypeError, ValueError, csv.Error) as error:
-            line = max(2, reader.line_num)
-            raise InvalidInput(
-                f"{path}, line {line} must hold a ticket and a reward under that header: {error!r}"
-            ) from error
+        missing = [f"`{name}`" for name in ("ticket", "reward") if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InvalidInput(f"{path}, line 1 has no column {' and no '.join(missing)}, but must be ticket,reward")
+        results = [_result(row, f"{path}, line {reader.line_num}") for row in reader]
+    if not results:
+        raise InvalidInput(f"{path} holds no rewards, but must hold a ticket and its reward a line")
+    return results
+
+
+def _result(row: dict[str, str | None], where: str) -> tuple[int, float]:
+    ticket, reward = row["ticket"], row["reward"]
+    if not (ticket and WHOLE.fullmatch(ticket)):
+        raise InvalidInput(f"{where}: ticket {ticket or ''!r} must be a whole number")
+    try:
+        return int(ticket), float(reward or "")
+    except ValueError:
+        raise InvalidInput(f"{where}: reward {reward or ''!r} must be a number") from None
 
 
 @click.command()
@@ -204,7 +217,7 @@ def import_(*, path: str, store: str, name: str | None) -> None:
     """
     from shortlist.experiment import import_lines
 
-    with click.open_file(path, encoding="utf-8") as lines:
+    with open_text(path) as lines:
         name = import_lines(lines, store, name)
     click.echo(f"{store}: experiment {name!r}", err=True)
 
