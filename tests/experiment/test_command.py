@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.experiment import Ticket
-from shortlist.experiment.command import Command
+from shortlist.experiment.command import Command, decimal
 
 PYTHON = shlex.quote(sys.executable)
 
@@ -33,8 +33,8 @@ def test_the_number_that_is_printed_is_the_reward() -> None:
 
 
 def test_everything_a_ticket_says_can_be_filled_in() -> None:
-    command = Command(f"{PYTHON} x={{arm}} {{seed}}-{{draw}} {{ticket}} {{other}} '{{\"a\": 1}}'")
-    assert command.arguments(ticket("b c"))[1:] == ["x=b c", f"{2**62}-3", "17", "{other}", '{"a": 1}']
+    command = Command(f"{PYTHON} x={{arm}} {{seed}}-{{draw}} {{ticket}} {{{{other}}}} '{{\"a\": {{1}}}}'")
+    assert command.arguments(ticket("b c"))[1:] == ["x=b c", f"{2**62}-3", "17", "{other}", '{"a": {1}}']
 
 
 SHOW = "import json, sys; json.dump(sys.argv[1:], open('seen.json', 'w')); print(1)"
@@ -85,12 +85,30 @@ def test_filling_in_never_changes_the_number_of_arguments(label: str) -> None:
         ("import sys; print('hm', file=sys.stderr); print('x')", r"must print one number; it said: hm"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"it was ended by SIGSEGV"),
         ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", r"it printed '��', but must print one number"),
-        ("import sys; sys.exit('x' * 5000 + 'the end')", r"it said: x{993}the end$"),
+        ("import sys; sys.exit('x' * 5000 + 'the end')", r"it said: x{193}the end\nx{3993}the end$"),
+        ("print('1_0')", r"it printed '1_0', but must print one number"),
+        ("print(chr(0x661))", r"it printed '.', but must print one number"),
+        ("print('nan')", r"it printed 'nan', but must print one number"),
+        (
+            "import sys; sys.exit('Traceback:\\n  line\\nthe end')",
+            r"its exit status was 1; it said: the end\nTraceback",
+        ),
     ],
 )
 def test_whatever_goes_wrong_is_a_failure_in_words(code: str, message: str) -> None:
     with pytest.raises(EvaluationFailed, match=message):
         python(code)(ticket())
+
+
+@pytest.mark.parametrize("text", ["1", "-1.5", "+.5", "3.", "1e-3", "2.5E+2"])
+def test_ordinary_decimal_notation_is_a_number(text: str) -> None:
+    assert decimal(f" {text}\n") == float(text)
+
+
+def test_all_that_a_failed_program_said_is_in_a_note() -> None:
+    with pytest.raises(EvaluationFailed) as caught:
+        python("import sys; sys.exit('one\\ntwo\\nthree')")(ticket())
+    assert caught.value.__notes__ == ["one\ntwo\nthree"]
 
 
 def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
@@ -137,10 +155,20 @@ def test_stopping_ends_what_is_running_and_starts_nothing_any_more() -> None:
         ("./evaluate", "must contain {arm}, which stands for the arm to pull"),
         ("", "must contain {arm}"),
         ("no-such-program-anywhere {arm}", "there is no program 'no-such-program-anywhere'"),
+        ("./noexec {arm}", "but './noexec' is not executable"),
+        (
+            "echo {arm} {sed}",
+            r"{sed} stands for nothing: there is only {arm}, {seed}, {draw}, {ticket}; .* write {{sed}}",
+        ),
+        ("echo {{arm}}", "must contain {arm}"),
         ("echo 'unfinished {arm}", "cannot be split into arguments: No closing quotation"),
     ],
 )
-def test_a_command_that_cannot_work_is_refused_at_once(template: str, message: str) -> None:
+def test_a_command_that_cannot_work_is_refused_at_once(
+    template: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("noexec").touch()
     with pytest.raises(InvalidInput, match=message):
         Command(template)
 

@@ -14,8 +14,11 @@ from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.experiment.ticket import Ticket
 from shortlist.problem import number
 
-PLACEHOLDERS = re.compile(r"\{(arm|seed|draw|ticket)\}")
-SHOWN = 1000  # characters of what a program that failed has to say
+PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
+BRACED = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")  # a name in two pairs of braces, or in one
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # float() also takes 1_0 and other digits
+SHOWN = 4000  # characters of what a program that failed has to say
+LINE = 200  # characters of it that a message has room for
 GRACE = 1.0  # seconds for the pipes of a program that was ended to close
 
 
@@ -23,8 +26,9 @@ class Command:
     """Runs a program once a pull, with {arm}, {seed}, {draw} and {ticket} in its arguments filled in.
 
     No shell is involved: the template is split into arguments first and filled in afterwards, so whatever a label holds
-    is part of one argument. A failure is an exit status other than 0, an output that is not one number, or more than
-    `timeout` seconds; its message ends with what the program wrote to stderr."""
+    is part of one argument. {{word}} stands for {word} itself. A failure is an exit status other than 0, an output that
+    is not one number, or more than `timeout` seconds; its message ends with the last line that the program wrote to
+    stderr, and a note holds all of them."""
 
     def __init__(self, template: str, timeout: float | None = None) -> None:
         self.template = template
@@ -36,8 +40,8 @@ class Command:
 
     def arguments(self, ticket: Ticket) -> list[str]:
         """The program and its arguments for one ticket; what is filled in is not looked at again."""
-        values = {"arm": ticket.arm, "seed": ticket.seed, "draw": ticket.draw, "ticket": ticket.id}
-        return [PLACEHOLDERS.sub(lambda found: str(values[found[1]]), part) for part in self.parts]
+        values = dict(zip(PLACEHOLDERS, (ticket.arm, ticket.seed, ticket.draw, ticket.id), strict=True))
+        return [BRACED.sub(lambda found: found[1] or str(values[found[2]]), part) for part in self.parts]
 
     def __call__(self, ticket: Ticket) -> float:
         """Run the program and return the number it prints."""
@@ -82,23 +86,46 @@ def _split(template: str) -> list[str]:
         parts = shlex.split(template)
     except ValueError as error:
         raise InvalidInput(f"the command {template!r} cannot be split into arguments: {error}") from error
-    if not any("{arm}" in part for part in parts):
+    names = {found[2] for part in parts for found in BRACED.finditer(part)}
+    unknown = names.difference(PLACEHOLDERS, [None])
+    if unknown:
+        name, there = min(unknown), ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+        rule = f"there is only {there}; for the word itself write {{{{{name}}}}}"
+        raise InvalidInput(f"the command is {template!r}, but {{{name}}} stands for nothing: {rule}")
+    if "arm" not in names:
         raise InvalidInput(f"the command is {template!r}, but must contain {{arm}}, which stands for the arm to pull")
-    if not PLACEHOLDERS.search(parts[0]) and shutil.which(parts[0]) is None:
-        raise InvalidInput(f"the command is {template!r}, but there is no program {parts[0]!r}")
+    if not BRACED.search(parts[0]) and shutil.which(parts[0]) is None:
+        file = os.path.dirname(parts[0]) and os.path.isfile(parts[0])  # a bare name is looked for elsewhere
+        wrong = f"{parts[0]!r} is not executable" if file else f"there is no program {parts[0]!r}"
+        raise InvalidInput(f"the command is {template!r}, but {wrong}")
     return parts
 
 
+def decimal(text: str) -> float:
+    """A number in ordinary decimal notation; a ValueError if it is anything else."""
+    if not DECIMAL.fullmatch(text.strip()):
+        raise ValueError(f"{text!r} is no number")
+    return float(text)
+
+
 def _reward(status: int, output: str, errors: str) -> float:
-    said = f"; it said: {errors[-SHOWN:]}" if errors else ""
     if status < 0:
-        raise EvaluationFailed(f"it was ended by {signal.Signals(-status).name}{said}")
+        raise _failure(f"it was ended by {signal.Signals(-status).name}", errors)
     if status > 0:
-        raise EvaluationFailed(f"its exit status was {status}{said}")
+        raise _failure(f"its exit status was {status}", errors)
     try:
-        return float(output)
+        return decimal(output)
     except ValueError:
-        raise EvaluationFailed(f"it printed {output[:SHOWN]!r}, but must print one number{said}") from None
+        raise _failure(f"it printed {output[:LINE]!r}, but must print one number", errors) from None
+
+
+def _failure(what: str, errors: str) -> EvaluationFailed:
+    """What went wrong and the last that the program said, in a line; all that it said is in a note."""
+    last = errors.splitlines()[-1][-LINE:] if errors else ""
+    failure = EvaluationFailed(f"{what}; it said: {last}" if last else what)
+    if last != errors:
+        failure.add_note(errors[-SHOWN:])
+    return failure
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
