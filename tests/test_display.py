@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from shortlist.display import display, standing
+from shortlist.display import display, printable, standing
 from shortlist.search import Progress
 
 
@@ -85,3 +85,9 @@ def test_silence_is_silent(clock: Clock, seconds: int) -> None:
 def test_a_search_is_described_by_what_is_known() -> None:
     assert standing(1500, None, Progress(round=2)) == "1,500 pulls"
     assert standing(5, 9, Progress(1, 2, 3, 4, 0.125)) == "5 of 9 pulls, 2 accepted, 4 undecided, bound 0.125"
+    assert standing(1, None, Progress()) == "1 pull"
+    assert standing(1, 1, Progress()) == "1 of 1 pull"
+
+
+def test_characters_that_a_terminal_would_obey_are_spelt() -> None:
+    assert printable("épicé\t\x1b[2J\n\u202e", keep="\n") == "épicé\\t\\x1b[2J\n\\u202e"

@@ -1,4 +1,6 @@
-"""How a run shows where it stands: a bar on a terminal, a line now and then elsewhere, always on stderr."""
+"""How a run shows where it stands: a bar on a terminal, a line now and then elsewhere, always on stderr.
+
+And how what others wrote is made fit to be shown."""
 
 import sys
 import time
@@ -80,8 +82,20 @@ class Bar:
 
 def standing(pulls: int, budget: int | None, progress: Progress) -> str:
     """Where a search stands, in words."""
-    facts = [f"{pulls:,} pulls" if budget is None else f"{pulls:,} of {budget:,} pulls"]
+    facts = [plural(pulls, "pull") if budget is None else f"{pulls:,} of {plural(budget, 'pull')}"]
     facts += [f"{count:,} {name}" for name in ("accepted", "undecided") if (count := getattr(progress, name))]
     if progress.bound is not None:
         facts.append(f"bound {progress.bound:.3g}")
     return ", ".join(facts)
+
+
+def plural(count: int, noun: str) -> str:
+    """1 pull, 2 pulls."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def printable(text: str, keep: str = "") -> str:
+    """A text that leaves a terminal alone: characters that are not to be seen are spelt, but for those to be kept."""
+    return "".join(
+        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode() for each in text
+    )

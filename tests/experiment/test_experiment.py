@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -484,6 +485,25 @@ def test_what_are_no_pairs_of_ticket_and_reward_is_refused(experiment: Experimen
         experiment.tell_many(results)
 
 
+def test_an_experiment_and_a_handout_show_where_they_stand(experiment: Experiment) -> None:
+    assert repr(experiment) == "<Experiment 'experiment': ready, 0 pulls told, 5 arms>"
+    tickets = experiment.ask(1)
+    assert repr(tickets) == f"Handout([{tickets[0]!r}], <State.READY: 'ready'>)"
+    experiment.tell(tickets[0], 1)
+    assert repr(experiment) == "<Experiment 'experiment': ready, 1 pull told, 5 arms>"
+    experiment.close()
+    assert "1 pull told" in repr(experiment)
+
+
+def test_trouble_is_one_line_that_leaves_a_terminal_alone(store: Store) -> None:
+    experiment = new(store, retries=0)
+    experiment.fail(experiment.ask()[0], "first\nlast \x1b[31mred\x07")
+    trouble = r"ticket 0 failed 1 time, the last time: first\nlast \x1b[31mred\x07"
+    assert experiment.status().trouble == trouble
+    with pytest.raises(Unfinished, match=re.escape(trouble)):
+        experiment.result()
+
+
 # Making and opening
 
 
@@ -549,11 +569,14 @@ def test_the_same_program_may_make_and_then_go_on_with_an_experiment(tmp_path: P
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epsilon": 0.3}, r"goal = {'epsilon': 0.4, .*} and not {'epsilon': 0.3"),
+        ({"epsilon": 0.3}, r"epsilon = 0.4 and not 0.3$"),
+        ({"epsilon": None, "budget": 60}, r"epsilon = 0.4 and not none$"),
+        ({"algorithm": "certified", "budget": 60}, r"no budget and not 60$"),
         ({"seed": 9}, "seed = 0 and not 9"),
         ({"retries": 7}, "retries = 2 and not 7"),
         ({"arms": ["a", "b", "c"]}, "other arms"),
-        ({"rewards": "binary"}, "rewards = {'kind': 'bounded'"),
+        ({"rewards": "binary"}, r"rewards = bounded \(low = 0, high = 1\) and not binary$"),
+        ({"algorithm": "lucb"}, "algorithm = uniform and not lucb$"),
     ],
 )
 def test_an_experiment_made_with_other_settings_is_not_taken_for_the_same(

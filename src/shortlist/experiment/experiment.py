@@ -3,13 +3,14 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
 from threading import RLock
 from types import TracebackType
 
-from shortlist.errors import CannotReplay, InvalidInput, StoreExists, Unfinished
+from shortlist.display import plural, printable
+from shortlist.errors import CannotReplay, InvalidInput, ShortlistError, StoreExists, Unfinished
 from shortlist.evaluation import draw_seed
 from shortlist.experiment.course import Course
 from shortlist.experiment.ledger import FREE, Ledger
@@ -188,19 +189,30 @@ class Experiment:
         """How many pulls were told, and how far the search is; cheap, and as of the last call of anything else."""
         return self._ledger.told, self._course.deal.pulls.progress
 
+    def held(self) -> tuple[int, float]:
+        """How many tickets somebody works on, and when the last of their leases ends; as cheap as `standing`."""
+        now = self._clock()
+        ends = [lease.expires for lease in self._ledger.leases.values() if lease.expires > now]
+        return len(ends), max(ends, default=now)
+
     def result(self) -> Result:
         """The answer, once there is one; its `seconds` are those from the first ticket to the last reward."""
         with self._lock:
             self._catch_up()
             if self._course.outcome is None:
-                missing = self._course.end - self._ledger.told
-                raise Unfinished(f"{self._ledger.told} pulls were told, but the search waits for {missing} more")
+                raise Unfinished(self._trouble() or self._missing())
             return self._answer
 
     def close(self) -> None:
         """Let go of the file, if this opened one. Nothing needs saving: what was told is in the store."""
         if self._owned:
             self._store.close()
+
+    def __repr__(self) -> str:
+        with self._lock, suppress(ShortlistError):  # a store that is closed: as it was then
+            self._catch_up()
+        state, told = self._state(self._clock()), plural(self._ledger.told, "pull")
+        return f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
 
     def __enter__(self) -> "Experiment":
         return self
@@ -223,9 +235,10 @@ class Experiment:
         """Take in what is new in the log, and let the search go on as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._begin()
-        self._halfway = True
         ledger, course = self._ledger, self._course
-        ledger.take_in(self._store.read(self.name, ledger.position))
+        news = self._store.read(self.name, ledger.position)
+        self._halfway = True
+        ledger.take_in(news)
         while course.outcome is None and ledger.told >= course.end:
             span = slice(course.deal.first, course.deal.end)
             course.reply(ledger.rewards[span], ledger.arms[span])
@@ -262,7 +275,14 @@ class Experiment:
         event = self._ledger.stopped
         if event is None:
             return ""
-        return f"ticket {event.ticket} failed {self.settings.retries + 1} times, the last time: {event.text}"
+        reason = printable(event.text)
+        return f"ticket {event.ticket} failed {plural(self.settings.retries + 1, 'time')}, the last time: {reason}"
+
+    def _missing(self) -> str:
+        told, missing = self._ledger.told, self._course.end - self._ledger.told
+        return (
+            f"{plural(told, 'pull')} {'was' if told == 1 else 'were'} told, but the search waits for {missing:,} more"
+        )
 
     def _new_steps(self, now: float) -> list[Event]:
         """What the search asked for and nobody wrote down yet."""

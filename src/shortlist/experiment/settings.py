@@ -68,11 +68,22 @@ class Settings:
 
     def difference(self, other: "Settings") -> str | None:
         """What is said differently by another, in words."""
-        mine, theirs = (json.loads(each.to_json()) for each in (self, other))
+        if self.labels != other.labels:
+            return "other arms"
+        mine, theirs = self._in_words(), other._in_words()
         for name in mine:
             if mine[name] != theirs[name]:
-                return "other arms" if name == "arms" else f"{name} = {mine[name]!r} and not {theirs[name]!r}"
+                made = f"no {name}" if mine[name] is None else f"{name} = {mine[name]}"
+                return f"{made} and not {'none' if theirs[name] is None else theirs[name]}"
         return None
+
+    def _in_words(self) -> dict[str, object]:
+        """Every setting but the arms, as it is said; the goal first, since the algorithm may follow from it."""
+        data = json.loads(self.to_json())
+        goal, rewards = data.pop("goal"), data.pop("rewards")
+        kind, limits = rewards.pop("kind"), ", ".join(f"{name} = {value:g}" for name, value in rewards.items())
+        asked = {name: goal.get(name) for name in ("epsilon", "delta", "budget")}
+        return {**asked, "rewards": f"{kind} ({limits})" if limits else kind, **data}
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "Settings":

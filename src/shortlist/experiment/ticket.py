@@ -37,3 +37,6 @@ class Handout(list[Ticket]):
     def __init__(self, tickets: Iterable[Ticket], state: State) -> None:
         super().__init__(tickets)
         self.state = state
+
+    def __repr__(self) -> str:
+        return f"Handout({super().__repr__()}, {self.state!r})"
