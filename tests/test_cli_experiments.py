@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import sqlite3
@@ -116,7 +117,11 @@ def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
     [
         ("echo broken >&2; exit 3", "its exit status was 3; it said: broken"),
         ("echo high", "it printed 'high', but must print one number"),
-        ("echo nan", "is nan, but must be a number between 0 and 1"),
+        ("echo nan", "it printed 'nan', but must print one number"),
+        (
+            "printf 'Traceback\\n\\033[31mthe end\\n' >&2; exit 1",
+            r"its exit status was 1; it said: \x1b[31mthe end. Mend",
+        ),
         ("echo 7", "is 7.0, but must be a number between 0 and 1"),
         ("sleep 5", "it took longer than 0.2 s"),
     ],
@@ -130,7 +135,12 @@ def test_too_many_failures_stop_the_run_in_words_and_it_can_be_resumed(text: str
     assert last.startswith("Error: ticket 0 failed 2 times, the last time: ")
     assert reason in last
     assert last.endswith("Mend it, `shortlist resume`, and the same command goes on")
-    assert call("ask", "--store", "tests.db").exit_code == 1
+    assert "\x1b" not in result.stderr
+    for command in ("ask", "result"):
+        hindered = call(command, "--store", "tests.db")
+        assert (hindered.exit_code, hindered.stdout) == (1, "")
+        assert "Error: ticket 0 failed 2 times, the last time: " in hindered.stderr
+        assert hindered.stderr.endswith("Mend it, and `shortlist resume` lets it go on\n")
     assert status()["state"] == "stopped"
     done("resume", "--store", "tests.db")
     done(*arguments, "./evaluate {arm}")
@@ -203,9 +213,30 @@ def test_a_run_that_was_killed_and_another_beside_it_give_the_answer_of_a_calm_o
     calm = json.loads(done("run", "arms.csv", *MAKE[:-2], "--pull", "./evaluate {arm}", "--format", "json"))
     for each in (beside, again):
         output, notes = each.communicate(timeout=60)
-        assert (each.returncode, notes) == (0, "")
+        assert each.returncode == 0
+        assert notes == "" or re.fullmatch(r"Waiting for \d pulls? that .* holds? until \d\d:\d\d:\d\d\.\n", notes)
         assert {**json.loads(output), "seconds": 0} == {**calm, "seconds": 0}
     assert rewards_in_file() == 50
+
+
+def test_a_run_after_one_that_was_killed_says_for_what_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.experiment.work.PATIENCE", 0.0)
+    with shortlist.Experiment.create(LABELS, 2, budget=50, algorithm="uniform", store="tests.db") as experiment:
+        experiment.ask(50, "dead", lease=1)
+    result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
+    assert result.exit_code == 0
+    assert re.fullmatch(r"Waiting for 50 pulls that other workers hold until \d\d:\d\d:\d\d\.\n", result.stderr)
+
+
+def test_who_stops_watching_is_let_go_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    done("create", "arms.csv", *MAKE)
+    monkeypatch.setattr("time.sleep", interrupted)
+    result = call("status", "--watch", "--store", "tests.db")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "experiment: ready, 0 pulls told" in result.stdout
 
 
 # create, ask, tell, result

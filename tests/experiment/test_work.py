@@ -128,6 +128,35 @@ def test_it_waits_for_what_others_hold() -> None:
     thread.join()
 
 
+def test_it_says_once_for_what_it_waits_if_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.experiment.work.PAUSE", 0.001)
+    monkeypatch.setattr("shortlist.experiment.work.PATIENCE", 0.01)
+    now, said = [100.0], []
+    experiment = new(clock=lambda: now[0])
+    experiment.ask(2, "dead", lease=30)
+    experiment.ask(1, "dead too", lease=20)
+
+    def wait() -> None:
+        now[0] += 0.25
+
+    assert work(experiment, reward, worker="w", waiting=lambda *each: said.append(each), show=wait) is State.BUDGET
+    assert said == [(3, 130.0)]
+
+
+def test_a_failure_is_kept_in_a_line_and_noted_with_all_that_was_said() -> None:
+    notes: list[str] = []
+
+    def broken(ticket: Ticket) -> float:
+        error = EvaluationFailed("it said: end")
+        error.add_note("begin\nend")
+        raise error
+
+    experiment = new(retries=0)
+    assert work(experiment, broken, worker="w", note=lambda _, text: notes.append(text)) is State.STOPPED
+    assert notes == ["it said: end\nbegin\nend"]
+    assert experiment.status().trouble.endswith("the last time: it said: end")
+
+
 def test_a_reward_that_came_too_late_is_noted_and_the_first_stays() -> None:
     experiment = new()
     notes: list[str] = []

@@ -13,6 +13,7 @@ from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
 from shortlist.cli.options import experiment_options, name_option, store_options
 from shortlist.cli.output import format_option, print_rows
+from shortlist.cli.status import stopped
 from shortlist.errors import InvalidInput, ShortlistError
 
 WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
@@ -35,6 +36,8 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     Example:
       shortlist create arms.csv -k 5 --epsilon 0.1 --store tests.db
     """
+    from shortlist.display import plural
+
     if k is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     labels = read_arms(arms)
@@ -42,7 +45,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     status = made.status()
     click.echo(
         f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
-        f"begins with {status.wanted:,} pulls",
+        f"begins with {plural(status.wanted, 'pull')}",
         err=True,
     )
     made.close()
@@ -66,6 +69,7 @@ def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, 
     """
     with shortlist.Experiment.open(store, name) as experiment:
         handout = experiment.ask(limit, worker)
+        trouble = experiment.status().trouble if handout.state == "stopped" else ""
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
     if style == "table":
         rows = [{**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows]
@@ -73,8 +77,10 @@ def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, 
         print_rows(rows, style)
     if len(rows) < limit:
         click.echo(f"{len(rows)} of {limit} tickets: {handout.state}", err=True)
+    if trouble:
+        raise stopped(trouble)
     if not rows:
-        context.exit({"pending": NOT_YET, "stopped": 1}.get(handout.state, OVER))
+        context.exit(NOT_YET if handout.state == "pending" else OVER)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # so that -1.5 is a reward
@@ -133,11 +139,13 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
 
 
 def _result(row: dict[str, str | None], where: str) -> tuple[int, float]:
+    from shortlist.experiment.command import decimal
+
     ticket, reward = row["ticket"], row["reward"]
     if not (ticket and WHOLE.fullmatch(ticket)):
         raise InvalidInput(f"{where}: ticket {ticket or ''!r} must be a whole number")
     try:
-        return int(ticket), float(reward or "")
+        return int(ticket), decimal(reward or "")
     except ValueError:
         raise InvalidInput(f"{where}: reward {reward or ''!r} must be a number") from None
 

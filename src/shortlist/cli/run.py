@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,7 @@ def run(
       shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --delta 0.1 --jobs 2 --store runs.db
       shortlist run --pull './evaluate {arm}' --store runs.db
     """
+    from shortlist.display import plural
     from shortlist.experiment.command import Command
     from shortlist.problem import whole
 
@@ -87,7 +89,7 @@ def run(
             state = _work(experiment, command, jobs)
         except KeyboardInterrupt:
             again = "the same command goes on" if store else "nothing is kept without --store"
-            click.echo(f"Interrupted after {experiment.status().told:,} pulls; {again}.", err=True)
+            click.echo(f"Interrupted after {plural(experiment.status().told, 'pull')}; {again}.", err=True)
             context.exit(INTERRUPTED)
         if state == "stopped":
             raise click.ClickException(f"{experiment.status().trouble}. {_remedy(store)}")
@@ -124,13 +126,25 @@ def _work(experiment: "Experiment", command: "Command", jobs: int) -> "State":
             worker=f"{socket.gethostname()}:{os.getpid()}",
             jobs=jobs,
             note=_note,
+            waiting=_waiting,
             cancel=command.stop,
             show=lambda: shown(*experiment.standing()),
         )
 
 
 def _note(ticket: "Ticket", reason: str) -> None:
-    click.echo(f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id}) failed: {reason}", err=True)
+    from shortlist.display import printable
+
+    said = printable(reason, keep="\n\t")
+    click.echo(f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id}) failed: {said}", err=True)
+
+
+def _waiting(held: int, until: float) -> None:
+    from shortlist.display import plural
+
+    whose = "that another worker holds" if held == 1 else "that other workers hold"
+    end = time.strftime("%H:%M:%S", time.localtime(until))
+    click.echo(f"Waiting for {plural(held, 'pull')} {whose} until {end}.", err=True)
 
 
 def _remedy(store: str | None) -> str:

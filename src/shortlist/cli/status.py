@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) 
 def result(*, store: str, name: str | None, style: str) -> None:
     """Print the answer of an experiment, and what is guaranteed about it.
 
-    Exit status 3: there is none yet.
+    Exit status 3: there is none yet; 1: there is none, because a pull failed too often.
 
     \b
     Example:
@@ -69,7 +70,14 @@ def result(*, store: str, name: str | None, style: str) -> None:
         try:
             print_result(experiment.result(), style)
         except Unfinished as error:
+            if experiment.status().trouble:
+                raise stopped(str(error)) from error
             raise NotYet(str(error)) from error
+
+
+def stopped(trouble: str) -> click.ClickException:
+    """The error that an experiment is stopped: why, and how it goes on; exit status 1."""
+    return click.ClickException(f"{trouble}. Mend it, and `shortlist resume` lets it go on")
 
 
 def print_result(result: "Result", style: str) -> None:
@@ -116,7 +124,7 @@ def _show(experiment: "shortlist.Experiment", rows: int, watch: bool) -> None:
     if not watch:
         Console().print(_table(experiment.status(), rows))
         return
-    with Live(auto_refresh=False) as live:
+    with suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:  # Ctrl-C is how one stops watching
         while True:
             status = experiment.status()
             live.update(_table(status, rows), refresh=True)
@@ -144,8 +152,11 @@ def _table(status: "Status", rows: int) -> "Group":
 
 
 def _headline(status: "Status") -> Iterator[str]:
+    from shortlist.display import plural
+
     waiting = f"waits for {status.held + status.wanted:,} more, {status.held:,} of them under way"
-    yield f"{status.name}: {status.state.value}, {status.told:,} pulls told, {waiting}, {status.failures:,} failures"
+    told, failures = plural(status.told, "pull"), plural(status.failures, "failure")
+    yield f"{status.name}: {status.state.value}, {told} told, {waiting}, {failures}"
     if status.trouble:
         yield status.trouble
 

@@ -10,9 +10,11 @@ from shortlist.experiment.ticket import State, Ticket
 from shortlist.problem import whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
+PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits for a moment
 LEASE = 60.0  # seconds; renewed as long as the crew lives, so this is how long its tickets are lost if it dies
 Evaluate = Callable[[Ticket], float]
 Note = Callable[[Ticket, str], None]
+Waiting = Callable[[int, float], None]  # for how many tickets of others, and when the last of their leases ends
 
 
 def work(
@@ -22,14 +24,16 @@ def work(
     worker: str,
     jobs: int = 1,
     note: Note = lambda ticket, reason: None,  # noqa: ARG005
+    waiting: Waiting = lambda held, until: None,  # noqa: ARG005
     cancel: Callable[[], None] = lambda: None,
     show: Callable[[], None] = lambda: None,
 ) -> State:
     """Evaluate tickets in `jobs` threads until no more are handed out; return why.
 
-    An `evaluate` that raises has failed, and `note` hears of it. If this is interrupted, `cancel` is to end what
-    is under way; what was evaluated by then is told, and the rest is given back. `show` is called after every step."""
-    crew = Crew(experiment, evaluate, worker, whole("jobs", jobs, at_least=1), note)
+    An `evaluate` that raises has failed, and `note` hears of it. `waiting` hears once if others, perhaps dead, hold all
+    that is wanted. If this is interrupted, `cancel` is to end what is under way; what was evaluated by then is told,
+    and the rest is given back. `show` is called after every step."""
+    crew = Crew(experiment, evaluate, worker, whole("jobs", jobs, at_least=1), note, waiting)
     with ThreadPoolExecutor(jobs) as crew.pool:
         try:
             while (state := crew.step()) is None:
@@ -46,8 +50,12 @@ class Crew:
 
     pool: ThreadPoolExecutor
 
-    def __init__(self, experiment: Experiment, evaluate: Evaluate, worker: str, jobs: int, note: Note) -> None:
-        self.experiment, self.evaluate, self.worker, self.jobs, self.note = experiment, evaluate, worker, jobs, note
+    def __init__(
+        self, experiment: Experiment, evaluate: Evaluate, worker: str, jobs: int, note: Note, waiting: Waiting
+    ) -> None:
+        self.experiment, self.evaluate, self.worker, self.jobs = experiment, evaluate, worker, jobs
+        self.note, self.waiting = note, waiting
+        self.idle, self.said = 0.0, False  # seconds of waiting for others, and whether that was said
         self.tickets: dict[int, Ticket] = {}
         self.futures: dict[Future[float], int] = {}
 
@@ -61,11 +69,20 @@ class Crew:
         if self.futures:
             done, _ = wait(self.futures, timeout=LEASE / 3, return_when=FIRST_COMPLETED)
             self.take_in(done)
+            self.idle = 0.0
         elif handout.state is State.PENDING:
-            time.sleep(PAUSE)
+            self.wait()
         else:
             return handout.state
         return None
+
+    def wait(self) -> None:
+        """Give others time, and say so, once, if that is not over at once."""
+        self.idle += PAUSE
+        if self.idle >= PATIENCE and not self.said:
+            self.said = True
+            self.waiting(*self.experiment.held())
+        time.sleep(PAUSE)
 
     def take_in(self, done: set[Future[float]]) -> None:
         """Tell the rewards, and of the failures their reasons."""
@@ -76,7 +93,8 @@ class Crew:
             if error is None:
                 results.append((ticket, future.result()))
             else:
-                self.fail(ticket, str(error) or type(error).__name__)
+                notes = getattr(error, "__notes__", ())
+                self.fail(ticket, str(error) or type(error).__name__, *notes)
         try:
             self.experiment.tell_many(results)
         except InvalidInput:  # one of them: none was told
@@ -92,10 +110,10 @@ class Crew:
         except InvalidInput as error:
             self.fail(ticket, str(error))
 
-    def fail(self, ticket: Ticket, reason: str) -> None:
-        """Say that a pull failed."""
+    def fail(self, ticket: Ticket, reason: str, *more: str) -> None:
+        """Say that a pull failed; `more` is for those who are there, and not kept."""
         self.experiment.fail(ticket, reason)
-        self.note(ticket, reason)
+        self.note(ticket, "\n".join([reason, *more]))
 
     def leave(self) -> None:
         """Tell what is done, and give back the rest."""
