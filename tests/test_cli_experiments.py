@@ -456,7 +456,8 @@ def test_the_header_is_known_in_any_case_and_blank_lines_do_not_count(content: s
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "rewards.csv, line 1 has no column `ticket` and no `reward`, but must be ticket,reward"),
+        (b"", "rewards.csv holds no rewards"),
+        (b"0,1\n", "rewards.csv, line 1 has no column `ticket` and no `reward`, but must be ticket,reward"),
         (b"ticket,prize\n0,1\n", "rewards.csv, line 1 has no column `reward`, but must be ticket,reward"),
         (b"ticket,reward\n", "rewards.csv holds no rewards"),
         (b"ticket,reward\n0,1\n1.0,1\n", "rewards.csv, line 3: ticket '1.0' must be a whole number"),

@@ -129,8 +129,9 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
     """Tickets and rewards from a CSV with columns of these names."""
     with open_text(path) as file:
         reader = csv.DictReader(file)
-        missing = [f"`{name}`" for name in ("ticket", "reward") if name not in (reader.fieldnames or ())]
-        if missing:
+        names = reader.fieldnames or ()
+        missing = [f"`{name}`" for name in ("ticket", "reward") if name not in names]
+        if names and missing:
             raise InvalidInput(f"{path}, line 1 has no column {' and no '.join(missing)}, but must be ticket,reward")
         results = [_result(row, f"{path}, line {reader.line_num}") for row in reader]
     if not results:

@@ -63,12 +63,14 @@ def run(
     """Choose the best arms by running a program.
 
     COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed} for a seed of that
-    pull's own, {draw} and {ticket} for its numbers. There is no shell: a label is one argument whatever it holds (for
-    labels that begin with a dash write `-- {arm}` or `--arm={arm}`). A failure is an exit status other than 0, an
-    output that is not one number, or a timeout; it is tried again, and after --retries times the experiment stops.
+    pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself. There is no shell: a label is one
+    argument whatever it holds (for labels that begin with a dash write `-- {arm}` or `--arm={arm}`). A failure is an
+    exit status other than 0, an output that is not one number, or a timeout; it is tried again, and after --retries
+    times the experiment stops.
 
     ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or a crash loses
-    nothing: the same command goes on, and several may run at once. Without ARMS it goes on with what is in the store.
+    nothing: the same command goes on, and several may run at once. Without ARMS it goes on with what is in the store,
+    as that was made: no settings are taken then.
 
     Exit status: 0 the answer is there, 2 bad input, 130 interrupted, 1 anything else, as too many failures.
 
