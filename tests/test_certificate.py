@@ -276,3 +276,12 @@ def test_a_start_needs_rewards_of_0_and_1(rewards: RewardModel) -> None:
     top, pulls, start = np.array([True, False]), np.array([5, 5]), np.array([1.0, 1.0])
     with pytest.raises(InvalidInput, match="`start` is given for rewards that are a "):
         declare(top, 0.5, pulls, strength=3.0, delta=0.1, reach=0.1, rewards=rewards, start=start)
+
+
+def test_what_is_not_a_number_is_never_taken_for_a_proof() -> None:
+    top, pulls = np.array([True, False]), np.array([50, 50])
+    for rewards, start in ((Bounded(), None), (Binary(), np.full(2, 30.0))):
+        certificate = declare(top, 0.5, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=rewards, start=start)
+        assert not certificate.bound(np.array([np.nan, 0.0])) <= 1
+    with pytest.raises(InvalidInput, match="`boundary` is nan, but must be a finite number"):
+        declare(top, math.nan, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=Bounded())

@@ -150,3 +150,15 @@ def test_sums_may_leave_the_range_by_rounding() -> None:
 def test_what_makes_no_sense_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         bound(**changed)
+
+
+def test_rewards_are_declared_as_everywhere() -> None:
+    assert bound(rewards="binary") == bound(rewards=Binary())
+    assert bound(rewards=(0, 1)) == bound(rewards=Bounded())
+    with pytest.raises(InvalidInput, match="`rewards` is 'clicks', but must be a range"):
+        bound(rewards="clicks")
+
+
+@pytest.mark.parametrize("changed", [{"strength": 1e300}, {"epsilon": 100.0}, {"delta": 1e-320}])
+def test_no_bound_is_larger_than_what_can_be_lost(changed: dict[str, float]) -> None:
+    assert bound(top=[0, 1, 2], **changed) <= 1 / 3

@@ -186,10 +186,13 @@ def refused(result: Result, message: str) -> None:
         ([*SIMULATE], "neither `epsilon` nor `budget` is given, but a goal needs one of them"),
         ([*SIMULATE, "-k", "20", "--budget", "99"], "`k` is 20, but must be between 1 and n_arms - 1 = 19"),
         ([*SIMULATE, "-k", "0", "--budget", "99"], "`k` is 0, but must be a whole number of at least 1"),
-        ([*SIMULATE, "--epsilon", "0"], "`epsilon` is 0.0, but must be a number greater than 0"),
+        ([*SIMULATE, "--epsilon", "0"], "`epsilon` is 0.0, but must be a finite number greater than 0"),
         ([*SIMULATE, "--epsilon", "-0.1"], "`epsilon` is -0.1, but must be"),
         ([*SIMULATE, "--epsilon", "nan"], "`epsilon` is nan, but must be"),
-        ([*SIMULATE, "--epsilon", "0.1", "--delta", "1"], "`delta` is 1.0, but must be a number between 0 and 1"),
+        (
+            [*SIMULATE, "--epsilon", "0.1", "--delta", "1"],
+            "`delta` is 1.0, but must be a number greater than 0",
+        ),
         ([*SIMULATE, "--budget", "19"], "`budget` is 19, but uniform must pull each of the 20 arms once"),
         ([*SIMULATE, "--budget", "99", "--runs", "0"], "`runs` is 0, but must be a whole number of at least 1"),
         ([*SIMULATE, "--budget", "99", "--jobs", "0"], "`jobs` is 0, but must be a whole number of at least 1"),
@@ -215,7 +218,7 @@ def refused(result: Result, message: str) -> None:
         ),
         (["simulate", "--instance", "uniform", "-k", "3", "--algorithm", "uniform"], "`n` is not given, but"),
         (["hardness", *UNIFORM], "Missing option '--epsilon'"),
-        (["hardness", *UNIFORM, "--epsilon", "-1"], "`epsilon` is -1.0, but must be a number greater than 0"),
+        (["hardness", *UNIFORM, "--epsilon", "-1"], "`epsilon` is -1.0, but must be a finite number greater than 0"),
         (["demo", "--seed", "x"], "'x' is not a valid integer"),
         (["demo", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0"),
     ],
@@ -227,7 +230,7 @@ def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(arguments: list
 def test_a_mistake_in_the_real_script_leaves_no_traceback() -> None:
     done = script(*SIMULATE, "--epsilon", "-1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: `epsilon` is -1.0, but must be a number greater than 0\n"
+    assert done.stderr == "Error: `epsilon` is -1.0, but must be a finite number greater than 0\n"
 
 
 def test_an_option_reaches_the_algorithm_as_number_word_or_truth_value() -> None:
@@ -292,3 +295,16 @@ def test_python_m_shortlist_is_the_same_command() -> None:
     done = subprocess.run([sys.executable, "-m", "shortlist", "--version"], capture_output=True, text=True)
     assert done.stdout.split()[-1] == shortlist.__version__
     assert script("--version").stdout.split()[-1] == shortlist.__version__
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_trouble_with_a_file_is_one_line_and_status_1() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "shortlist", "algorithms", "--format", "json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "Error: No space left on device"

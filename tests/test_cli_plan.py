@@ -102,7 +102,7 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
         ([*SMALL], "neither `epsilon` nor `budget` is given, but a goal needs one of them"),
         ([*SMALL, "--budget", "4"], "`budget` is 4, but expected-loss must pull each of the 8 arms once"),
         ([*SMALL, "--budget", "many"], "'many' is not a valid integer"),
-        ([*SMALL, "--epsilon", "-1"], "`epsilon` is -1.0, but must be a number greater than 0"),
+        ([*SMALL, "--epsilon", "-1"], "`epsilon` is -1.0, but must be a finite number greater than 0"),
         ([*SMALL, "--epsilon", "0.1", "--algorithm", "best"], "algorithm 'best' is unknown"),
         ([*SMALL, "--epsilon", "0.1", "--algorithm", "sar"], "sar needs a budget; it has no stopping rule"),
         ([*SMALL, "--budget", "40", "--plot", "plan.doc"], "'plan.doc', but its name must end in .png, .svg, .pdf"),

@@ -145,7 +145,7 @@ def test_a_seed_is_given_to_a_function_with_a_parameter_of_that_name(function: A
     ("pull", "pull_many", "message"),
     [
         (None, None, "neither of `pull` and `pull_many` is given"),
-        (one, seeded_many, "both of `pull` and `pull_many` is given"),
+        (one, seeded_many, "both `pull` and `pull_many` are given"),
         (0.5, None, r"`pull` is 0\.5, but must be a function"),
         (None, [1], r"`pull_many` is \[1\], but must be a function"),
     ],
@@ -181,7 +181,7 @@ def test_what_is_no_finite_number_is_refused(reward: object, model: RewardModel)
         (Bounded(), -0.001, "a number between 0 and 1"),
         (Bounded(-2, 5), 5.5, "a number between -2 and 5"),
         (Binary(), 0.5, "0 or 1"),
-        (SubGaussian(), float("nan"), "a finite number"),
+        (SubGaussian(), float("nan"), "a number between -1e+60 and 1e+60"),
     ],
 )
 def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_the_rule(

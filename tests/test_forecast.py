@@ -189,7 +189,7 @@ def test_the_public_name_is_the_function() -> None:
         ({}, "none given, but exactly one of `means`, `prior` and `pilot`"),
         ({"means": [0.5, 0.1], "prior": (1, 1)}, "`means` and `prior` given, but exactly one"),
         ({"prior": (1, 1)}, "`n` is not given, but a prior needs it"),
-        ({"prior": (1, 0), "n": 5}, "`prior` is 0, but must be a number greater than 0"),
+        ({"prior": (1, 0), "n": 5}, "`prior` is 0, but must be a finite number greater than 0"),
         ({"prior": (1,), "n": 5}, r"`prior` is \(1,\), but must be the two numbers of a Beta law"),
         ({"prior": (1, 1), "n": 1}, "`n` is 1, but must be a whole number of at least 2"),
         ({"means": [0.5, 1.5]}, "the mean of arm 1 is 1.5, but must be a number between 0 and 1"),

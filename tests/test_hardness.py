@@ -136,7 +136,7 @@ def test_arms_crowded_at_the_boundary_are_harder() -> None:
         ([0.1, "x"], 1, 0.1, "must be a list of numbers"),
         ([[0.1, 0.2]], 1, 0.1, r"has shape \(1, 2\)"),
         ([0.1, 0.2], 2, 0.1, "`k` is 2, but must be between 1 and n_arms - 1 = 1"),
-        ([0.1, 0.2], 1, 0, "`epsilon` is 0, but must be a number greater than 0"),
+        ([0.1, 0.2], 1, 0, "`epsilon` is 0, but must be a finite number greater than 0"),
         ([0.1], 1, 0.1, "`n_arms` is 1"),
     ],
 )

@@ -73,11 +73,11 @@ def test_lower_bound_hardness_ignores_epsilon_only_where_the_boundary_is_no_tie(
         (lambda: two_group(5, 5), "`k` is 5, but must be between 1 and n_arms - 1 = 4"),
         (lambda: two_group(5, 0), "`k` is 0"),
         (lambda: synthetic(2, 5, 6), "`k` is 6"),
-        (lambda: synthetic(0, 5, 2), "`p` is 0, but must be a number greater than 0"),
+        (lambda: synthetic(0, 5, 2), "`p` is 0, but must be a finite number greater than 0"),
         (lambda: synthetic(float("nan"), 5, 2), "`p` is nan"),
         (lambda: uniform(1), "`n` is 1"),
         (lambda: lower_bound(7), "`n` is 7, but must be even"),
-        (lambda: lower_bound(8, 0.5), "`eta` is 0.5, but must be a number between 0 and 0.5"),
+        (lambda: lower_bound(8, 0.5), "`eta` is 0.5, but must be a number greater than 0 and less than 0.5"),
         (lambda: lower_bound(8, 0.1, 2), "`surplus` is 2, but must be -1, 0 or 1"),
     ],
 )

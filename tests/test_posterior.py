@@ -185,3 +185,48 @@ def test_a_batch_goes_to_the_highest_priorities_and_no_arm_gets_too_much(
     assert np.all((times >= 0) & (times <= at_most))
     for arm in np.flatnonzero(times):
         assert np.all(times[priority > priority[arm]] == at_most[priority > priority[arm]])
+
+
+def test_means_far_from_zero_are_told_apart_where_there_is_no_range() -> None:
+    means, times = 1e8 + np.array([0.9, 0.1, 0.7, 0.3, 0.5]), np.full(5, 200)
+    posterior = told(times, means * times, 2, SubGaussian(), (means**2 + 0.25) * times)
+    top, _ = posterior.split(np.random.default_rng(0))
+    assert np.flatnonzero(top).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, -3e17, 1e50])
+def test_equal_constants_of_any_size_have_a_grid(mean: float) -> None:
+    times = np.full(4, 9)
+    posterior = told(times, np.full(4, 9 * mean), 1, SubGaussian(), np.full(4, 9 * mean**2))
+    assert np.all(np.diff(posterior.grid) > 0)
+    assert posterior.weights.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+def test_the_grid_keeps_away_from_the_ends_of_the_range() -> None:
+    posterior = told(np.append(308, np.full(39, 5929)), np.append(1.0, np.zeros(39)), 1, Binary())
+    assert posterior.grid.min() > 1e-10
+    assert posterior.grid.max() < 1 - 1e-10
+
+
+def test_more_pulls_than_fit_into_a_key_are_counted_rightly() -> None:
+    times = np.full(3, 3_100_000_000)
+    posterior = told(times, np.round(times * np.array([0.6, 0.5, 0.4])), 1, Binary())
+    assert posterior.means() == pytest.approx([0.6, 0.5, 0.4], abs=0.02)
+
+
+def test_between_arms_that_are_far_apart_the_boundary_is_in_the_middle() -> None:
+    times = np.full(2, 10_000)
+    posterior = told(times, np.array([6000.0, 4000.0]), 1, Binary())
+    assert posterior.balance(np.array([True, False])) == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_wide_spread_of_means_does_not_start_the_fit_over_with_every_batch() -> None:
+    times = np.full(40, 100)
+    means = np.linspace(-5, 5, 40)
+    posterior = told(times, times * means, 20, SubGaussian(), times * (means**2 + 0.25))
+    grid = posterior.grid
+    posterior.add(
+        Pulls(np.arange(40), np.full(40, 3)), Rewards(3 * np.linspace(-5, 5, 40), 3 * (np.linspace(-5, 5, 40) ** 2))
+    )
+    posterior.refresh()
+    assert posterior.grid is grid

@@ -1,5 +1,6 @@
 """What is asked: refused where it makes no sense, and the same question on every scale and from below."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,13 @@ def test_k_arms_must_be_fewer_than_there_are(n_arms: int, k: Any, message: str) 
 
 @pytest.mark.parametrize("epsilon", [0, -0.1, float("nan"), float("inf"), "0.1", True])
 def test_epsilon_must_be_positive_and_finite(epsilon: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"`epsilon` is .*, but must be a number greater than 0"):
+    with pytest.raises(InvalidInput, match=r"`epsilon` is .*, but must be a finite number greater than 0"):
         FixedConfidence(epsilon, 0.05)
 
 
 @pytest.mark.parametrize("delta", [0, 1, 1.5, -0.1, float("nan")])
 def test_delta_must_lie_strictly_between_0_and_1(delta: float) -> None:
-    with pytest.raises(InvalidInput, match=r"`delta` is .*, but must be a number between 0 and 1"):
+    with pytest.raises(InvalidInput, match=r"`delta` is .*, but must be a number greater than 0 and less than 1"):
         FixedConfidence(0.1, delta)
 
 
@@ -125,3 +126,27 @@ def test_an_epsilon_above_1_asks_for_no_more_than_1() -> None:
 def test_numbers_come_back_as_plain_python_numbers() -> None:
     assert type(whole("n", np.int64(3), at_least=1)) is int
     assert type(number("p", np.float64(3))) is float
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["large", "small"])
+def test_numbers_too_large_for_a_float_are_refused_like_infinite_ones(value: int) -> None:
+    with pytest.raises(InvalidInput, match="but must be a finite number"):
+        number("epsilon", value)
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda: Bounded(0, 1e201), "`high` is 1e[+]201, but must be a number greater than -1e[+]60 and less than 1e"),
+        (lambda: Bounded(-1.7e308, 1.7e308), "`low` is -1.7e[+]308, but must be a number greater than"),
+        (lambda: Bounded(0, 5e-324), "`high` is 5e-324, but must be greater than low = 0"),
+        (
+            lambda: SubGaussian(1e-160),
+            "`sigma` is 1e-160, but must be a number greater than 1e-60 and less",
+        ),
+    ],
+)
+def test_scales_whose_squares_would_overflow_are_refused(declare: Callable[[], RewardModel], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        declare()
+    assert not SubGaussian().admits(1e160)

@@ -7,8 +7,8 @@ import pytest
 
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
-from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, RewardModel, SubGaussian
-from shortlist.question import Question, goal_of, labels_of, model_of, question
+from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, RewardModel, SubGaussian, model_of
+from shortlist.question import Question, goal_of, labels_of, question
 from shortlist.search import Answer, Search
 
 

@@ -175,7 +175,7 @@ def test_a_function_that_runs_out_is_not_taken_for_the_end_of_the_search() -> No
     ("changes", "message"),
     [
         ({"pull": None}, "neither of `pull` and `pull_many`"),
-        ({"pull_many": coins}, "both of `pull` and `pull_many`"),
+        ({"pull_many": coins}, "both `pull` and `pull_many`"),
         ({"k": 5}, r"`k` is 5, but must be between 1 and n_arms - 1 = 4"),
         ({"arms": ["a", "b", "a"]}, "two arms are called 'a'"),
         ({"seed": -1}, "`seed` is -1"),

@@ -21,7 +21,16 @@ from scipy.special import betainc, betaincc
 
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
-from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian, check_choice, number
+from shortlist.problem import (
+    Binary,
+    Bounded,
+    RewardModel,
+    RewardsDeclared,
+    SubGaussian,
+    check_choice,
+    model_of,
+    number,
+)
 from shortlist.search import BoolArray, FloatArray, IntArray
 
 UNIT = Bounded()
@@ -48,11 +57,11 @@ class Certificate:
         against = np.where(self.top, self.pulls * self.boundary - sums, sums - self.pulls * self.boundary)
         successes = np.where(self.top, self.pulls - sums, sums)
         charge = np.maximum(0, self.slope * against / self.pulls + self.offset) / self.strength
-        return np.where(successes > self.start, charge, 0.0)
+        return np.where(successes <= self.start, 0.0, charge)  # so that NaN is never taken for no charge
 
     def bound(self, sums: FloatArray) -> float:
         """Upper confidence bound on the aggregate regret of the set."""
-        total = float(self.charges(sums).sum()) + math.log(1 / self.delta) / self.strength
+        total = float(self.charges(sums).sum()) - math.log(self.delta) / self.strength
         return total / int(self.top.sum())
 
 
@@ -72,6 +81,7 @@ def declare(
 
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1 rewards, and is lowered
     for an arm where it is too high for any offset."""
+    number("boundary", boundary)
     slope = np.full(top.size, strength) if slope is None else slope
     start = np.full(top.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not isinstance(rewards, Binary):
@@ -232,7 +242,7 @@ def certify(
     boundary: float,
     delta: float = 0.05,
     epsilon: float | None = None,
-    rewards: RewardModel = UNIT,
+    rewards: RewardsDeclared = UNIT,
     strength: float | None = None,
 ) -> float:
     """Upper confidence bound on the aggregate regret of a set that was chosen before these rewards were drawn.
@@ -242,25 +252,24 @@ def certify(
     least 1 - `delta` the regret is at most the number returned. With `epsilon`, the bound is made to be tight near
     `epsilon` and is infinite where it would exceed it. Everything but `sums` must be fixed before the rewards are
     seen, or the probability does not hold; so must `strength`, which trades ln(1/delta) against the noise."""
-    counts, totals, chosen = _fresh(top, pulls, sums, rewards)
+    model = model_of(rewards)
+    counts, totals, chosen = _fresh(top, pulls, sums, model)
     k = int(chosen.sum())
     number("delta", delta, above=0, below=1)
-    edge = (number("boundary", boundary) - rewards.shift) / rewards.scale
-    if not isinstance(rewards, SubGaussian) and not 0 <= edge <= 1:
-        low, high = rewards.shift, rewards.shift + rewards.scale
+    edge = (number("boundary", boundary) - model.shift) / model.scale
+    if not isinstance(model, SubGaussian) and not 0 <= edge <= 1:
+        low, high = model.shift, model.shift + model.scale
         raise InvalidInput(f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards")
-    reach = math.inf if isinstance(rewards, SubGaussian) else 1.0
-    level = math.log(1 / delta)
+    reach, level = math.inf if isinstance(model, SubGaussian) else 1.0, -math.log(delta)
+    largest = reach * min(k, chosen.size - k) / k  # so many arms can be exchanged at most
     unit_strength = 2 * math.sqrt(8 * level / float((1 / counts).sum()))
     if epsilon is not None:
-        reach = k * number("epsilon", epsilon, above=0) / rewards.scale
+        reach = k * number("epsilon", epsilon, above=0) / model.scale
         unit_strength = 2 * level / reach
     if strength is not None:
-        unit_strength = number("strength", strength, above=0) * rewards.scale
-    certificate = declare(
-        chosen, edge, counts, strength=unit_strength, delta=delta, reach=reach, rewards=rewards.unit()
-    )
-    bound = certificate.bound((totals - counts * rewards.shift) / rewards.scale) * rewards.scale
+        unit_strength = number("strength", strength, above=0) * model.scale
+    certificate = declare(chosen, edge, counts, strength=unit_strength, delta=delta, reach=reach, rewards=model.unit())
+    bound = min(largest, certificate.bound((totals - counts * model.shift) / model.scale)) * model.scale
     return math.inf if epsilon is not None and bound > epsilon else bound
 
 

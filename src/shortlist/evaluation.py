@@ -1,17 +1,15 @@
 """One evaluation of an arm: how the user's function is called, with which seed, and which rewards are taken from it."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, iscoroutinefunction, signature
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.problem import RewardModel
+from shortlist.problem import RewardModel, real
 from shortlist.search import FloatArray, Pulls, Rewards
 
 Label = str | int
@@ -48,8 +46,8 @@ class Evaluation:
             return cls(pull, False, takes_seed(pull))
         if pull_many is not None and pull is None:
             return cls(pull_many, True, takes_seed(pull_many))
-        given = "neither" if pull is None else "both"
-        raise InvalidInput(f"{given} of `pull` and `pull_many` is given, but it must be one of them")
+        given = "neither of `pull` and `pull_many` is" if pull is None else "both `pull` and `pull_many` are"
+        raise InvalidInput(f"{given} given, but it must be one of them")
 
     @property
     def asynchronous(self) -> bool:
@@ -146,7 +144,7 @@ class Batch:
 
 def checked_reward(call: Call, reward: object, model: RewardModel) -> float:
     """Return `reward` as a float if it is a number that keeps to the declaration."""
-    number = float(reward) if isinstance(reward, Real | np.bool_) else math.nan
+    number = real(reward)
     if not model.admits(number):
         reward = reward.item() if isinstance(reward, np.generic) else reward  # 1.5 reads better than np.float64(1.5)
         raise InvalidReward(f"a reward of arm {call.label!r} is {reward!r}, but must be {model.rule}")

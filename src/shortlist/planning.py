@@ -16,7 +16,7 @@ from shortlist.pricing import Ways, pull_counts, ways
 from shortlist.problem import RewardModel
 from shortlist.search import BoolArray, FloatArray, IntArray
 
-HALVINGS = 14  # of the interval in which the worth of a charge is sought
+HALVINGS = 16  # of the interval in which the worth of a charge is sought
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class Menu:
         _, first, self.group, self.size = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         self.inside: BoolArray = top[first]
         self.weights: FloatArray = posterior.weights[posterior.row[first]]  # (groups, grid)
+        # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all that is charged.
+        self.dearest = 2 + math.log10(8 * float(out.pulls.max()) ** 2 / float(out.slope.min()))
         more = out.pulls - made[first][:, None]
         self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways)
         self.charge = self._expect(out.charge, into.charge)
@@ -98,7 +100,7 @@ class Menu:
 
     def _search(self, far_enough: Callable[[IntArray], bool]) -> tuple[IntArray, IntArray]:
         """The choices just before and just after `far_enough` becomes true as charge gets dearer."""
-        low, high = -3.0, 10.0
+        low, high = -3.0, self.dearest
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if far_enough(self.choose(10**middle)) else (middle, high)

@@ -12,6 +12,8 @@ GRID = 100  # points of the grid
 FEW = 30  # below so many arms a prior cannot be learned: a flat one is kept
 STEPS = 1  # EM steps per refresh, starting from the weights before: more of them fit noise
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
+MOST_IN_KEY = 2**31  # two numbers below this fit into one key
+UNCERTAIN = 1e-3  # so many arms on the wrong side are as good as none
 NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
 TEMPER = 0.7  # power of the likelihood in `loss`: boundary and prior are estimates too
 
@@ -33,6 +35,7 @@ class Posterior:
         self.flat: FloatArray = np.empty(0)  # weights of a flat prior
         self.prior: FloatArray = np.empty(0)
         self._resolved = 1.5 / GRID  # the standard error that the grid resolves
+        self._covered = (0.0, 1.0)  # the interval that the grid covers
         self._set_grid((np.arange(GRID) + 0.5) / GRID)
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
@@ -69,10 +72,17 @@ class Posterior:
     def split(self, rng: np.random.Generator) -> tuple[BoolArray, float]:
         """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one."""
         means = self.means()
-        order = descending(means, rng)
+        order = descending(self._from_boundary(means), rng)
         top = np.zeros(self.n_arms, dtype=np.bool_)
         top[order[: self.k]] = True
         return top, float(means[order[self.k - 1]] + means[order[self.k]]) / 2
+
+    def _from_boundary(self, means: FloatArray) -> FloatArray:
+        """The means as they are compared. Those without a range may all be far from 0, where floats are coarse."""
+        if not isinstance(self.rewards, SubGaussian):
+            return means
+        shifted: FloatArray = means - np.partition(means, -self.k)[-self.k]
+        return shifted
 
     def balance(self, top: BoolArray) -> float:
         """The boundary beyond which as many arms are expected to lie on the wrong side inside the choice as outside.
@@ -82,7 +92,8 @@ class Posterior:
         inside, outside = product(counts, self.weights)  # expected number of arms per grid point
         excess = np.cumsum(inside) - (outside.sum() - np.cumsum(outside))  # at the upper edge of every grid point
         edges = np.append((self.grid[1:] + self.grid[:-1]) / 2, self.grid[-1])
-        return float(np.interp(0.0, excess, edges))
+        # Between arms that are known to be far apart nothing is lost on a whole interval: take its middle.
+        return float(np.interp([-UNCERTAIN, UNCERTAIN], excess, edges).mean())
 
     def expected_loss(self, top: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""
@@ -105,10 +116,10 @@ class Posterior:
 
     def _group(self) -> tuple[IntArray, FloatArray]:
         """Put arms with equal data into one row; return the pulls and the sum of every row."""
-        if not isinstance(self.rewards, Binary):
+        base = int(self.pulls.max()) + 1
+        if not isinstance(self.rewards, Binary) or base > MOST_IN_KEY:
             self.row = np.arange(self.n_arms)
             return self.pulls, self.sums
-        base = int(self.pulls.max()) + 1
         keys = self.pulls * base + self.sums.astype(np.int64)
         ordered = np.sort(keys)
         distinct = ordered[np.append(True, ordered[1:] > ordered[:-1])]
@@ -150,24 +161,27 @@ class Posterior:
         often = int(0.9 * self.n_arms)
         error = float(np.sqrt(noise / np.partition(self.pulls, often)[often]))
         low, high = self._span(means, noise)
-        if error > self._resolved / 2 and self.grid[0] - 1 / GRID <= low and high <= self.grid[-1] + 1 / GRID:
+        if error > self._resolved / 2 and self._covered[0] <= low and high <= self._covered[1]:
             return False
-        self._resolved = error
+        self._resolved, self._covered = error, (low, high)
         boundary = (
             float(np.partition(means, -self.k)[-self.k :].min() + np.partition(means, -self.k)[: -self.k].max()) / 2
         )
         distances = np.append(0.0, np.geomspace(error / 4, high - low, GRID // 4))
         even = np.linspace(low, high, GRID // 2 + 2)[1:-1]
         points = np.concatenate([even, boundary - distances, boundary + distances])
-        self._set_grid(np.unique(points[(points > low) & (points < high)]))
+        edge = 1e-9 * (high - low)  # a mean of 0 or 1 would rule out all but one kind of rewards
+        self._set_grid(np.unique(points[(points > low + edge) & (points < high - edge)]))
         return True
 
     def _span(self, means: FloatArray, noise: float) -> tuple[float, float]:
         """Where the means can be: [0, 1], or around what was seen if the scale is not known."""
         if not isinstance(self.rewards, SubGaussian):
             return 0.0, 1.0
-        margin = 3 * float(np.sqrt(noise / self.pulls.min()))
-        return float(means.min()) - margin, float(means.max()) + margin
+        least, most = float(means.min()), float(means.max())
+        resolution = float(np.spacing(max(abs(least), abs(most), 1.0)))
+        margin = max(3 * float(np.sqrt(noise / self.pulls.min())), 1000 * resolution)
+        return least - margin, most + margin
 
     def _set_grid(self, points: FloatArray) -> None:
         """Start over from a flat prior on these points."""
@@ -187,7 +201,8 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
 
     Values are compared in single precision: the last bits differ between machines and must not decide."""
     order = rng.permutation(values.size)
-    bits = (0 - values[order]).astype(np.float32).view(np.int32)
+    with np.errstate(over="ignore", under="ignore"):
+        bits = ((0 - values[order]).astype(np.float32) + np.float32(0)).view(np.int32)  # + 0: there is no -0 then
     bits ^= (bits >> 31) & 0x7FFFFFFF  # now ordered like the numbers themselves
     keys = bits.astype(np.int64) << 32 | np.arange(values.size)  # sorting these is far faster than an argsort
     keys.sort()

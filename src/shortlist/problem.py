@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from shortlist.errors import InvalidInput, UnsupportedGoal
 
 Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
+LARGEST, SMALLEST = 1e60, 1e-60  # of what has a unit: the square of a ratio of two of them must not overflow
 
 
 def whole(name: str, value: object, *, at_least: int) -> int:
@@ -20,13 +22,24 @@ def whole(name: str, value: object, *, at_least: int) -> int:
     return int(value)
 
 
+def real(value: object) -> float:
+    """A number as a float: NaN if it is none, infinite if it is too large for a float."""
+    if not isinstance(value, Real | np.bool_):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def number(name: str, value: object, *, above: float = -math.inf, below: float = math.inf) -> float:
     """Return `value` as a float if it lies strictly between `above` and `below`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < below:
-        rule = "finite" if math.isinf(above) and math.isinf(below) else f"between {above:g} and {below:g}"
-        rule = f"greater than {above:g}" if math.isinf(below) and not math.isinf(above) else rule
-        raise InvalidInput(f"`{name}` is {value!r}, but must be a number {rule}")
-    return float(value)
+    result = math.nan if isinstance(value, bool) else real(value)
+    if not above < result < below:
+        limits = [f"greater than {above:g}"] * math.isfinite(above) + [f"less than {below:g}"] * math.isfinite(below)
+        rule = " ".join(["a number" if len(limits) == 2 else "a finite number", " and ".join(limits)]).strip()
+        raise InvalidInput(f"`{name}` is {value!r}, but must be {rule}")
+    return result
 
 
 def arm_means(means: npt.ArrayLike, low: float = -math.inf, high: float = math.inf) -> npt.NDArray[np.float64]:
@@ -86,9 +99,9 @@ class Bounded:
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        number("low", self.low)
-        number("high", self.high)
-        if self.high <= self.low:
+        number("low", self.low, above=-LARGEST, below=LARGEST)
+        number("high", self.high, above=-LARGEST, below=LARGEST)
+        if self.high - self.low < SMALLEST:
             raise InvalidInput(f"`high` is {self.high!r}, but must be greater than low = {self.low!r}")
 
     @property
@@ -138,10 +151,10 @@ class SubGaussian:
 
     sigma: float = 0.5
     shift = 0.0
-    rule = "a finite number"
+    rule = f"a number between {-LARGEST:g} and {LARGEST:g}"
 
     def __post_init__(self) -> None:
-        number("sigma", self.sigma, above=0)
+        number("sigma", self.sigma, above=SMALLEST, below=LARGEST)
 
     @property
     def scale(self) -> float:
@@ -154,11 +167,23 @@ class SubGaussian:
 
     def admits(self, rewards: Reals) -> Flags:
         """Whether a reward, or each of an array of them, keeps to the declaration."""
-        return (-math.inf < rewards) & (rewards < math.inf)
+        return (rewards > -LARGEST) & (rewards < LARGEST)
 
 
 Goal = FixedConfidence | FixedBudget
 RewardModel = Bounded | Binary | SubGaussian
+RewardsDeclared = tuple[float, float] | Literal["binary"] | RewardModel
+
+
+def model_of(rewards: object) -> RewardModel:
+    """The rewards that were declared: a range, "binary", or a model."""
+    if isinstance(rewards, Bounded | Binary | SubGaussian):
+        return rewards
+    if rewards == "binary":
+        return Binary()
+    if isinstance(rewards, tuple | list) and len(rewards) == 2:
+        return Bounded(*rewards)
+    raise InvalidInput(f"`rewards` is {rewards!r}, but must be a range (low, high), 'binary', or a reward model")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,26 +4,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal
 
 from shortlist.algorithms import Algorithm, find
 from shortlist.errors import InvalidInput
 from shortlist.evaluation import Label
 from shortlist.problem import (
-    Binary,
-    Bounded,
     FixedBudget,
     FixedConfidence,
     Goal,
     Problem,
-    RewardModel,
-    SubGaussian,
+    RewardsDeclared,
+    model_of,
     number,
     whole,
 )
 
 Arms = int | Iterable[Label]
-RewardsDeclared = tuple[float, float] | Literal["binary"] | RewardModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +50,11 @@ def question(
     automatic = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     chosen = find(automatic if algorithm == "auto" else algorithm)
     problem = Problem(len(labels), k, goal, model_of(rewards))
-    chosen.check(problem, options)
-    return Question(labels, problem, chosen, dict(options or {}))
+    given = dict(options or {})
+    if given.get("holdout"):  # the part of a budget that is to prove something, with this confidence
+        given.setdefault("delta", delta)
+    chosen.check(problem, given)
+    return Question(labels, problem, chosen, given)
 
 
 def labels_of(arms: object) -> tuple[Label, ...]:
@@ -81,17 +80,6 @@ def goal_of(epsilon: float | None, delta: float, budget: int | None) -> Goal:
     if budget is None:
         raise InvalidInput("neither `epsilon` nor `budget` is given, but a goal needs one of them")
     return FixedBudget(budget)
-
-
-def model_of(rewards: object) -> RewardModel:
-    """The rewards that were declared: a range, "binary", or a model."""
-    if isinstance(rewards, Bounded | Binary | SubGaussian):
-        return rewards
-    if rewards == "binary":
-        return Binary()
-    if isinstance(rewards, tuple | list) and len(rewards) == 2:
-        return Bounded(*rewards)
-    raise InvalidInput(f"`rewards` is {rewards!r}, but must be a range (low, high), 'binary', or a reward model")
 
 
 def _label(arm: object) -> Label:

@@ -52,7 +52,7 @@ class Result:
     seed: int
     seconds: float = field(compare=False)  # so that equal seeds give equal results
     arms: tuple[Arm, ...] = field(repr=False)
-    evidence: Mapping[str, object] = field(repr=False)
+    evidence: Mapping[str, object] = field(repr=False, hash=False)
 
     @classmethod
     def of(

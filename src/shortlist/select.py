@@ -14,8 +14,8 @@ from shortlist.evaluation import Batch, Call, Evaluation, Evaluator
 from shortlist.executors import opened
 from shortlist.executors.spread import Receive, spread_async
 from shortlist.outcome import Outcome, counted, finish, finish_async
-from shortlist.problem import whole
-from shortlist.question import Arms, Question, RewardsDeclared, question
+from shortlist.problem import RewardsDeclared, whole
+from shortlist.question import Arms, Question, question
 from shortlist.result import Result
 from shortlist.search import Pulls, Rewards
 

@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from shortlist.algorithms import find
 from shortlist.algorithms.certified import FIRST_LOOK, Holdout, Planner
+from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, aggregate_regret
 from shortlist.posterior import Posterior
 from shortlist.problem import Binary, Bounded, FixedConfidence, Problem, RewardModel, SubGaussian
@@ -258,3 +259,24 @@ def test_other_rewards_are_certified_too(bandit: type, finish: Callable[..., Ans
         assert answer.regret_bound is not None
         assert 0 < answer.regret_bound <= 0.1
         assert answer.confidence == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("means", "k", "epsilon", "rewards"),
+    [
+        ([0.5] * 5, 1, 0.001, "bernoulli"),
+        ([0.5] * 2, 1, 0.001, "gaussian"),
+        ([0.7] * 2 + [0.4] * 8, 1, 5e-4, "bernoulli"),
+        ([0.03] * 4, 2, 1e-4, "bernoulli"),
+        ([0.5] * 2, 1, 3e-5, "bernoulli"),
+    ],
+)
+def test_hard_problems_are_finished(means: list[float], k: int, epsilon: float, rewards: str) -> None:
+    runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.05, rewards=rewards)
+    assert runs.pulls.max() < 1e12
+    assert np.all(runs.bound <= epsilon)
+
+
+def test_a_problem_that_would_take_more_pulls_than_can_be_counted_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="certified asks for too many pulls"):
+        simulate("certified", [0.5, 0.5], k=1, epsilon=1e-10)

@@ -154,8 +154,8 @@ def test_the_bound_at_the_end_of_a_budget_holds() -> None:
     ("options", "message"),
     [
         ({"growth": -0.1}, "`growth` is -0.1, but must be at least 0"),
-        ({"growth": float("nan")}, "`growth` is nan, but must be a number finite"),
-        ({"delta": 1.0}, "`delta` is 1.0, but must be a number between 0 and 1"),
+        ({"growth": float("nan")}, "`growth` is nan, but must be a finite number"),
+        ({"delta": 1.0}, "`delta` is 1.0, but must be a number greater than 0 and less than 1"),
     ],
 )
 @pytest.mark.parametrize("name", ["clucb-pac", "lucb"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shortlist import instances
+from shortlist import instances, select
 from shortlist.algorithms import find
 from shortlist.algorithms.expected_loss import expected_loss
 from shortlist.errors import InvalidInput
@@ -98,3 +98,17 @@ def test_a_holdout_that_is_no_share_is_refused(holdout: float) -> None:
 def test_a_delta_that_is_no_probability_is_refused(delta: float) -> None:
     with pytest.raises(InvalidInput, match="`delta` is "):
         next(expected_loss(Problem(4, 2, FixedBudget(50)), rng(0), holdout=0.5, delta=delta))
+
+
+def test_a_larger_holdout_proves_more_however_large_it_is() -> None:
+    bounds = [
+        simulate("expected-loss", [0.6, 0.4], k=1, budget=10**power, options={"holdout": 0.5}).bound[0]
+        for power in range(3, 11)
+    ]
+    assert np.all(np.diff(bounds) <= 0)
+    assert bounds[-1] < 1e-4
+
+
+def test_a_holdout_proves_with_the_confidence_that_was_asked_for() -> None:
+    result = select(lambda arm: arm > 2, arms=4, k=1, budget=80, delta=0.001, options={"holdout": 0.5})
+    assert result.confidence == 0.999

@@ -241,3 +241,8 @@ def test_ray_that_is_not_installed_is_refused_with_what_to_do(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InvalidInput, match=r"Ray is not installed: pip install 'shortlist\[ray\]'"):
         shortlist.select(evaluations.unseeded, **DEFAULTS, executor="ray")
+
+
+def test_a_function_that_no_process_can_take_is_refused_in_words() -> None:
+    with pytest.raises(InvalidInput, match=r"the function cannot be sent to another process .* top of a module"):
+        shortlist.select(lambda arm: 1, arms=4, k=1, budget=20, executor="processes", workers=1)

@@ -258,7 +258,7 @@ def test_a_lease_may_be_as_long_as_the_one_who_asks_says(experiment: Experiment,
     assert experiment.ask(1, lease=5)[0].expires == clock.now + 5
     clock.now += 5
     assert experiment.ask()[0].id == 0
-    with pytest.raises(InvalidInput, match="`lease` is 0, but must be a number greater than 0"):
+    with pytest.raises(InvalidInput, match="`lease` is 0, but must be a finite number greater than 0"):
         experiment.ask(lease=0)
 
 
@@ -510,12 +510,12 @@ def test_trouble_is_one_line_that_leaves_a_terminal_alone(store: Store) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epsilon": -1}, "`epsilon` is -1, but must be a number greater than 0"),
+        ({"epsilon": -1}, "`epsilon` is -1, but must be a finite number greater than 0"),
         ({"epsilon": None}, "neither `epsilon` nor `budget` is given"),
         ({"algorithm": "unifrom"}, "algorithm 'unifrom' is unknown"),
         ({"algorithm": "sar"}, "sar needs a budget"),
         ({"algorithm": "sar", "epsilon": None, "budget": 5}, "`budget` is 5, but sar needs more"),
-        ({"lease": 0}, "`lease` is 0, but must be a number greater than 0"),
+        ({"lease": 0}, "`lease` is 0, but must be a finite number greater than 0"),
         ({"retries": -1}, "`retries` is -1, but must be a whole number of at least 0"),
         ({"seed": -1}, "`seed` is -1, but must be a whole number of at least 0"),
         ({"options": {"x": 1}}, "option 'x' is unknown"),

@@ -114,10 +114,10 @@ def test_the_goal_is_what_the_options_name(
     ("change", "error", "message"),
     [
         ({"k": 5}, InvalidInput, "`k` is 5, but must be between 1 and n_arms - 1 = 4"),
-        ({"epsilon": 0}, InvalidInput, "`epsilon` is 0, but must be a number greater than 0"),
+        ({"epsilon": 0}, InvalidInput, "`epsilon` is 0, but must be a finite number greater than 0"),
         ({"epsilon": None}, InvalidInput, "neither `epsilon` nor `budget` is given"),
         ({"epsilon": -1.0, "budget": 10}, InvalidInput, "`epsilon` is -1.0"),
-        ({"delta": 1.0}, InvalidInput, "`delta` is 1.0, but must be a number between 0 and 1"),
+        ({"delta": 1.0}, InvalidInput, "`delta` is 1.0, but must be a number greater than 0 and less than 1"),
         ({"delta": 0.0, "epsilon": None, "budget": 10}, InvalidInput, "`delta` is 0.0"),
         ({"budget": 4}, InvalidInput, "`budget` is 4, but uniform must pull each of the 5 arms once"),
         ({"budget": 0}, InvalidInput, "`budget` is 0"),

@@ -58,13 +58,14 @@ def test_a_stream_that_is_closed_early_leaves_no_process_behind(tmp_path: Path) 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_processes_end_when_their_parent_is_killed() -> None:
     program = """
+import os
 import time
 from shortlist.simulation.spread import spread
 
 def work(number):
-    print("working", flush=True)
+    os.write(1, b"working\\n")  # in one piece, unlike print
     time.sleep(30)
-    print("outlived its parent", flush=True)
+    os.write(1, b"outlived its parent")
 
 if __name__ == "__main__":
     spread(work, range(2), 2)

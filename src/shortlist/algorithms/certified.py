@@ -20,8 +20,8 @@ SLOW = 2.0  # ... or this many times, once exploring further saves less than it 
 NEAR = 1.3  # the best strength is sought once a plan costs no more than so many times what is worth it
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
 MARGIN = 0.7  # standard deviations of the total charge kept free, and one more after every look that failed
-UNLIMITED = 2**62  # pulls, where no budget is given
-GUESSES = np.geomspace(0.001, 0.5, 8)  # regrets for which a last certificate may be tuned
+UNLIMITED = 2**64  # pulls, where no budget is given: more than can be counted, which is an error on the way
+GUESSES = 10  # regrets for which a last certificate may be tuned
 
 
 class Holdout:
@@ -79,7 +79,7 @@ class Planner:
         return attempt(best)
 
     def _plan(self, top: BoolArray, boundary: float, made: IntArray, step: int) -> Plan | None:
-        level = math.log(1 / self.delta)
+        level = -math.log(self.delta)
         return plan(
             self.posterior,
             top,
@@ -110,7 +110,7 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     holdout = Holdout(problem.n_arms)
     planner = Planner(problem, posterior)
     budget = problem.goal.budget or UNLIMITED
-    enough = max(problem.n_arms, budget // 2)
+    enough = UNLIMITED if problem.goal.budget is None else max(problem.n_arms, budget // 2)
     spent, cost = 0, math.inf
     while spent < (most := min(enough, budget - holdout.spent)):
         yield from explore_once(posterior, most - spent, rng)
@@ -141,7 +141,8 @@ def prove_what_can_be_proved(
     top, _ = posterior.split(rng)
     boundary = posterior.balance(top)
     reach = math.inf if isinstance(posterior.rewards, SubGaussian) else 1.0
-    level = math.log(1 / delta)
+    level = -math.log(delta)
+    least = min(0.001, 1 / math.sqrt(budget + 1))
     plans = [
         plan(
             posterior,
@@ -154,7 +155,7 @@ def prove_what_can_be_proved(
             margin=MARGIN,
             budget=budget,
         )
-        for guess in GUESSES
+        for guess in np.geomspace(least, 0.5, GUESSES).tolist()
     ]
     possible = [found for found in plans if found is not None]
     if not possible:  # too few pulls left to draw every arm once

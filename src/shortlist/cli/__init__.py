@@ -2,6 +2,7 @@
 
 Heavy imports wait until a command runs, so that help is instant."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +38,11 @@ def _one_line_errors() -> Iterator[None]:
         raise BadInput(str(error)) from error
     except ShortlistError as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # whoever read the output has seen enough, which click knows how to end
+            raise
+        where = "" if error.filename is None else f"{error.filename}: "
+        raise click.ClickException(f"{where}{error.strerror or error}") from error
 
 
 class OneLineErrors(click.Group):

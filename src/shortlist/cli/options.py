@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from shortlist.question import RewardsDeclared
+    from shortlist.problem import RewardsDeclared
 
 Command = Callable[..., Any]
 
@@ -45,7 +45,8 @@ def _rewards(context: click.Context, parameter: click.Parameter, text: str) -> "
     try:
         kind, colon, sigma = text.partition(":")
         if kind == "sub-gaussian" and colon:
-            return SubGaussian(float(sigma))
+            spread = float(sigma)
+            return SubGaussian(spread)
         low, high = map(float, text.split(","))
     except ValueError:
         raise click.BadParameter(

@@ -1,11 +1,14 @@
 """A pool of processes that outlives its members."""
 
+import pickle
 import signal
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
+
+from shortlist.errors import InvalidInput
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,10 +21,14 @@ class Processes(Executor):
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+        self.sent = False
         self.pool = self._fresh()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function in a process, of a new pool if the present one is broken."""
+        if not self.sent:
+            _check_can_be_sent(fn)
+            self.sent = True
         try:
             return self.pool.submit(fn, *args, **kwargs)
         except BrokenProcessPool:
@@ -45,3 +52,13 @@ class Processes(Executor):
     def _fresh(self) -> ProcessPoolExecutor:
         # Ctrl-C reaches the processes too, but ending them is up to us.
         return ProcessPoolExecutor(self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+
+
+def _check_can_be_sent(function: Callable[..., Any]) -> None:
+    """Refuse at once what no process could take; the pool would fail later, and not in the user's words."""
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidInput(
+            f"the function cannot be sent to another process ({error}), but must be defined at the top of a module"
+        ) from error

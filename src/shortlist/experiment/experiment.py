@@ -19,8 +19,8 @@ from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.problem import number, whole
-from shortlist.question import Arms, RewardsDeclared, question
+from shortlist.problem import RewardsDeclared, number, whole
+from shortlist.question import Arms, question
 from shortlist.result import Result
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
