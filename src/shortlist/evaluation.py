@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.problem import RewardModel, real
+from shortlist.problem import RewardModel, real, shown
 from shortlist.search import FloatArray, Pulls, Rewards
 
 Label = str | int
@@ -146,8 +146,7 @@ def checked_reward(call: Call, reward: object, model: RewardModel) -> float:
     """Return `reward` as a float if it is a number that keeps to the declaration."""
     number = real(reward)
     if not model.admits(number):
-        reward = reward.item() if isinstance(reward, np.generic) else reward  # 1.5 reads better than np.float64(1.5)
-        raise InvalidReward(f"a reward of arm {call.label!r} is {reward!r}, but must be {model.rule}")
+        raise InvalidReward(f"a reward of arm {call.label!r} is {shown(reward)}, but must be {model.rule}")
     return number
 
 

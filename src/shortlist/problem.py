@@ -29,7 +29,14 @@ def real(value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return -math.inf if value < 0 else math.inf
+
+
+def shown(value: object) -> str:
+    """A value for a message, however long it is; 1.5 reads better than np.float64(1.5)."""
+    if math.isinf(real(value)):  # a whole number may have too many digits to be shown
+        return str(real(value))
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def number(name: str, value: object, *, above: float = -math.inf, below: float = math.inf) -> float:
@@ -38,7 +45,7 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
     if not above < result < below:
         limits = [f"greater than {above:g}"] * math.isfinite(above) + [f"less than {below:g}"] * math.isfinite(below)
         rule = " ".join(["a number" if len(limits) == 2 else "a finite number", " and ".join(limits)]).strip()
-        raise InvalidInput(f"`{name}` is {value!r}, but must be {rule}")
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be {rule}")
     return result
 
 

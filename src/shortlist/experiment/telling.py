@@ -1,8 +1,6 @@
 """What may be told: of which ticket, with which reward, and how often."""
 
-import math
 from collections.abc import Iterable, Sequence
-from numbers import Real
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from shortlist.experiment.deal import Deal
 from shortlist.experiment.ledger import FREE, Ledger
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import Ticket
-from shortlist.problem import RewardModel, whole
+from shortlist.problem import RewardModel, real, shown, whole
 
 Row = tuple[int, int, float]
 
@@ -71,12 +69,9 @@ def arms_of(numbers: Sequence[int], deal: Deal, ledger: Ledger) -> list[int]:
 
 def admitted(reward: object, number: int, label: Label, model: RewardModel) -> float:
     """The reward as a float, if it is a number that keeps to the declaration."""
-    value = math.nan
-    if isinstance(reward, Real | np.bool_):
-        try:
-            value = float(reward)
-        except OverflowError:  # a whole number too large for a float, and perhaps too long to be shown
-            value = reward = -math.inf if reward < 0 else math.inf
+    value = real(reward)
     if not model.admits(value):
-        raise InvalidReward(f"the reward of ticket {number} (arm {label!r}) is {reward!r}, but must be {model.rule}")
+        raise InvalidReward(
+            f"the reward of ticket {number} (arm {label!r}) is {shown(reward)}, but must be {model.rule}"
+        )
     return value
