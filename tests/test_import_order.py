@@ -22,9 +22,6 @@ LAYERS = (  # low to high; a package counts as one, and inside it anything goes
     ("lower_bound", "forecast"),
     ("reproduction", "storage", "executors", "question", "result", "display"),
     ("select", "experiment"),
-    ("plots",),
-    ("report",),
-    ("service",),
     ("cli",),
     ("__main__",),
 )

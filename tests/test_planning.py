@@ -134,13 +134,20 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(inside: bool
     found = ways(posterior, boundary, strength, reach, np.array([8, 41, 400]), inside)
     rng, compared = np.random.default_rng(2), 0
     for way in np.flatnonzero(found.charge[0] < 1e6):
-        count = int(found.pulls[way])
+        count = int(found.shapes.pulls[way])
         pulls, top = np.full(2, count), np.array([True, False])
         certificate = Plan(
-            top, boundary, strength, pulls, np.full(2, found.start[way]), np.full(2, found.slope[way]), 0, 0
+            top,
+            boundary,
+            strength,
+            pulls,
+            np.full(2, found.shapes.start[way]),
+            np.full(2, found.shapes.slope[way]),
+            0,
+            0,
         ).declare(0.05, reach, Binary())
         arm = 0 if inside else 1
-        if certificate.start[arm] != found.start[way]:
+        if certificate.start[arm] != found.shapes.start[way]:
             continue
         for point in range(10, 90, 20):
             sums = np.tile(rng.binomial(count, posterior.grid[point], 20_000).astype(float), (2, 1)).T

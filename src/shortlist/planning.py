@@ -59,8 +59,8 @@ class Menu:
         self.inside: BoolArray = top[first]
         self.weights: FloatArray = posterior.weights[posterior.row[first]]  # (groups, grid)
         # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all that is charged.
-        self.dearest = 2 + math.log10(8 * float(out.pulls.max()) ** 2 / float(out.slope.min()))
-        more = out.pulls - made[first][:, None]
+        self.dearest = 2 + math.log10(8 * float(out.shapes.pulls.max()) ** 2 / float(out.shapes.slope.min()))
+        more = out.shapes.pulls - made[first][:, None]
         self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways)
         self.charge = self._expect(out.charge, into.charge)
         self.square = self._expect(out.square, into.square)
@@ -131,14 +131,14 @@ def plan(
     if choice is None:
         return None
     way = choice[menu.group]
-    pulls = out.pulls[way].astype(np.int64)
+    pulls = out.shapes.pulls[way].astype(np.int64)
     return Plan(
         top=top,
         boundary=boundary,
         strength=strength,
         pulls=pulls,
-        start=np.where(top, into.start[way], out.start[way]),
-        slope=out.slope[way],
+        start=np.where(top, into.shapes.start[way], out.shapes.start[way]),
+        slope=out.shapes.slope[way],
         cost=int((pulls - made).sum()),
         expected=menu.total(choice) + level / strength,
     )

@@ -5,6 +5,7 @@ Predictions may be rough: no guarantee rests on them."""
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaln, log_ndtr, ndtr
@@ -12,7 +13,7 @@ from scipy.special import betaln, log_ndtr, ndtr
 from shortlist.certificate import binary_moments, bounded_offset, least_offset, subgaussian_offset
 from shortlist.posterior import Posterior
 from shortlist.problem import Binary, RewardModel, SubGaussian
-from shortlist.search import FloatArray, IntArray
+from shortlist.search import BoolArray, FloatArray, IntArray
 
 RATIO = 1.25  # between neighbouring numbers of pulls
 STARTS = (0.3, 0.9, 1.5)  # first charged success, in standard deviations beyond the boundary
@@ -22,13 +23,23 @@ TINY = 1e-20  # charges below this are taken as zero: denormal numbers are slow
 NEVER = 1e9  # charge of a way that cannot be declared; finite, so that zero weights stay zero
 
 
+class Shapes(NamedTuple):
+    """How often an arm is pulled and how it is charged, for many ways at once."""
+
+    pulls: FloatArray  # (ways,)
+    start: FloatArray  # successes that are not charged; -inf: all are
+    slope: FloatArray
+
+    def only(self, those: BoolArray) -> "Shapes":
+        """Some of the ways."""
+        return Shapes(*(each[those] for each in self))
+
+
 @dataclass(frozen=True)
 class Ways:
     """The ways to certify an arm outside the set, seen from one boundary (inside: mirrored)."""
 
-    pulls: FloatArray  # (ways,)
-    start: FloatArray
-    slope: FloatArray
+    shapes: Shapes
     charge: FloatArray  # (grid, ways): expected charge of an arm of that mean
     square: FloatArray  # (grid, ways): expected squared charge
 
@@ -50,45 +61,36 @@ def ways(posterior: Posterior, boundary: float, strength: float, reach: float, c
     else:
         spread = np.maximum(grid * (1 - grid), 1e-3) * posterior.dispersion()
         at_edge = max(edge * (1 - edge), 0.01)
-    pulls, start, slope = _combinations(counts, edge, at_edge, strength, reach, rewards)
+    shapes = _combinations(counts, edge, at_edge, strength, reach, rewards)
     reach = reach if isinstance(rewards, SubGaussian) else min(reach, 1 - edge)
-    offset = _predicted_offset(pulls, start, slope, edge, at_edge, strength, reach, rewards)
-    charge, square = np.empty((2, grid.size, pulls.size))
-    few = (pulls <= EXACT) & isinstance(rewards, Binary)
-    for those, charges in ((few, _binomial_charges), (~few, _normal_charges)):
-        if not those.any():  # means of sub-Gaussian rewards are no chances
-            continue
-        charge[:, those], square[:, those] = charges(
-            grid, spread, edge, pulls[those], start[those], slope[those] / strength, offset[those] / strength
-        )
+    offset = _predicted_offset(shapes, edge, at_edge, strength, reach, rewards)
+    charge, square = np.empty((2, grid.size, offset.size))
+    few = (shapes.pulls <= EXACT) & isinstance(rewards, Binary)
+    if few.any():  # means of sub-Gaussian rewards are no chances
+        charge[:, few], square[:, few] = _binomial_charges(shapes.only(few), offset[few], edge, strength, grid)
+    charge[:, ~few], square[:, ~few] = _normal_charges(shapes.only(~few), offset[~few], edge, strength, grid, spread)
     charge[:, ~np.isfinite(offset)] = NEVER
     square[:, ~np.isfinite(offset)] = 0.0
     charge[charge < TINY], square[square < TINY] = 0.0, 0.0
-    return Ways(pulls, start, slope, charge, square)
+    return Ways(shapes, charge, square)
 
 
 def _combinations(
     counts: IntArray, edge: float, variance: float, strength: float, reach: float, rewards: RewardModel
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All combinations of pulls, start and slope. A start of -inf charges every success."""
+) -> Shapes:
+    """All combinations of pulls, start and slope."""
     starts = [-np.inf, *STARTS] if isinstance(rewards, Binary) else [-np.inf]
     slopes = [1.0] if reach >= 0.3 else [1.0, 0.3]
     axes = np.meshgrid(counts.astype(float), starts, slopes, indexing="ij")
     pulls, z, part = (axis.ravel() for axis in axes)
     start = np.floor(pulls * edge + z * np.sqrt(variance * pulls))
-    return pulls, start, strength * part
+    return Shapes(pulls, start, strength * part)
 
 
 def _predicted_offset(
-    pulls: FloatArray,
-    start: FloatArray,
-    slope: FloatArray,
-    edge: float,
-    variance: float,
-    strength: float,
-    reach: float,
-    rewards: RewardModel,
+    shapes: Shapes, edge: float, variance: float, strength: float, reach: float, rewards: RewardModel
 ) -> FloatArray:
+    pulls, start, slope = shapes
     if isinstance(rewards, SubGaussian):
         return subgaussian_offset(pulls, strength, reach, slope)
     offset = bounded_offset(pulls, edge, edge, strength, reach, slope)
@@ -96,32 +98,24 @@ def _predicted_offset(
     possible = (start >= 0) & (start < pulls)
     few, many = possible & (pulls <= EXACT), possible & (pulls > EXACT)
     offset[shaped & ~possible] = np.inf
-    offset[few] = _binomial_offset(pulls[few], start[few], slope[few], edge, strength, reach)
-    offset[many] = _normal_offset(pulls[many], start[many], slope[many], edge, variance, strength, reach)
+    offset[few] = _binomial_offset(shapes.only(few), edge, strength, reach)
+    offset[many] = _normal_offset(shapes.only(many), edge, variance, strength, reach)
     return offset
 
 
-def _binomial_offset(
-    pulls: FloatArray, start: FloatArray, slope: FloatArray, edge: float, strength: float, reach: float
-) -> FloatArray:
+def _binomial_offset(shapes: Shapes, edge: float, strength: float, reach: float) -> FloatArray:
     """`binary_offset` at a few points only."""
+    pulls, start, slope = (each[:, None] for each in shapes)
     gap = reach * np.linspace(0, 1, COARSE) ** 1.5
     mean = np.broadcast_to(edge + gap, (pulls.size, COARSE))
-    free, log_charged = binary_moments(pulls[:, None], slope[:, None], start[:, None], mean, edge)
+    free, log_charged = binary_moments(pulls, slope, start, mean, edge)
     offset: FloatArray = least_offset(np.exp(-strength * gap) - free, log_charged).max(axis=1)
     return offset
 
 
-def _normal_offset(
-    pulls: FloatArray,
-    start: FloatArray,
-    slope: FloatArray,
-    edge: float,
-    variance: float,
-    strength: float,
-    reach: float,
-) -> FloatArray:
+def _normal_offset(shapes: Shapes, edge: float, variance: float, strength: float, reach: float) -> FloatArray:
     """`binary_offset` with normal probabilities."""
+    pulls, start, slope = shapes
     sigma = np.sqrt(variance / pulls)[:, None]
     free_up_to = (start / pulls - edge)[:, None]
     gap = np.clip(free_up_to + sigma * np.linspace(-3, 6, COARSE), 0, reach)  # (ways, COARSE)
@@ -137,15 +131,12 @@ def _normal_offset(
 
 
 def _normal_charges(
-    grid: FloatArray,
-    spread: FloatArray,
-    edge: float,
-    pulls: FloatArray,
-    start: FloatArray,
-    slope: FloatArray,
-    offset: FloatArray,
+    shapes: Shapes, offset: FloatArray, edge: float, strength: float, grid: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and mean square of slope * (y - edge) + offset where it is charged, for normal y around every mean."""
+    """Mean and mean square of the charge, for rewards whose mean y is normal around every mean on the grid.
+
+    It is (slope * (y - edge) + offset) / strength where that is positive and y is beyond the start."""
+    pulls, start, slope, offset = shapes.pulls, shapes.start, shapes.slope / strength, offset / strength
     gap = (grid - edge)[:, None]  # (grid, 1)
     sigma = np.sqrt(spread[:, None] / pulls)  # (grid, ways)
     z = (np.maximum((start + 0.5) / pulls - edge, -offset / slope) - gap) / sigma
@@ -158,15 +149,10 @@ def _normal_charges(
 
 
 def _binomial_charges(
-    grid: FloatArray,
-    _spread: FloatArray,
-    edge: float,
-    pulls: FloatArray,
-    start: FloatArray,
-    slope: FloatArray,
-    offset: FloatArray,
+    shapes: Shapes, offset: FloatArray, edge: float, strength: float, grid: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The same for y = S / N with S binomial."""
+    pulls, start, slope, offset = shapes.pulls, shapes.start, shapes.slope / strength, offset / strength
     with np.errstate(invalid="ignore"):
         first = np.floor(np.maximum(start, pulls * (edge - offset / slope))) + 1  # the first success that is charged
     first = np.where(np.isfinite(offset), np.clip(first, 0, pulls), pulls).astype(np.int64)
