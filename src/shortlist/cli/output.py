@@ -112,7 +112,9 @@ def _print_table(rows: Sequence[Record], header: bool = True) -> None:
 
     table = Table(box=SIMPLE_HEAD if header else None, show_header=header)
     for position, name in enumerate(rows[0]):
-        table.add_column(name, justify="left" if header or position == 0 else "right", no_wrap=position == 0)
+        numbers = all(isinstance(row[name], int | float | None) for row in rows)
+        right = numbers or (not header and position > 0)
+        table.add_column(name, justify="right" if right else "left", no_wrap=position == 0)
     for row in rows:
         table.add_row(*(Text(_readable(value)) for value in row.values()))  # a label is no markup
     Console().print(table)
