@@ -464,6 +464,8 @@ def test_the_header_is_known_in_any_case_and_blank_lines_do_not_count(content: s
         (b"ticket,reward\n1_0,1\n", "line 2: ticket '1_0' must be a whole number"),
         (b"ticket,reward\n" + b"9" * 5000 + b",1\n", "99' must be a whole number"),
         (b"ticket,reward\n0\n", "line 2: reward '' must be a number"),
+        (b"ticket,reward\n0,0,5\n", "rewards.csv, line 2 has 3 values, but must have 2"),
+        (b"\n\nprize\n0\n", "rewards.csv, line 3 has no column `ticket` and no `reward`"),
         (b"ticket,reward\n0,high\n", "line 2: reward 'high' must be a number"),
         (b"ticket,reward\n0,\xff\n", "rewards.csv holds the byte 0xff, but must be a UTF-8 file"),
         (b"ticket,reward\n0,0.5\n0,0.7\n", "ticket 0 is told 0.5 and 0.7 in the same call"),

@@ -1,6 +1,9 @@
 """What is asked: refused where it makes no sense, and the same question on every scale and from below."""
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -139,7 +142,8 @@ def test_numbers_too_large_for_a_float_are_refused_like_infinite_ones(value: int
     [
         (lambda: Bounded(0, 1e201), "`high` is 1e[+]201, but must be a number greater than -1e[+]60 and less than 1e"),
         (lambda: Bounded(-1.7e308, 1.7e308), "`low` is -1.7e[+]308, but must be a number greater than"),
-        (lambda: Bounded(0, 5e-324), "`high` is 5e-324, but must be greater than low = 0"),
+        (lambda: Bounded(0, 5e-324), "the range is 0 to 4.9.*e-324, but must be at least 1e-60 wide"),
+        (lambda: Bounded(1e13, 1e13 + 1), "and at most 1e[+]09 times its width from 0: subtract a constant"),
         (
             lambda: SubGaussian(1e-160),
             "`sigma` is 1e-160, but must be a number greater than 1e-60 and less",
@@ -150,3 +154,25 @@ def test_scales_whose_squares_would_overflow_are_refused(declare: Callable[[], R
     with pytest.raises(InvalidInput, match=message):
         declare()
     assert not SubGaussian().admits(1e160)
+
+
+def test_numbers_of_any_kind_become_plain_ones() -> None:
+    goal = FixedConfidence(np.float32(0.5), np.float64(0.25), np.int64(7))  # type: ignore[arg-type]
+    problem = Problem(np.int64(5), np.int64(2), goal, Bounded(np.int64(0), Fraction(1, 2)))  # type: ignore[arg-type]
+    assert json.loads(json.dumps(asdict(problem))) == {
+        "n_arms": 5,
+        "k": 2,
+        "goal": {"epsilon": 0.5, "delta": 0.25, "budget": 7},
+        "rewards": {"low": 0, "high": 0.5},
+    }
+
+
+def test_an_epsilon_is_refused_in_the_users_units() -> None:
+    with pytest.raises(InvalidInput, match="`epsilon` is 1e-300, but must be at least 1e-60 times the scale"):
+        Problem(3, 1, FixedConfidence(1e-300, 0.05), Bounded(0, 1e59)).unit()
+    assert Problem(3, 1, FixedConfidence(1e300, 0.05), Bounded(0, 1e-59)).unit().epsilon == 1
+
+
+def test_a_delta_that_is_as_good_as_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="`delta` is 5e-324, but must be at least 1e-60"):
+        FixedConfidence(0.1, 5e-324)

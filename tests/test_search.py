@@ -1,12 +1,14 @@
 """The pieces searches are made of: asking for rewards, choosing the best, looking from below."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search, best, mirrored, sample
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search, best, mirrored, sample, sums_by_entry
 
 values = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=12)
 
@@ -94,3 +96,14 @@ def test_a_mirrored_search_without_a_guarantee_stays_without() -> None:
         search.send(Rewards(np.zeros(1), np.zeros(1)))
     assert sorted(stop.value.value.top) == [0, 2]
     assert stop.value.value.regret_bound is None
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e13])
+def test_long_sums_keep_their_digits_far_from_zero(offset: float) -> None:
+    rng = np.random.default_rng(0)
+    rewards, entries = offset + rng.choice([0.0, 0.26], 200_000), rng.integers(0, 3, 200_000)
+    sums = sums_by_entry(rewards, np.ones(200_000, dtype=np.int64), rewards, entries, 4)
+    for entry in range(3):
+        exact = math.fsum(rewards[entries == entry])
+        assert abs(sums[entry] - exact) <= max(1e-7, 4 * np.spacing(abs(exact)))
+    assert sums[3] == 0

@@ -127,9 +127,9 @@ def offsets(
 
 def subgaussian_offset(pulls: FloatArray, strength: float, reach: float, slope: FloatArray) -> FloatArray:
     """slope^2 / 8N for rewards with sigma = 1/2, and what a slope below the strength falls short of at `reach`."""
-    with np.errstate(invalid="ignore"):  # 0 times an infinite reach
+    with np.errstate(invalid="ignore", over="ignore"):  # 0 times an infinite reach
         missing = np.where(slope < strength, (strength - slope) * reach, 0.0)
-    result: FloatArray = slope**2 / (8 * pulls) + missing
+        result: FloatArray = slope**2 / (8 * pulls) + missing
     return result
 
 

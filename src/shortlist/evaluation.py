@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.problem import RewardModel, real, shown
-from shortlist.search import FloatArray, Pulls, Rewards
+from shortlist.search import FloatArray, Pulls, Rewards, sums_by_entry
 
 Label = str | int
 
@@ -107,7 +107,8 @@ class Batch:
         n_calls = np.minimum(request.times, 1) if run.most is None else -(-request.times // run.most)
         self.positions = (np.cumsum(n_calls) - n_calls).tolist()
         self.entries = np.repeat(np.arange(request.arms.size), n_calls)
-        self.sums, self.squares = np.zeros(self.entries.size), np.zeros(self.entries.size)
+        self.sums, self.squares, self.opening = np.zeros((3, self.entries.size))  # opening: the first reward of a call
+        self.times = np.zeros(self.entries.size, dtype=np.int64)
 
     def calls(self) -> Iterator[Call]:
         """Every arm gets its first call, then every arm its second: a world that changes meanwhile meets all alike."""
@@ -123,18 +124,18 @@ class Batch:
         """Count the result of a call, or refuse it as a whole."""
         if self.run.evaluation.many:
             rewards = checked_rewards(call, result, self.run.model)
-            self.sums[call.position], self.squares[call.position] = rewards.sum(), rewards @ rewards
         else:
-            reward = checked_reward(call, result, self.run.model)
-            self.sums[call.position], self.squares[call.position] = reward, reward * reward
+            rewards = np.array([checked_reward(call, result, self.run.model)])
+        self.opening[call.position], self.times[call.position] = rewards[0], call.times
+        self.sums[call.position] = (rewards - rewards[0]).sum() + call.times * rewards[0]
+        self.squares[call.position] = rewards @ rewards
         self.run.pulls += call.times
 
     def rewards(self) -> Rewards:
         """What the search is sent when all calls are done."""
-        sums, squares = np.zeros(self.request.arms.size), np.zeros(self.request.arms.size)
-        np.add.at(sums, self.entries, self.sums)
-        np.add.at(squares, self.entries, self.squares)
-        return Rewards(sums, squares)
+        size = self.request.arms.size
+        sums = sums_by_entry(self.sums, self.times, self.opening, self.entries, size)
+        return Rewards(sums, np.asarray(np.bincount(self.entries, self.squares, size), dtype=np.float64))
 
     def _call(self, entry: int, nth: int, begin: int, times: int) -> Call:
         arm, draw = int(self.request.arms[entry]), self.first[entry] + begin

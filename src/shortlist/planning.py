@@ -16,6 +16,7 @@ from shortlist.pricing import Ways, pull_counts, ways
 from shortlist.problem import RewardModel
 from shortlist.search import BoolArray, FloatArray, IntArray
 
+MOST = 2**60  # pulls of an arm in a plan
 HALVINGS = 16  # of the interval in which the worth of a charge is sought
 
 
@@ -123,7 +124,7 @@ def plan(
     """The cheapest plan whose bound on k * regret is expected at `target`, or the best one for `budget` more pulls.
 
     `level` is ln(1/delta); `made` are certification pulls made before, which a plan can only add to. None: no plan."""
-    counts = pull_counts(max(int(made.max()), 64, 40 * int(posterior.pulls.mean())))
+    counts = pull_counts(max(int(made.max()), min(max(64, 40 * int(posterior.pulls.mean())), MOST)))
     out = ways(posterior, boundary, strength, reach, counts, inside=False)
     into = ways(posterior, boundary, strength, reach, counts, inside=True)
     menu = Menu(posterior, top, made, out, into, margin)

@@ -13,12 +13,13 @@ from shortlist.errors import InvalidInput, UnsupportedGoal
 Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
 LARGEST, SMALLEST = 1e60, 1e-60  # of what has a unit: the square of a ratio of two of them must not overflow
+FARTHEST = 1e9  # of a range from 0, in its widths: beyond, floats do not tell its rewards apart well enough
 
 
 def whole(name: str, value: object, *, at_least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InvalidInput(f"`{name}` is {value!r}, but must be a whole number of at least {at_least}")
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be a whole number of at least {at_least}")
     return int(value)
 
 
@@ -37,6 +38,12 @@ def shown(value: object) -> str:
     if math.isinf(real(value)):  # a whole number may have too many digits to be shown
         return str(real(value))
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def plain(record: object, **values: object) -> None:
+    """Put plain Python numbers into a frozen record, whatever kinds of numbers it was given."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 def number(name: str, value: object, *, above: float = -math.inf, below: float = math.inf) -> float:
@@ -68,7 +75,7 @@ def check_choice(n_arms: object, k: object) -> None:
     """Refuse to choose `k` of `n_arms` arms unless something is left to choose: 1 <= k < n_arms."""
     n = whole("n_arms", n_arms, at_least=2)
     if whole("k", k, at_least=1) >= n:
-        raise InvalidInput(f"`k` is {k}, but must be between 1 and n_arms - 1 = {n - 1}")
+        raise InvalidInput(f"`k` is {shown(k)}, but must be between 1 and n_arms - 1 = {n - 1}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +89,12 @@ class FixedConfidence:
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        number("epsilon", self.epsilon, above=0)
-        number("delta", self.delta, above=0, below=1)
+        plain(self, epsilon=number("epsilon", self.epsilon, above=0))
+        plain(self, delta=number("delta", self.delta, above=0, below=1))
+        if self.delta < SMALLEST:
+            raise InvalidInput(f"`delta` is {self.delta!r}, but must be at least {SMALLEST:g}")
         if self.budget is not None:
-            whole("budget", self.budget, at_least=1)
+            plain(self, budget=whole("budget", self.budget, at_least=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ class FixedBudget:
     budget: int
 
     def __post_init__(self) -> None:
-        whole("budget", self.budget, at_least=1)
+        plain(self, budget=whole("budget", self.budget, at_least=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +115,15 @@ class Bounded:
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        number("low", self.low, above=-LARGEST, below=LARGEST)
-        number("high", self.high, above=-LARGEST, below=LARGEST)
-        if self.high - self.low < SMALLEST:
-            raise InvalidInput(f"`high` is {self.high!r}, but must be greater than low = {self.low!r}")
+        plain(self, low=number("low", self.low, above=-LARGEST, below=LARGEST))
+        plain(self, high=number("high", self.high, above=-LARGEST, below=LARGEST))
+        if self.high <= self.low:
+            raise InvalidInput(f"`high` is {self.high:.15g}, but must be greater than low = {self.low:.15g}")
+        if self.scale < max(SMALLEST, max(abs(self.low), abs(self.high)) / FARTHEST):
+            raise InvalidInput(
+                f"the range is {self.low:.15g} to {self.high:.15g}, but must be at least {SMALLEST:g} wide and at most "
+                f"{FARTHEST:g} times its width from 0: subtract a constant from the rewards"
+            )
 
     @property
     def shift(self) -> float:
@@ -124,7 +138,7 @@ class Bounded:
     @property
     def rule(self) -> str:
         """What a reward must be, in words."""
-        return f"a number between {self.low:g} and {self.high:g}"
+        return f"a number between {self.low:.15g} and {self.high:.15g}"
 
     def unit(self) -> "Bounded":
         """The same kind of rewards on the unit scale."""
@@ -161,7 +175,7 @@ class SubGaussian:
     rule = f"a number between {-LARGEST:g} and {LARGEST:g}"
 
     def __post_init__(self) -> None:
-        number("sigma", self.sigma, above=SMALLEST, below=LARGEST)
+        plain(self, sigma=number("sigma", self.sigma, above=SMALLEST, below=LARGEST))
 
     @property
     def scale(self) -> float:
@@ -207,12 +221,16 @@ class Problem:
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
+        plain(self, n_arms=int(self.n_arms), k=int(self.k))
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""
         goal = self.goal
         if isinstance(goal, FixedConfidence):
-            goal = replace(goal, epsilon=goal.epsilon / self.rewards.scale)
+            epsilon = goal.epsilon / self.rewards.scale
+            if epsilon < SMALLEST:
+                raise InvalidInput(f"`epsilon` is {goal.epsilon!r}, but must be at least {SMALLEST:g} times the scale")
+            goal = replace(goal, epsilon=min(epsilon, LARGEST))
         return replace(self, goal=goal, rewards=self.rewards.unit())
 
     def complement(self) -> "Problem":

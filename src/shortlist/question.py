@@ -51,9 +51,9 @@ def question(
     chosen = find(automatic if algorithm == "auto" else algorithm)
     problem = Problem(len(labels), k, goal, model_of(rewards))
     given = dict(options or {})
-    if given.get("holdout"):  # the part of a budget that is to prove something, with this confidence
-        given.setdefault("delta", delta)
     chosen.check(problem, given)
+    if given.get("holdout"):  # the part of a budget that is to prove something, with this confidence
+        given.setdefault("delta", number("delta", delta))
     return Question(labels, problem, chosen, given)
 
 

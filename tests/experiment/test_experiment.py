@@ -576,6 +576,7 @@ def test_the_same_program_may_make_and_then_go_on_with_an_experiment(tmp_path: P
         ({"retries": 7}, "retries = 2 and not 7"),
         ({"arms": ["a", "b", "c"]}, "other arms"),
         ({"rewards": "binary"}, r"rewards = bounded \(low = 0, high = 1\) and not binary$"),
+        ({"rewards": (0, 1.0000001)}, r"rewards = bounded \(.*\) and not bounded \(low = 0, high = 1.0000001\)$"),
         ({"algorithm": "lucb"}, "algorithm = uniform and not lucb$"),
     ],
 )
@@ -700,3 +701,8 @@ def test_rewards_of_other_arms_than_asked_for_are_not_taken(begun: Path) -> None
 
 def test_every_algorithm_has_a_version() -> None:
     assert all(isinstance(each.version, int) and each.version >= 1 for each in algorithms.ALGORITHMS.values())
+
+
+def test_numbers_of_numpy_make_an_experiment_too(store: Store) -> None:
+    made = Experiment.create(np.int64(5), np.int64(2), store=store, budget=np.int64(50), rewards=(np.int64(0), 2))  # type: ignore[arg-type]
+    assert made.settings.problem.k == 2

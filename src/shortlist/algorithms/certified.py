@@ -19,6 +19,7 @@ EAGER = 1.2  # certify as soon as that costs at most this many times what was ex
 SLOW = 2.0  # ... or this many times, once exploring further saves less than it costs
 NEAR = 1.3  # the best strength is sought once a plan costs no more than so many times what is worth it
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
+LOOKS = 100  # at most, so that the share of delta for one of them stays a number
 MARGIN = 0.7  # standard deviations of the total charge kept free, and one more after every look that failed
 UNLIMITED = 2**64  # pulls, where no budget is given: more than can be counted, which is an error on the way
 GUESSES = 10  # regrets for which a last certificate may be tuned
@@ -118,7 +119,7 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
         spent, cost = spent + further, _cost(found)
         worth = cost <= EAGER * spent or (cost <= SLOW * spent and saved < further)
-        if found is None or not worth or spent + holdout.spent + cost > budget:
+        if found is None or not worth or spent + holdout.spent + cost > budget or planner.look == LOOKS:
             continue
         yield from holdout.fill_up(found.pulls, _progress(planner))
         certificate = found.declare(planner.delta, planner.reach, problem.rewards)

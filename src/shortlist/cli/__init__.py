@@ -35,14 +35,18 @@ def _one_line_errors() -> Iterator[None]:
     except click.UsageError as error:
         raise BadInput(" ".join(error.format_message().split())) from error
     except (InvalidInput, StoreMissing, StoreExists) as error:
-        raise BadInput(str(error)) from error
+        raise BadInput(_line(error)) from error
     except ShortlistError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(_line(error)) from error
     except OSError as error:
         if error.errno == errno.EPIPE:  # whoever read the output has seen enough, which click knows how to end
             raise
         where = "" if error.filename is None else f"{error.filename}: "
         raise click.ClickException(f"{where}{error.strerror or error}") from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).splitlines())
 
 
 class OneLineErrors(click.Group):

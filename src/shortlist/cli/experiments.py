@@ -129,19 +129,25 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
     """Tickets and rewards from a CSV with columns of these names."""
     with open_text(path) as file:
         reader = csv.DictReader(file)
+        while reader.fieldnames == []:  # an empty line is no header
+            reader.fieldnames = None
         names = reader.fieldnames or ()
         missing = [f"`{name}`" for name in ("ticket", "reward") if name not in names]
         if names and missing:
-            raise InvalidInput(f"{path}, line 1 has no column {' and no '.join(missing)}, but must be ticket,reward")
+            where = f"{path}, line {reader.line_num}"
+            raise InvalidInput(f"{where} has no column {' and no '.join(missing)}, but must be ticket,reward")
         results = [_result(row, f"{path}, line {reader.line_num}") for row in reader]
     if not results:
         raise InvalidInput(f"{path} holds no rewards, but must hold a ticket and its reward a line")
     return results
 
 
-def _result(row: dict[str, str | None], where: str) -> tuple[int, float]:
+def _result(row: dict[str | Any, Any], where: str) -> tuple[int, float]:
     from shortlist.experiment.command import decimal
 
+    if None in row:  # a decimal comma, say
+        columns = len(row) - 1
+        raise InvalidInput(f"{where} has {columns + len(row[None])} values, but must have {columns}")
     ticket, reward = row["ticket"], row["reward"]
     if not (ticket and WHOLE.fullmatch(ticket)):
         raise InvalidInput(f"{where}: ticket {ticket or ''!r} must be a whole number")

@@ -110,7 +110,8 @@ def decimal(text: str) -> float:
 
 def _reward(status: int, output: str, errors: str) -> float:
     if status < 0:
-        raise _failure(f"it was ended by {signal.Signals(-status).name}", errors)
+        names = {int(each): each.name for each in signal.Signals}
+        raise _failure(f"it was ended by {names.get(-status, f'signal {-status}')}", errors)
     if status > 0:
         raise _failure(f"its exit status was {status}", errors)
     try:

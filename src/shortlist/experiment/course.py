@@ -9,7 +9,7 @@ from shortlist.errors import CannotReplay
 from shortlist.experiment.deal import Deal
 from shortlist.experiment.settings import Settings
 from shortlist.outcome import Outcome, advance, counted
-from shortlist.search import FloatArray, IntArray, Pulls, Rewards
+from shortlist.search import FloatArray, IntArray, Pulls, Rewards, sums_by_entry
 
 
 class Course:
@@ -47,7 +47,7 @@ class Course:
         requested = self.deal.pulls.arms
         if np.isnan(rewards).any() or not np.array_equal(requested[entries], arms):
             raise CannotReplay(f"rewards of tickets {self.deal.first} to {self.deal.end - 1} are not those asked for")
-        sums = np.asarray(np.bincount(entries, rewards, requested.size), dtype=np.float64)
+        sums = sums_by_entry(rewards, np.ones(rewards.size, dtype=np.int64), rewards, entries, requested.size)
         squares = np.asarray(np.bincount(entries, rewards**2, requested.size), dtype=np.float64)
         self._drawn = self.asked
         self._next(Rewards(sums, squares))

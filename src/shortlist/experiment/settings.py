@@ -70,20 +70,18 @@ class Settings:
         """What is said differently by another, in words."""
         if self.labels != other.labels:
             return "other arms"
-        mine, theirs = self._in_words(), other._in_words()
+        mine, theirs = self._flat(), other._flat()
         for name in mine:
             if mine[name] != theirs[name]:
-                made = f"no {name}" if mine[name] is None else f"{name} = {mine[name]}"
-                return f"{made} and not {'none' if theirs[name] is None else theirs[name]}"
+                made = f"no {name}" if mine[name] is None else f"{name} = {_in_words(mine[name])}"
+                return f"{made} and not {_in_words(theirs[name])}"
         return None
 
-    def _in_words(self) -> dict[str, object]:
-        """Every setting but the arms, as it is said; the goal first, since the algorithm may follow from it."""
+    def _flat(self) -> dict[str, object]:
+        """Every setting but the arms; the goal first, since the algorithm may follow from it."""
         data = json.loads(self.to_json())
-        goal, rewards = data.pop("goal"), data.pop("rewards")
-        kind, limits = rewards.pop("kind"), ", ".join(f"{name} = {value:g}" for name, value in rewards.items())
-        asked = {name: goal.get(name) for name in ("epsilon", "delta", "budget")}
-        return {**asked, "rewards": f"{kind} ({limits})" if limits else kind, **data}
+        goal = data.pop("goal")
+        return {**{name: goal.get(name) for name in ("epsilon", "delta", "budget")}, **data}
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "Settings":
@@ -97,6 +95,14 @@ class Settings:
             find(data["algorithm"]).check(problem, data["options"])
             manners = _manners(data["seed"], data["lease"], data["retries"])
             return cls(labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners)
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, dict) and "kind" in value:
+        shown = {name: repr(limit).removesuffix(".0") for name, limit in value.items() if name != "kind"}
+        limits = ", ".join(f"{name} = {limit}" for name, limit in shown.items())
+        return f"{value['kind']} ({limits})" if limits else str(value["kind"])
+    return "none" if value is None else str(value)
 
 
 def declared(text: str, where: str) -> tuple[tuple[Label, ...], RewardModel]:
