@@ -1,4 +1,4 @@
-"""Us beside packages from PyPI that do part of the job: `python benchmarks/peers/run.py`, a quarter of an hour with --seconds 40.
+"""Us beside packages from PyPI that do part of the job: `python benchmarks/peers/run.py`, half an hour at most.
 
 Every peer runs in a virtual environment of its own (made on the first call, below this folder), one run after the other
 on the same arms as ours. The page docs/peers.md is written from what came out."""
