@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shortlist import select
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.evaluation import (
     Call,
@@ -238,3 +239,13 @@ def test_a_refused_result_is_not_counted_at_all() -> None:
         work.take(next(work.calls()), [0.5, 0.5, 7])
     assert run.pulls == 0
     assert work.rewards().sums == [0]
+
+
+def test_rewards_far_from_zero_are_not_rounded_in_one_direction() -> None:
+    """Added up one by one, thirty thousand of these would be off by thousands of times the spacing of floats there."""
+    far = 5e8
+    result = select(
+        lambda arm: far + 0.24 * arm, arms=2, k=1, budget=30_000, rewards=(far, far + 1), algorithm="uniform"
+    )
+    for arm in result.arms:
+        assert arm.mean == pytest.approx(far + 0.24 * float(arm.label), rel=0, abs=2 * np.spacing(far))

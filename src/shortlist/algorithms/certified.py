@@ -101,8 +101,8 @@ def _cost(found: Plan | None) -> float:
 def certified(problem: Problem, rng: np.random.Generator) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards; look again if it fails.
 
-    Exploration may do as it likes. When a certificate planned on what it found costs no more than the exploration did,
-    that many fresh pulls are drawn and the bound U of certificate.py is computed: if U <= epsilon, R_T <= U with
+    Exploration may do as it likes. When a certificate planned on what it found costs little more than the exploration
+    did, that many fresh pulls are drawn and the bound U of certificate.py is computed: if U <= epsilon, R_T <= U with
     probability >= 1 - delta. Otherwise exploration goes on and a later look, with its own share of delta, adds to the
     fresh pulls. With a budget, at most half of it is explored and the rest proves what can be proved.
 
