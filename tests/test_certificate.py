@@ -5,12 +5,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import binom
 
-from shortlist.certificate import Certificate, binary_offset, bounded_offset, declare, offsets, subgaussian_offset
+from shortlist.certificate import (
+    CHECKS,
+    Certificate,
+    binary_offset,
+    bounded_offset,
+    declare,
+    offsets,
+    subgaussian_offset,
+)
 from shortlist.errors import InvalidInput
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian
@@ -219,12 +227,13 @@ def test_without_a_start_the_exact_moment_allows_no_less_than_the_closed_form(
     count, steep = np.array([float(pulls)]), np.array([slope])
     closed = bounded_offset(count, boundary, boundary, strength, reach, steep)[0]
     exact = binary_offset(count, boundary, strength, reach, slope=steep, start=np.array([-1.0]))[0]
-    step = strength * reach / 192  # what can be lost between two points of the grid
+    step = strength * reach / CHECKS[0]  # what can be lost between two points of the grid
     assert closed - 1e-9 * (1 + abs(closed)) <= exact <= closed + step + 1e-9 * (1 + abs(closed))
 
 
 @settings(max_examples=100, deadline=None)
 @given(ways_to_charge())
+@example((1, 1.0, 1100.0, 1100.0, 1.0, 0.0))  # e^-1100 is 0 to a float
 def test_the_closed_form_is_the_least_offset_for_rewards_between_0_and_1(
     way: Way,
 ) -> None:

@@ -12,7 +12,7 @@ LAYERS = (  # low to high; a package counts as one, and inside it anything goes
     ("errors",),
     ("problem",),
     ("search",),
-    ("metrics", "instances"),
+    ("metrics", "instances", "ranking"),
     ("certificate", "posterior", "hardness"),
     ("pricing",),
     ("planning",),

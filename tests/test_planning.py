@@ -131,9 +131,11 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(inside: bool
     """Ways whose start turns out to be too high for any offset are left out."""
     posterior, _, _ = explored(Binary())
     strength, reach, boundary = 25.0, 0.6, 0.6
-    found = ways(posterior, boundary, strength, reach, np.array([8, 41, 400]), inside)
-    rng, compared = np.random.default_rng(2), 0
+    found = ways(posterior, posterior.grid, boundary, strength, reach, np.array([8, 41, 400]))
+    rng, compared, half = np.random.default_rng(2), 0, found.shapes.pulls.size // 2
     for way in np.flatnonzero(found.charge[0] < 1e6):
+        if (way >= half) != inside:
+            continue
         count = int(found.shapes.pulls[way])
         pulls, top = np.full(2, count), np.array([True, False])
         certificate = Plan(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from shortlist import posterior as module
-from shortlist.posterior import FEW, Posterior, descending, product, share_out
+from shortlist.posterior import FEW, Posterior, product
 from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import FloatArray, IntArray, Pulls, Rewards
 
@@ -116,6 +116,32 @@ def test_the_split_takes_the_largest_means_and_a_boundary_halfway() -> None:
     assert boundary == pytest.approx((means[top].min() + means[~top].max()) / 2)
 
 
+def test_the_split_stays_until_there_are_more_rewards() -> None:
+    posterior = told(np.full(40, 5), np.full(40, 2.0), 10, Binary())
+    rng = np.random.default_rng(0)
+    before, _ = posterior.split(rng)
+    assert np.array_equal(posterior.split(rng)[0], before)
+    posterior.refresh()
+    assert not np.array_equal(posterior.split(rng)[0], before)  # all arms are tied
+
+
+@pytest.mark.parametrize("n", [40, 41])
+def test_a_thinned_posterior_keeps_its_weight_and_nearly_its_means(n: int) -> None:
+    posterior = crowd(n, most=20)
+    posterior._set_grid((np.arange(n) + 0.5) / n)
+    posterior.refresh()
+    posterior._error = 0.2
+    grid, weights = posterior.thinned()
+    assert grid.size == (n + 1) // 2
+    assert weights.sum(axis=1) == pytest.approx(np.ones(weights.shape[0]))
+    assert (weights @ grid)[posterior.row] == pytest.approx(posterior.means(), abs=0.5 / n)
+
+
+def test_a_posterior_finer_than_the_grid_is_not_thinned() -> None:
+    posterior = told(np.full(40, 2000), 2000 * np.linspace(0.1, 0.9, 40), 10, Bounded())
+    assert posterior.thinned() == (posterior.grid, posterior.weights)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_no_boundary_is_expected_to_lose_less_than_the_balanced_one(seed: int) -> None:
     posterior = crowd(60, seed, k=(5, 20, 30, 45, 55)[seed])
@@ -133,8 +159,9 @@ def test_losses_are_expected_distances_on_the_wrong_side() -> None:
     assert posterior.expected_loss(top, boundary) == pytest.approx(plain.sum())
     log = np.array([binom.logpmf(s, p, posterior.grid) for s, p in zip(posterior.sums, posterior.pulls, strict=True)])
     tempered = (bayes(posterior, module.TEMPER * log) * wrong).sum(axis=1)
-    assert posterior.loss(top, boundary) == pytest.approx(tempered)
-    assert posterior.loss(top, boundary).sum() > plain.sum()
+    loss = posterior.loss(boundary).ravel()[posterior.kinds(top)]
+    assert loss == pytest.approx(tempered)
+    assert loss.sum() > plain.sum()
 
 
 def test_rewards_of_an_arm_that_is_asked_for_twice_are_added_up() -> None:
@@ -152,39 +179,6 @@ def test_product_is_the_matrix_product(rows: int, inner: int, columns: int, seed
     rng = np.random.default_rng(seed)
     left, right = rng.random((rows, inner)), rng.random((inner, columns))
     assert product(left, right) == pytest.approx(left @ right)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
-def test_descending_is_a_permutation_from_large_to_small(values: list[int], seed: int) -> None:
-    order = descending(np.array(values, dtype=float), np.random.default_rng(seed))
-    assert sorted(order.tolist()) == list(range(len(values)))
-    assert [values[i] for i in order] == sorted(values, reverse=True)
-
-
-def test_ties_are_broken_at_random_and_so_are_differences_in_the_last_bits() -> None:
-    rng = np.random.default_rng(4)
-    values = np.array([0.5, 0.5 + 1e-15, 0.1, 0.5 - 1e-15])
-    firsts = np.bincount([descending(values, rng)[0] for _ in range(3000)], minlength=4)
-    assert firsts[2] == 0
-    assert binom.cdf(firsts[[0, 1, 3]].min(), 3000, 1 / 3) > 1e-4
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.integers(0, 200),
-    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 30)), min_size=1, max_size=12),
-    st.integers(0, 2**32 - 1),
-)
-def test_a_batch_goes_to_the_highest_priorities_and_no_arm_gets_too_much(
-    batch: int, arms: list[tuple[int, int]], seed: int
-) -> None:
-    priority, at_most = (np.array(column) for column in zip(*arms, strict=True))
-    times = share_out(batch, priority.astype(float), at_most, np.random.default_rng(seed))
-    assert times.sum() == min(batch, at_most.sum())
-    assert np.all((times >= 0) & (times <= at_most))
-    for arm in np.flatnonzero(times):
-        assert np.all(times[priority > priority[arm]] == at_most[priority > priority[arm]])
 
 
 def test_means_far_from_zero_are_told_apart_where_there_is_no_range() -> None:

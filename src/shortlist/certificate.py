@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincc
+from scipy.special import betainc
 
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
@@ -31,10 +31,12 @@ from shortlist.problem import (
     model_of,
     number,
 )
+from shortlist.ranking import grouped_by
 from shortlist.search import BoolArray, FloatArray, IntArray
 
 UNIT = Bounded()
-CHECKS = 192  # means at which the exponential moment of a 0/1 arm is checked
+CHECKS = 64, 256  # means at which the exponential moment of a 0/1 arm is checked, at least and at most,
+MORE_CHECKS = 16  # so many more for every unit of its exponent
 RETREATS = 4  # times a start is lowered at most, by about a fifth of a standard deviation
 TINY = 1e-300  # stands in for what is too small for a float, so that a charge never passes for none
 
@@ -90,9 +92,9 @@ def declare(
     for side in (True, False):
         arms = np.flatnonzero(top == side)
         # One offset per distinct way of charging: many arms share one.
-        ways, way = np.unique(np.stack([pulls[arms], slope[arms], start[arms]]), axis=1, return_inverse=True)
+        (counts, slopes, starts), way = grouped_by(pulls[arms].astype(np.float64), slope[arms], start[arms])
         edge = 1 - boundary if side else boundary
-        found = offsets(ways[0], edge, strength, reach, rewards, slope=ways[1], start=ways[2])
+        found = offsets(counts, edge, strength, reach, rewards, slope=slopes, start=starts)
         begin[arms], offset[arms] = (each[way] for each in found)
     return Certificate(top, boundary, strength, delta, pulls, slope, begin, offset)
 
@@ -125,7 +127,7 @@ def offsets(
     return begin, offset
 
 
-def subgaussian_offset(pulls: FloatArray, strength: float, reach: float, slope: FloatArray) -> FloatArray:
+def subgaussian_offset(pulls: FloatArray, strength: float, reach: FloatArray | float, slope: FloatArray) -> FloatArray:
     """slope^2 / 8N for rewards with sigma = 1/2, and what a slope below the strength falls short of at `reach`."""
     with np.errstate(invalid="ignore", over="ignore"):  # 0 times an infinite reach
         missing = np.where(slope < strength, (strength - slope) * reach, 0.0)
@@ -134,13 +136,18 @@ def subgaussian_offset(pulls: FloatArray, strength: float, reach: float, slope: 
 
 
 def bounded_offset(
-    pulls: FloatArray, boundary: float, low: FloatArray | float, strength: float, reach: float, slope: FloatArray
+    pulls: FloatArray,
+    boundary: FloatArray | float,
+    low: FloatArray | float,
+    strength: float,
+    reach: FloatArray | float,
+    slope: FloatArray,
 ) -> FloatArray:
     """The largest N ln(1 - m u) + slope b + strength (m - b), u = 1 - e^(-slope/N), for m in [low, boundary + reach].
 
     Rewards in [0, 1] have E[exp(-slope * x)] <= (1 - m u)^N at mean m. It is concave, its maximiser in closed form."""
     u = -np.expm1(-slope / pulls)
-    worst = np.clip(1 / u - pulls / strength, low, boundary + reach)
+    worst = np.minimum(np.maximum(1 / u - pulls / strength, low), boundary + reach)
     result: FloatArray = pulls * _log_shrink(worst, slope / pulls) + slope * boundary + strength * (worst - boundary)
     return result
 
@@ -148,7 +155,8 @@ def bounded_offset(
 def _log_shrink(mean: FloatArray, step: FloatArray) -> FloatArray:
     """ln(1 - m (1 - e^-step)) without loss of digits, be the step small (many pulls) or large."""
     near = np.log1p(mean * np.expm1(-np.minimum(step, 1)))
-    far = np.log(np.maximum((1 - mean) + mean * np.exp(-step), TINY))
+    rest = (1 - mean) + mean * np.exp(-step)
+    far = np.where(rest > TINY, np.log(np.maximum(rest, TINY)), -step)  # so little is left at a mean of 1 only
     return np.where(step < 1, near, far)
 
 
@@ -160,7 +168,7 @@ def binary_offset(
     *,
     slope: FloatArray,
     start: FloatArray,
-    checks: int = CHECKS,
+    checks: int | None = None,
 ) -> FloatArray:
     """Least offset for 0/1 rewards where up to `start` successes cost nothing: an exact moment, checked on a grid.
 
@@ -172,6 +180,7 @@ def binary_offset(
     right end will do; or both ends keep a margin of (step^2 / 8) times a bound on the second derivative. Beyond the
     grid A is negligible and B has the closed form of `bounded_offset`."""
     pulls, slope, start = pulls[:, None], slope[:, None], np.clip(np.floor(start), -1, pulls)[:, None]  # (ways, 1)
+    checks = checks or int(min(CHECKS[0] + MORE_CHECKS * strength * reach, CHECKS[1]))
     widest = 0.25 if boundary < 0.5 else boundary * (1 - boundary)
     deviations = math.sqrt(2 * (strength * reach + 12))  # there A is below e^-12 of what is allowed
     far = np.minimum(reach, np.maximum(0, start / pulls - boundary) + deviations * np.sqrt(widest / pulls))
@@ -189,11 +198,11 @@ def binary_offset(
 
 
 def binary_moments(
-    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
+    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
     """A and ln B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
     step, some = slope / pulls, np.maximum(start, 0)
-    free = np.where(start < 0, 0.0, betaincc(some + 1, pulls - some, mean))  # P(S <= start)
+    free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))  # P(S <= start); betaincc is slow
     log_shrink = _log_shrink(mean, step)
     tilted = np.minimum(mean * np.exp(-step - log_shrink), 1)
     above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))  # P(S > start) under the tilt
@@ -204,8 +213,10 @@ def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
     """Bound on |d^2/dm^2 E_m f(S)| for any f with values in [0, 1], next to every point of the grid.
 
     It is E|W| / 2, W the second score of the binomial; near means of 0 and 1 N^2 times a second difference is less."""
-    spread = np.minimum(mean[:, :-1] * (1 - mean[:, :-1]), mean[:, 1:] * (1 - mean[:, 1:]))
-    spread = np.minimum(np.pad(spread, ((0, 0), (1, 0)), mode="edge"), np.pad(spread, ((0, 0), (0, 1)), mode="edge"))
+    here = mean * (1 - mean)
+    spread = here.copy()  # the least between the points before and after, since it is concave
+    spread[:, 1:] = np.minimum(spread[:, 1:], here[:, :-1])
+    spread[:, :-1] = np.minimum(spread[:, :-1], here[:, 1:])
     count = pulls * spread
     with np.errstate(divide="ignore", invalid="ignore"):
         score = (np.sqrt(2 * count**2 + count) + np.sqrt(count)) / (2 * spread**2)

@@ -14,10 +14,11 @@ from shortlist.certificate import Certificate, declare
 from shortlist.posterior import Posterior, product
 from shortlist.pricing import Ways, pull_counts, ways
 from shortlist.problem import RewardModel
+from shortlist.ranking import grouped
 from shortlist.search import BoolArray, FloatArray, IntArray
 
 MOST = 2**60  # pulls of an arm in a plan
-HALVINGS = 16  # of the interval in which the worth of a charge is sought
+HALVINGS = 12  # of the interval in which the worth of a charge is sought
 
 
 @dataclass(frozen=True)
@@ -52,24 +53,27 @@ class Menu:
     """What every way of certifying costs and is expected to charge, for arms grouped where they are alike."""
 
     def __init__(
-        self, posterior: Posterior, top: BoolArray, made: IntArray, out: Ways, into: Ways, margin: float
+        self, posterior: Posterior, weights: FloatArray, top: BoolArray, made: IntArray, ways: Ways, margin: float
     ) -> None:
         self.margin = margin
-        keys = (posterior.row * 2 + top) * (int(made.max()) + 1) + made
-        _, first, self.group, self.size = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-        self.inside: BoolArray = top[first]
-        self.weights: FloatArray = posterior.weights[posterior.row[first]]  # (groups, grid)
+        keys, self.group = grouped(posterior.kinds(top) * (int(made.max()) + 1) + made)
+        self.size = np.bincount(self.group).astype(np.float64)
+        kind, made = np.divmod(keys, int(made.max()) + 1)
+        side, row = np.divmod(kind, posterior.row_pulls.size)
+        self.inside: BoolArray = side == 1
+        self.weights = weights[row]  # (groups, grid)
         # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all that is charged.
-        self.dearest = 2 + math.log10(8 * float(out.shapes.pulls.max()) ** 2 / float(out.shapes.slope.min()))
-        more = out.shapes.pulls - made[first][:, None]
-        self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways)
-        self.charge = self._expect(out.charge, into.charge)
-        self.square = self._expect(out.square, into.square)
+        self.dearest = 2 + math.log10(8 * float(ways.shapes.pulls.max()) ** 2 / float(ways.shapes.slope.min()))
+        self.half = ways.shapes.pulls.size // 2  # ways for one side
+        more = ways.shapes.pulls[: self.half] - made[:, None]
+        self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways for their side)
+        self.charge = self._expect(ways.charge)
+        self.square = self._expect(ways.square)
 
-    def _expect(self, outside: FloatArray, inside: FloatArray) -> FloatArray:
+    def _expect(self, of_means: FloatArray) -> FloatArray:
         table = np.empty(self.price.shape)
-        table[~self.inside] = product(self.weights[~self.inside], outside)
-        table[self.inside] = product(self.weights[self.inside], inside)
+        table[~self.inside] = product(self.weights[~self.inside], of_means[:, : self.half])
+        table[self.inside] = product(self.weights[self.inside], of_means[:, self.half :])
         return table
 
     def choose(self, value: float) -> IntArray:
@@ -125,21 +129,21 @@ def plan(
 
     `level` is ln(1/delta); `made` are certification pulls made before, which a plan can only add to. None: no plan."""
     counts = pull_counts(max(int(made.max()), min(max(64, 40 * int(posterior.pulls.mean())), MOST)))
-    out = ways(posterior, boundary, strength, reach, counts, inside=False)
-    into = ways(posterior, boundary, strength, reach, counts, inside=True)
-    menu = Menu(posterior, top, made, out, into, margin)
+    grid, weights = posterior.thinned()
+    offered = ways(posterior, grid, boundary, strength, reach, counts)
+    menu = Menu(posterior, weights, top, made, offered, margin)
     choice = menu.cheapest(target - level / strength) if budget is None else menu.within(budget)
     if choice is None:
         return None
-    way = choice[menu.group]
-    pulls = out.shapes.pulls[way].astype(np.int64)
+    way = (choice + menu.half * menu.inside)[menu.group]
+    pulls = offered.shapes.pulls[way].astype(np.int64)
     return Plan(
         top=top,
         boundary=boundary,
         strength=strength,
         pulls=pulls,
-        start=np.where(top, into.shapes.start[way], out.shapes.start[way]),
-        slope=out.shapes.slope[way],
+        start=offered.shapes.start[way],
+        slope=offered.shapes.slope[way],
         cost=int((pulls - made).sum()),
         expected=menu.total(choice) + level / strength,
     )

@@ -6,12 +6,14 @@ to pull; no guarantee rests on it."""
 import numpy as np
 
 from shortlist.problem import Binary, RewardModel, SubGaussian
+from shortlist.ranking import grouped, share_out
 from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
 
 GRID = 100  # points of the grid
 FEW = 30  # below so many arms a prior cannot be learned: a flat one is kept
 STEPS = 1  # EM steps per refresh, starting from the weights before: more of them fit noise
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
+BLURRED = 4.0  # standard errors of so many steps of the grid hide its steps
 MOST_IN_KEY = 2**31  # two numbers below this fit into one key
 UNCERTAIN = 1e-3  # so many arms on the wrong side are as good as none
 NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
@@ -29,12 +31,15 @@ class Posterior:
         self.sums: FloatArray = np.zeros(n_arms)
         self.squares: FloatArray = np.zeros(n_arms)
         self.row: IntArray = np.zeros(n_arms, dtype=np.int64)  # arm -> row
+        self.row_pulls: IntArray = np.empty(0, dtype=np.int64)
+        self.weights: FloatArray = np.empty((0, 0))  # (rows, grid): the posterior
         self._log: FloatArray = np.empty((0, 0))  # (rows, grid): log-likelihood, largest in a row is 0
-        self._likelihood: FloatArray = np.empty((0, 0))  # its exponential
+        self._split: tuple[BoolArray, float] | None = None
         self.grid: FloatArray = np.empty(0)
         self.flat: FloatArray = np.empty(0)  # weights of a flat prior
         self.prior: FloatArray = np.empty(0)
         self._resolved = 1.5 / GRID  # the standard error that the grid resolves
+        self._error = np.inf  # the standard error that nine arms of ten have at most
         self._covered = (0.0, 1.0)  # the interval that the grid covers
         self._set_grid((np.arange(GRID) + 0.5) / GRID)
 
@@ -47,35 +52,48 @@ class Posterior:
     def refresh(self) -> None:
         """Fit the prior to all arms and update every posterior."""
         steps = 4 * STEPS if self._fit_grid() else STEPS
-        self._log = self._rows(*self._group())
-        self._likelihood = np.exp(self._log)
+        self.row_pulls, sums = self._group()
+        self._log = self._rows(self.row_pulls, sums)
+        likelihood = np.exp(self._log)
         if self.n_arms >= FEW:
             sizes = np.bincount(self.row) / self.n_arms
             for _ in range(steps):
-                evidence = np.einsum("rg,g->r", self._likelihood, self.prior)
-                share = np.einsum("r,rg->g", sizes / evidence, self._likelihood) * self.prior
+                evidence = np.einsum("rg,g->r", likelihood, self.prior)
+                share = np.einsum("r,rg->g", sizes / evidence, likelihood) * self.prior
                 self.prior = (1 - FLOOR) * share + FLOOR * self.flat
+        joint = likelihood * self.prior
+        self.weights = joint / joint.sum(axis=1, keepdims=True)
+        self._split = None
 
-    @property
-    def weights(self) -> FloatArray:
-        """The posterior of every row: (rows, grid)."""
-        joint = self._likelihood * self.prior
-        scaled: FloatArray = joint / joint.sum(axis=1, keepdims=True)
-        return scaled
+    def thinned(self) -> tuple[FloatArray, FloatArray]:
+        """Half as many points, each in the middle of two of the grid, and the weights of every row on them.
+
+        That is enough to expect what changes slowly with the mean, as long as arms are not known better than that."""
+        if self._error < BLURRED * float(np.diff(self.grid).max()):
+            return self.grid, self.weights
+        pairs = np.arange(0, self.grid.size, 2)
+        sizes = np.minimum(self.grid.size - pairs, 2)
+        return np.add.reduceat(self.grid, pairs) / sizes, np.add.reduceat(self.weights, pairs, axis=1)
 
     def means(self) -> FloatArray:
         """Posterior mean of every arm."""
-        (rows,) = self._expected(self._likelihood, self.grid[None, :])
-        means: FloatArray = rows[self.row]
+        means: FloatArray = self._row_means()[self.row]
+        return means
+
+    def _row_means(self) -> FloatArray:
+        means: FloatArray = np.einsum("rg,g->r", self.weights, self.grid)
         return means
 
     def split(self, rng: np.random.Generator) -> tuple[BoolArray, float]:
-        """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one."""
-        means = self.means()
-        order = descending(self._from_boundary(means), rng)
-        top = np.zeros(self.n_arms, dtype=np.bool_)
-        top[order[: self.k]] = True
-        return top, float(means[order[self.k - 1]] + means[order[self.k]]) / 2
+        """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one.
+
+        Until there are more rewards the answer stays the same, ties included."""
+        if self._split is None:
+            means = self._row_means()
+            once = np.ones(means.size, dtype=np.int64)
+            top = share_out(self.k, self.row, self._from_boundary(means), once, rng) > 0
+            self._split = top, float(means[self.row[top]].min() + means[self.row[~top]].max()) / 2
+        return self._split
 
     def _from_boundary(self, means: FloatArray) -> FloatArray:
         """The means as they are compared. Those without a range may all be far from 0, where floats are coarse."""
@@ -84,12 +102,16 @@ class Posterior:
         shifted: FloatArray = means - np.partition(means, -self.k)[-self.k]
         return shifted
 
+    def kinds(self, top: BoolArray) -> IntArray:
+        """Arms of one row on one side of the choice are of one kind: rows outside first, then rows inside."""
+        kinds: IntArray = self.row + self.row_pulls.size * top
+        return kinds
+
     def balance(self, top: BoolArray) -> float:
         """The boundary beyond which as many arms are expected to lie on the wrong side inside the choice as outside.
 
         It minimises the expected total distance on the wrong side."""
-        counts = np.stack([np.bincount(self.row, mask, self.weights.shape[0]) for mask in (top, ~top)]).astype(float)
-        inside, outside = product(counts, self.weights)  # expected number of arms per grid point
+        outside, inside = product(self._sizes(top), self.weights)  # expected number of arms per grid point
         excess = np.cumsum(inside) - (outside.sum() - np.cumsum(outside))  # at the upper edge of every grid point
         edges = np.append((self.grid[1:] + self.grid[:-1]) / 2, self.grid[-1])
         # Between arms that are known to be far apart nothing is lost on a whole interval: take its middle.
@@ -97,22 +119,31 @@ class Posterior:
 
     def expected_loss(self, top: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""
-        return float(self._expected(self._likelihood, self._beyond(boundary))[top.astype(np.int64), self.row].sum())
+        return float((self._sizes(top) * self._expected(self._wrong(boundary)[:2], self.weights)).sum())
 
-    def loss(self, top: BoolArray, boundary: float) -> FloatArray:
-        """Expected distance of every arm beyond the boundary on the wrong side, under the tempered posterior."""
-        tempered = np.exp(TEMPER * self._log)
-        return self._expected(tempered, self._beyond(boundary))[top.astype(np.int64), self.row]
+    def loss(self, boundary: float) -> FloatArray:
+        """Expected distance on the wrong side of an arm of every kind under the tempered posterior: (2, rows)."""
+        expected = self._expected(self._wrong(boundary) * self.prior, np.exp(TEMPER * self._log))
+        loss: FloatArray = expected[:2] / expected[2]
+        return loss
 
-    def _beyond(self, boundary: float) -> FloatArray:
-        """How far every grid point lies on the wrong side, for an arm outside the choice and for one inside."""
-        return np.maximum(np.stack([self.grid - boundary, boundary - self.grid]), 0)
+    @staticmethod
+    def _expected(functions: FloatArray, weights: FloatArray) -> FloatArray:
+        """Every function of the mean, expected for every row: (functions, rows)."""
+        expected: FloatArray = np.einsum("fg,rg->fr", functions, weights)
+        return expected
 
-    def _expected(self, likelihood: FloatArray, functions: FloatArray) -> FloatArray:
-        """Posterior expectation of every function of the mean for every row."""
-        joint = np.einsum("rg,fg->fr", likelihood, np.vstack([functions, np.ones(self.grid.size)]) * self.prior)
-        expectation: FloatArray = joint[:-1] / joint[-1]
-        return expectation
+    def _sizes(self, top: BoolArray) -> FloatArray:
+        """Number of arms of every kind: (outside and inside, rows)."""
+        rows = self.row_pulls.size
+        return np.bincount(self.kinds(top), minlength=2 * rows).reshape(2, rows).astype(np.float64)
+
+    def _wrong(self, boundary: float) -> FloatArray:
+        """How far every grid point lies on the wrong side for an arm outside, for one inside, and a row of ones."""
+        functions = np.ones((3, self.grid.size))
+        functions[0] = self.grid - boundary
+        functions[1] = -functions[0]
+        return np.maximum(functions, 0)
 
     def _group(self) -> tuple[IntArray, FloatArray]:
         """Put arms with equal data into one row; return the pulls and the sum of every row."""
@@ -120,10 +151,7 @@ class Posterior:
         if not isinstance(self.rewards, Binary) or base > MOST_IN_KEY:
             self.row = np.arange(self.n_arms)
             return self.pulls, self.sums
-        keys = self.pulls * base + self.sums.astype(np.int64)
-        ordered = np.sort(keys)
-        distinct = ordered[np.append(True, ordered[1:] > ordered[:-1])]
-        self.row = np.searchsorted(distinct, keys)
+        distinct, self.row = grouped(self.pulls * base + self.sums.astype(np.int64))
         pulls, sums = np.divmod(distinct, base)
         return pulls, sums.astype(np.float64)
 
@@ -133,7 +161,7 @@ class Posterior:
         if isinstance(self.rewards, SubGaussian):
             log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
         else:
-            log = (sums * np.log(self.grid) + (pulls - sums) * np.log1p(-self.grid)) / self.dispersion()
+            log = (sums * self._log_grid + (pulls - sums) * self._log_rest) / self.dispersion()
         log -= log.max(axis=1, keepdims=True)
         log[log < NEGLIGIBLE] = -np.inf
         return log
@@ -159,7 +187,7 @@ class Posterior:
         means = self.sums / self.pulls
         noise = self.variance() if isinstance(self.rewards, SubGaussian) else 0.25
         often = int(0.9 * self.n_arms)
-        error = float(np.sqrt(noise / np.partition(self.pulls, often)[often]))
+        error = self._error = float(np.sqrt(noise / np.partition(self.pulls, often)[often]))
         low, high = self._span(means, noise)
         if error > self._resolved / 2 and self._covered[0] <= low and high <= self._covered[1]:
             return False
@@ -186,6 +214,8 @@ class Posterior:
     def _set_grid(self, points: FloatArray) -> None:
         """Start over from a flat prior on these points."""
         self.grid = points
+        if not isinstance(self.rewards, SubGaussian):
+            self._log_grid, self._log_rest = np.log(points), np.log1p(-points)
         self.flat = np.gradient(points) / np.gradient(points).sum()
         self.prior = self.flat
 
@@ -194,27 +224,3 @@ def product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Matrix product in one thread and a fixed order, so that a search replayed elsewhere takes the same turns."""
     result: FloatArray = np.einsum("ij,jk->ik", left, right)
     return result
-
-
-def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Positions of the values from largest to smallest, ties at random.
-
-    Values are compared in single precision: the last bits differ between machines and must not decide."""
-    order = rng.permutation(values.size)
-    with np.errstate(over="ignore", under="ignore"):
-        bits = ((0 - values[order]).astype(np.float32) + np.float32(0)).view(np.int32)  # + 0: there is no -0 then
-    bits ^= (bits >> 31) & 0x7FFFFFFF  # now ordered like the numbers themselves
-    keys = bits.astype(np.int64) << 32 | np.arange(values.size)  # sorting these is far faster than an argsort
-    keys.sort()
-    shuffled: IntArray = order[keys & 0xFFFFFFFF]
-    return shuffled
-
-
-def share_out(batch: int, priority: FloatArray, at_most: IntArray, rng: np.random.Generator) -> IntArray:
-    """Share `batch` pulls: arms of highest priority first, each no more than `at_most`, ties at random."""
-    order = descending(priority, rng)
-    filled = np.cumsum(at_most[order])
-    shares = np.clip(batch - (filled - at_most[order]), 0, at_most[order])
-    times = np.empty_like(at_most)
-    times[order] = shares
-    return times

@@ -17,18 +17,23 @@ from shortlist.search import BoolArray, FloatArray, IntArray
 
 RATIO = 1.25  # between neighbouring numbers of pulls
 STARTS = (0.3, 0.9, 1.5)  # first charged success, in standard deviations beyond the boundary
-EXACT = 64  # up to so many pulls charges are predicted with binomial, above with normal probabilities
-COARSE = 12  # points at which an offset is predicted
+EXACT_OFFSETS = 128  # up to so many pulls offsets are predicted with binomial, above with normal probabilities,
+EXACT_CHARGES = 16  # and charges
+COARSE = 12, 24  # points at which an offset is predicted, at least and at most
 TINY = 1e-20  # charges below this are taken as zero: denormal numbers are slow
 NEVER = 1e9  # charge of a way that cannot be declared; finite, so that zero weights stay zero
 
 
 class Shapes(NamedTuple):
-    """How often an arm is pulled and how it is charged, for many ways at once."""
+    """How often an arm is pulled and how it is charged, for many ways at once.
+
+    The first half are ways for arms outside the set, the second half the same for arms inside, in mirrored rewards."""
 
     pulls: FloatArray  # (ways,)
     start: FloatArray  # successes that are not charged; -inf: all are
     slope: FloatArray
+    edge: FloatArray  # the boundary
+    reach: FloatArray
 
     def only(self, those: BoolArray) -> "Shapes":
         """Some of the ways."""
@@ -37,88 +42,100 @@ class Shapes(NamedTuple):
 
 @dataclass(frozen=True)
 class Ways:
-    """The ways to certify an arm outside the set, seen from one boundary (inside: mirrored)."""
+    """The ways to certify an arm and what to expect of them."""
 
     shapes: Shapes
     charge: FloatArray  # (grid, ways): expected charge of an arm of that mean
     square: FloatArray  # (grid, ways): expected squared charge
 
 
+@lru_cache(maxsize=4)
 def pull_counts(most: int) -> IntArray:
     """1, 2, 3, ... then growing by RATIO: the numbers of pulls a plan chooses from."""
     counts = [1]
     while counts[-1] < most:
         counts.append(max(counts[-1] + 1, int(counts[-1] * RATIO)))
-    return np.array(counts)
+    shared = np.array(counts)
+    shared.flags.writeable = False
+    return shared
 
 
-def ways(posterior: Posterior, boundary: float, strength: float, reach: float, counts: IntArray, inside: bool) -> Ways:
-    """Price every way of certifying an arm of unknown mean."""
+def ways(
+    posterior: Posterior, grid: FloatArray, boundary: float, strength: float, reach: float, counts: IntArray
+) -> Ways:
+    """Price every way of certifying an arm for every mean on `grid`."""
     rewards = posterior.rewards
-    edge, grid = (1 - boundary, 1 - posterior.grid) if inside else (boundary, posterior.grid)
     if isinstance(rewards, SubGaussian):
         spread, at_edge = np.full(grid.size, posterior.variance()), 0.25
     else:
         spread = np.maximum(grid * (1 - grid), 1e-3) * posterior.dispersion()
-        at_edge = max(edge * (1 - edge), 0.01)
-    shapes = _combinations(counts, edge, at_edge, strength, reach, rewards)
-    reach = reach if isinstance(rewards, SubGaussian) else min(reach, 1 - edge)
-    offset = _predicted_offset(shapes, edge, at_edge, strength, reach, rewards)
+        at_edge = max(boundary * (1 - boundary), 0.01)
+    shapes = _combinations(counts, boundary, at_edge, strength, reach, rewards)
+    gap = (grid - boundary)[:, None] * np.repeat([1.0, -1.0], shapes.pulls.size // 2)  # (grid, ways)
+    offset = _predicted_offset(shapes, at_edge, strength, rewards)
     charge, square = np.empty((2, grid.size, offset.size))
-    few = (shapes.pulls <= EXACT) & isinstance(rewards, Binary)
-    if few.any():  # means of sub-Gaussian rewards are no chances
-        charge[:, few], square[:, few] = _binomial_charges(shapes.only(few), offset[few], edge, strength, grid)
-    charge[:, ~few], square[:, ~few] = _normal_charges(shapes.only(~few), offset[~few], edge, strength, grid, spread)
-    charge[:, ~np.isfinite(offset)] = NEVER
-    square[:, ~np.isfinite(offset)] = 0.0
+    few = (shapes.pulls <= EXACT_CHARGES) & isinstance(rewards, Binary)  # means of sub-Gaussian rewards are no chances
+    many = ~few
+    if few.any():
+        charge[:, few], square[:, few] = _binomial_charges(shapes.only(few), offset[few], strength, grid)
+    charge[:, many], square[:, many] = _normal_charges(
+        shapes.only(many), offset[many], strength, gap[:, many], spread[:, None]
+    )
+    impossible = ~np.isfinite(offset)
+    charge[:, impossible], square[:, impossible] = NEVER, 0.0
     charge[charge < TINY], square[square < TINY] = 0.0, 0.0
     return Ways(shapes, charge, square)
 
 
 def _combinations(
-    counts: IntArray, edge: float, variance: float, strength: float, reach: float, rewards: RewardModel
+    counts: IntArray, boundary: float, variance: float, strength: float, reach: float, rewards: RewardModel
 ) -> Shapes:
     """All combinations of pulls, start and slope."""
     starts = [-np.inf, *STARTS] if isinstance(rewards, Binary) else [-np.inf]
     slopes = [1.0] if reach >= 0.3 else [1.0, 0.3]
-    axes = np.meshgrid(counts.astype(float), starts, slopes, indexing="ij")
-    pulls, z, part = (axis.ravel() for axis in axes)
-    start = np.floor(pulls * edge + z * np.sqrt(variance * pulls))
-    return Shapes(pulls, start, strength * part)
+    pulls = np.repeat(counts.astype(np.float64), len(starts) * len(slopes))
+    z, slope = np.array([(z, strength * part) for z in starts for part in slopes] * counts.size).T
+    edges = boundary, 1 - boundary
+    within = [reach if isinstance(rewards, SubGaussian) else min(reach, 1 - edge) for edge in edges]
+    return Shapes(
+        pulls=np.concatenate([pulls, pulls]),
+        start=np.floor(np.concatenate([pulls * edge + z * np.sqrt(variance * pulls) for edge in edges])),
+        slope=np.concatenate([slope, slope]),
+        edge=np.repeat(edges, pulls.size),
+        reach=np.repeat(within, pulls.size),
+    )
 
 
-def _predicted_offset(
-    shapes: Shapes, edge: float, variance: float, strength: float, reach: float, rewards: RewardModel
-) -> FloatArray:
-    pulls, start, slope = shapes
+def _predicted_offset(shapes: Shapes, variance: float, strength: float, rewards: RewardModel) -> FloatArray:
+    pulls, start, slope, edge, reach = shapes
     if isinstance(rewards, SubGaussian):
         return subgaussian_offset(pulls, strength, reach, slope)
     offset = bounded_offset(pulls, edge, edge, strength, reach, slope)
-    shaped = np.isfinite(start)
     possible = (start >= 0) & (start < pulls)
-    few, many = possible & (pulls <= EXACT), possible & (pulls > EXACT)
-    offset[shaped & ~possible] = np.inf
-    offset[few] = _binomial_offset(shapes.only(few), edge, strength, reach)
-    offset[many] = _normal_offset(shapes.only(many), edge, variance, strength, reach)
+    few, many = possible & (pulls <= EXACT_OFFSETS), possible & (pulls > EXACT_OFFSETS)
+    offset[np.isfinite(start) & ~possible] = np.inf
+    points = min(COARSE[0] + int(strength * float(reach.max()) / 2), COARSE[1])
+    offset[few] = _binomial_offset(shapes.only(few), strength, points)
+    offset[many] = _normal_offset(shapes.only(many), variance, strength, points)
     return offset
 
 
-def _binomial_offset(shapes: Shapes, edge: float, strength: float, reach: float) -> FloatArray:
+def _binomial_offset(shapes: Shapes, strength: float, points: int) -> FloatArray:
     """`binary_offset` at a few points only."""
-    pulls, start, slope = (each[:, None] for each in shapes)
-    gap = reach * np.linspace(0, 1, COARSE) ** 1.5
-    mean = np.broadcast_to(edge + gap, (pulls.size, COARSE))
-    free, log_charged = binary_moments(pulls, slope, start, mean, edge)
+    pulls, start, slope, edge, reach = (each[:, None] for each in shapes)
+    gap = reach * (np.arange(points) / (points - 1)) ** 1.5  # (ways, points)
+    free, log_charged = binary_moments(pulls, slope, start, edge + gap, edge)
     offset: FloatArray = least_offset(np.exp(-strength * gap) - free, log_charged).max(axis=1)
     return offset
 
 
-def _normal_offset(shapes: Shapes, edge: float, variance: float, strength: float, reach: float) -> FloatArray:
+def _normal_offset(shapes: Shapes, variance: float, strength: float, points: int) -> FloatArray:
     """`binary_offset` with normal probabilities."""
-    pulls, start, slope = shapes
+    pulls, start, slope, edge, reach = shapes
     sigma = np.sqrt(variance / pulls)[:, None]
     free_up_to = (start / pulls - edge)[:, None]
-    gap = np.clip(free_up_to + sigma * np.linspace(-3, 6, COARSE), 0, reach)  # (ways, COARSE)
+    gap = np.maximum(free_up_to + sigma * (9 * np.arange(points) / (points - 1) - 3), 0)  # (ways, points)
+    gap = np.minimum(gap, reach[:, None])
     steep = slope[:, None]
     free = np.exp(np.minimum(log_ndtr((free_up_to - gap) / sigma) + strength * gap, 0))  # of what is allowed
     log_charged = (strength - steep) * gap + steep**2 * sigma**2 / 2
@@ -131,17 +148,16 @@ def _normal_offset(shapes: Shapes, edge: float, variance: float, strength: float
 
 
 def _normal_charges(
-    shapes: Shapes, offset: FloatArray, edge: float, strength: float, grid: FloatArray, spread: FloatArray
+    shapes: Shapes, offset: FloatArray, strength: float, gap: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and mean square of the charge, for rewards whose mean y is normal around every mean on the grid.
 
     It is (slope * (y - edge) + offset) / strength where that is positive and y is beyond the start."""
     pulls, start, slope, offset = shapes.pulls, shapes.start, shapes.slope / strength, offset / strength
-    gap = (grid - edge)[:, None]  # (grid, 1)
-    sigma = np.sqrt(spread[:, None] / pulls)  # (grid, ways)
-    z = (np.maximum((start + 0.5) / pulls - edge, -offset / slope) - gap) / sigma
+    sigma = np.sqrt(spread / pulls)  # (grid, ways)
+    z = (np.maximum((start + 0.5) / pulls - shapes.edge, -offset / slope) - gap) / sigma
     above, density = ndtr(-z), np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    level = np.where(np.isfinite(offset), slope * gap + offset, 0.0)
+    level = slope * gap + np.where(np.isfinite(offset), offset, 0.0)
     step = slope * sigma
     charge = level * above + step * density
     square = (level**2 + step**2) * above + (2 * level + step * z) * step * density
@@ -149,16 +165,17 @@ def _normal_charges(
 
 
 def _binomial_charges(
-    shapes: Shapes, offset: FloatArray, edge: float, strength: float, grid: FloatArray
+    shapes: Shapes, offset: FloatArray, strength: float, grid: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The same for y = S / N with S binomial."""
-    pulls, start, slope, offset = shapes.pulls, shapes.start, shapes.slope / strength, offset / strength
-    with np.errstate(invalid="ignore"):
-        first = np.floor(np.maximum(start, pulls * (edge - offset / slope))) + 1  # the first success that is charged
-    first = np.where(np.isfinite(offset), np.clip(first, 0, pulls), pulls).astype(np.int64)
-    counts = pull_counts(EXACT)
-    zeroth, once, twice = _upper_moments(grid.tobytes())[:, np.searchsorted(counts, pulls), first].swapaxes(1, 2)
-    by_success, fixed = slope / pulls, np.where(np.isfinite(offset), offset, 0.0) - slope * edge
+    pulls, start, edge = shapes.pulls, shapes.start, shapes.edge
+    slope, offset = shapes.slope / strength, np.where(np.isfinite(offset), offset, 0.0) / strength
+    first = np.floor(np.maximum(start, pulls * (edge - offset / slope))) + 1  # the first success that is charged
+    first = np.minimum(np.maximum(first, 0), pulls).astype(np.int64)
+    side = np.repeat([0, 1], pulls.size // 2)
+    count = np.searchsorted(pull_counts(EXACT_CHARGES), pulls)
+    zeroth, once, twice = _upper_moments(grid.tobytes())[:, side, count, first].swapaxes(1, 2)
+    by_success, fixed = slope / pulls, offset - slope * edge
     charge = by_success * once + fixed * zeroth
     square = by_success**2 * twice + 2 * by_success * fixed * once + fixed**2 * zeroth
     return np.maximum(charge, 0), np.maximum(square, 0)
@@ -166,12 +183,14 @@ def _binomial_charges(
 
 @lru_cache(maxsize=4)
 def _upper_moments(grid: bytes) -> FloatArray:
-    """E[S^power; S >= first] of a binomial S: (power 0 to 2, number of pulls, first, mean on the grid)."""
-    mean, counts, success = np.frombuffer(grid), pull_counts(EXACT)[:, None], np.arange(EXACT + 1)
+    """E[S^power; S >= first] of a binomial S: (power 0 to 2, side, number of pulls, first, mean on the grid)."""
+    mean, success = np.frombuffer(grid), np.arange(EXACT_CHARGES + 1.0)
+    counts = pull_counts(EXACT_CHARGES)[:, None].astype(np.float64)
     failure = np.maximum(counts - success, 0)
-    ways = -np.log1p(counts) - betaln(failure + 1, success + 1)  # ln of N over S
-    log = ways[..., None] + success[:, None] * np.log(mean) + failure[..., None] * np.log1p(-mean)
-    chance = np.where(success <= counts, 1.0, 0.0)[..., None] * np.exp(log)
-    powers = success[:, None] ** np.arange(3)[:, None, None, None]
-    moments: FloatArray = np.cumsum((powers * chance)[:, :, ::-1], axis=2)[:, :, ::-1]
+    ways = np.where(success <= counts, -np.log1p(counts) - betaln(failure + 1, success + 1), -np.inf)  # ln of N over S
+    logs = [np.log(mean), np.log1p(-mean)]
+    log = np.stack([success[:, None] * one + failure[..., None] * other for one, other in (logs, logs[::-1])])
+    moments: FloatArray = success[:, None] ** np.arange(3)[:, None, None, None, None] * np.exp(ways[..., None] + log)
+    for first in range(EXACT_CHARGES - 1, -1, -1):
+        moments[..., first, :] += moments[..., first + 1, :]
     return moments

@@ -1,7 +1,7 @@
 """Certified selection: explore freely, then prove the choice on fresh rewards with the split certificate."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import cache
 
@@ -15,12 +15,15 @@ from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, 
 
 FIRST_LOOK = 0.75  # share of delta for the first look; every later one gets this share of the rest
 STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * epsilon)
+USUAL = 3  # the one tried first
 EAGER = 1.2  # certify as soon as that costs at most this many times what was explored ...
 SLOW = 2.0  # ... or this many times, once exploring further saves less than it costs
-NEAR = 1.3  # the best strength is sought once a plan costs no more than so many times what is worth it
+NEAR = 1.5  # the best strength is sought once a plan costs no more than so many times what was explored
+PATIENCE = 0.3  # what is x times too much is looked at again when x to this power times as much is explored,
+LONGEST = 1.3  # or so many times as much
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
 LOOKS = 100  # at most, so that the share of delta for one of them stays a number
-MARGIN = 0.7  # standard deviations of the total charge kept free, and one more after every look that failed
+MARGIN = 0.2  # standard deviations of the total charge kept free, and one more after every look that failed
 UNLIMITED = 2**64  # pulls, where no budget is given: more than can be counted, which is an error on the way
 GUESSES = 10  # regrets for which a last certificate may be tuned
 
@@ -56,7 +59,10 @@ class Planner:
         self.problem, self.posterior = problem, posterior
         self.reach = problem.k * problem.epsilon
         self.look = 0
-        self._step = STRENGTHS.size // 2  # the best strength so far
+        self._step = USUAL  # the best strength so far
+        self._at: Callable[[int], Plan | None]  # the plan at present with that strength
+        self._way = 1  # in which a better one is sought: up or down
+        self._next = 0.0  # pulls to be explored before it is worth to plan again
 
     @property
     def delta(self) -> float:
@@ -65,19 +71,46 @@ class Planner:
 
     def cheapest(self, made: IntArray, rng: np.random.Generator) -> Plan | None:
         """The cheapest plan to certify the present choice, if there is one; `made` are pulls made before."""
+        spent = int(self.posterior.pulls.sum())
+        if spent < self._next:
+            return None
         top, _ = self.posterior.split(rng)
         boundary = self.posterior.balance(top)
-        if self.posterior.expected_loss(top, boundary) > HOPE * self.reach:
+        loss, hoped = self.posterior.expected_loss(top, boundary), HOPE * self.reach
+        if loss > hoped:
+            self._wait(spent, loss / hoped)
             return None
-        attempt = cache(lambda step: self._plan(top, boundary, made, step))
-        best = self._step if attempt(self._step) is not None else STRENGTHS.size - 1
-        if _cost(attempt(best)) > NEAR * SLOW * int(self.posterior.pulls.sum()):  # not worth it yet
-            return attempt(best)
-        for way in (1, -1):  # downhill from the strength that was best before
-            while 0 <= best + way < STRENGTHS.size and _cost(attempt(best + way)) < _cost(attempt(best)):
-                best += way
-        self._step = best
-        return attempt(best)
+        self._at = cache(lambda step: self._plan(top, boundary, made, step))
+        step = self._step if self._at(self._step) is not None else STRENGTHS.size - 1
+        found = self._at(step)
+        if found is None:
+            return None
+        if found.cost > NEAR * spent:
+            self._wait(spent, found.cost / (NEAR * spent))
+            return found
+        self._step = step
+        if not self._moved(self._way):
+            self._way = -self._way
+        return self._at(self._step)
+
+    def refined(self, found: Plan) -> Plan:
+        """The same with the best strength, downhill from that of `found`, the plan at present."""
+        for way in (1, -1):
+            while self._moved(way):
+                pass
+        return self._at(self._step) or found
+
+    def _moved(self, way: int) -> bool:
+        """Go to the next strength in that direction if it is cheaper there."""
+        step = self._step + way
+        if not 0 <= step < STRENGTHS.size or _cost(self._at(step)) >= _cost(self._at(self._step)):
+            return False
+        self._step = step
+        return True
+
+    def _wait(self, spent: int, excess: float) -> None:
+        """Nothing can come of it soon: what is `excess` times too much takes a while to become little enough."""
+        self._next = spent * min(excess**PATIENCE, LONGEST)
 
     def _plan(self, top: BoolArray, boundary: float, made: IntArray, step: int) -> Plan | None:
         level = -math.log(self.delta)
@@ -121,6 +154,7 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
         worth = cost <= EAGER * spent or (cost <= SLOW * spent and saved < further)
         if found is None or not worth or spent + holdout.spent + cost > budget or planner.look == LOOKS:
             continue
+        found = planner.refined(found)
         yield from holdout.fill_up(found.pulls, _progress(planner))
         certificate = found.declare(planner.delta, planner.reach, problem.rewards)
         bound = certificate.bound(holdout.sums)

@@ -1,0 +1,62 @@
+"""Rank arms and share out pulls among them, ties broken at random.
+
+Arms that are alike are ranked once: there may be a thousand arms, but only a few dozen kinds of them."""
+
+from typing import TypeVar
+
+import numpy as np
+
+from shortlist.search import FloatArray, IntArray
+
+Key = TypeVar("Key", IntArray, FloatArray)
+
+
+def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Positions of the values from largest to smallest, ties at random.
+
+    Values are compared in single precision: the last bits differ between machines and must not decide."""
+    order = rng.permutation(values.size)
+    with np.errstate(over="ignore", under="ignore"):
+        bits = ((0 - values[order]).astype(np.float32) + np.float32(0)).view(np.int32)  # + 0: there is no -0 then
+    bits ^= (bits >> 31) & 0x7FFFFFFF  # now ordered like the numbers themselves
+    keys = bits.astype(np.int64) << 32 | np.arange(values.size)  # sorting these is far faster than an argsort
+    keys.sort()
+    shuffled: IntArray = order[keys & 0xFFFFFFFF]
+    return shuffled
+
+
+def grouped(keys: Key) -> tuple[Key, IntArray]:
+    """The distinct keys, rising, and the position among them of every key; faster than `numpy.unique`."""
+    ordered = np.sort(keys)
+    distinct = ordered[np.concatenate([[True], ordered[1:] > ordered[:-1]])]
+    return distinct, np.searchsorted(distinct, keys)
+
+
+def grouped_by(*columns: FloatArray) -> tuple[list[FloatArray], IntArray]:
+    """The distinct rows of a table, column by column, and the position among them of every row."""
+    values, codes = zip(*map(grouped, columns), strict=True)
+    sizes = [each.size for each in values]
+    distinct, group = grouped(np.ravel_multi_index(codes, sizes))
+    rows = np.unravel_index(distinct, sizes)
+    return [value[code] for value, code in zip(values, rows, strict=True)], group
+
+
+def share_out(
+    batch: int, kind: IntArray, priority: FloatArray, at_most: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Share `batch` pulls: arms of highest priority first, each no more than it may get, ties at random.
+
+    `kind` tells the kind of every arm, `priority` and `at_most` are those of an arm of every kind."""
+    order = descending(priority, rng)
+    filled = np.cumsum((np.bincount(kind, minlength=priority.size) * at_most)[order])
+    last = int(np.searchsorted(filled, batch))  # in which the batch ends, if it does
+    full = np.zeros_like(at_most)
+    full[order[:last]] = at_most[order[:last]]
+    times: IntArray = full[kind]
+    if last < order.size:
+        each = int(at_most[order[last]])
+        rest = batch - int(filled[last - 1] if last else 0)
+        some = rng.permutation(np.flatnonzero(kind == order[last]))[: -(-rest // each)]
+        times[some] = each
+        times[some[-1:]] -= each * some.size - rest
+    return times
