@@ -32,7 +32,7 @@ def explored(rewards: RewardModel, pulls: int = 60, seed: int = 0) -> tuple[Post
 
 def planned(rewards: RewardModel, made: IntArray = NONE_MADE, pulls: int = 60, **goal: Any) -> Plan | None:
     posterior, top, boundary = explored(rewards, pulls)
-    setting: dict[str, Any] = {"level": LEVEL, "strength": 3 * LEVEL / 0.6, "reach": 0.6, "margin": 0.5, **goal}
+    setting: dict[str, Any] = {"level": LEVEL, "strength": 3 * LEVEL / 0.6, "reach": 0.6, **goal}
     return plan(posterior, top, boundary, made, **setting)
 
 
@@ -83,11 +83,10 @@ def test_with_nothing_left_to_spend_the_pulls_that_were_made_are_the_plan() -> N
     assert found.cost == 0
 
 
-def test_a_looser_target_a_smaller_margin_and_pulls_made_before_cost_less() -> None:
+def test_a_looser_target_and_pulls_made_before_cost_less() -> None:
     costs = [
         planned(Binary(), target=0.6),
         planned(Binary(), target=0.8),
-        planned(Binary(), target=0.6, margin=0.0),
         planned(Binary(), np.full(40, 10), target=0.6),
     ]
     strict, *easier = [found.cost if found else math.inf for found in costs]
@@ -105,7 +104,7 @@ def test_arms_near_the_boundary_are_pulled_most() -> None:
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
 def test_the_bound_to_expect_is_the_mean_over_means_from_the_posterior_and_fresh_rewards(rewards: RewardModel) -> None:
     posterior, _, _ = explored(rewards)
-    found = planned(rewards, target=0.6, margin=0.0)
+    found = planned(rewards, target=0.6)
     assert found is not None
     certificate = found.declare(0.05, 0.6, rewards)
     rng = np.random.default_rng(1)

@@ -1,8 +1,7 @@
 """Plan a certificate: how often to pull every arm afresh, and how to charge it, before any of it is drawn.
 
 For an arm the exploration gives a posterior; every way of certifying it has a price in pulls and an expected charge
-(pricing.py). The plan minimises the pulls in all such that the expected bound, with a margin for its spread, reaches
-its target."""
+(pricing.py). The plan minimises the pulls in all such that the expected bound reaches its target."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +31,7 @@ class Plan:
     start: FloatArray
     slope: FloatArray
     cost: int  # pulls still to be made
-    expected: float  # the bound on k * regret to expect, margin included
+    expected: float  # the bound on k * regret to expect
 
     def declare(self, delta: float, reach: float, rewards: RewardModel) -> Certificate:
         """Fix the certificate."""
@@ -52,29 +51,20 @@ class Plan:
 class Menu:
     """What every way of certifying costs and is expected to charge, for arms grouped where they are alike."""
 
-    def __init__(
-        self, posterior: Posterior, weights: FloatArray, top: BoolArray, made: IntArray, ways: Ways, margin: float
-    ) -> None:
-        self.margin = margin
+    def __init__(self, posterior: Posterior, weights: FloatArray, top: BoolArray, made: IntArray, ways: Ways) -> None:
         keys, self.group = grouped(posterior.kinds(top) * (int(made.max()) + 1) + made)
         self.size = np.bincount(self.group).astype(np.float64)
         kind, made = np.divmod(keys, int(made.max()) + 1)
         side, row = np.divmod(kind, posterior.row_pulls.size)
         self.inside: BoolArray = side == 1
-        self.weights = weights[row]  # (groups, grid)
         # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all that is charged.
         self.dearest = 2 + math.log10(8 * float(ways.shapes.pulls.max()) ** 2 / float(ways.shapes.slope.min()))
         self.half = ways.shapes.pulls.size // 2  # ways for one side
         more = ways.shapes.pulls[: self.half] - made[:, None]
         self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways for their side)
-        self.charge = self._expect(ways.charge)
-        self.square = self._expect(ways.square)
-
-    def _expect(self, of_means: FloatArray) -> FloatArray:
-        table = np.empty(self.price.shape)
-        table[~self.inside] = product(self.weights[~self.inside], of_means[:, : self.half])
-        table[self.inside] = product(self.weights[self.inside], of_means[:, self.half :])
-        return table
+        self.charge: FloatArray = np.empty(self.price.shape)
+        self.charge[~self.inside] = product(weights[row[~self.inside]], ways.charge[:, : self.half])
+        self.charge[self.inside] = product(weights[row[self.inside]], ways.charge[:, self.half :])
 
     def choose(self, value: float) -> IntArray:
         """The best way for every group if a unit of charge is worth `value` pulls."""
@@ -86,11 +76,8 @@ class Menu:
         return float(self.size @ self.price[np.arange(choice.size), choice])
 
     def total(self, choice: IntArray) -> float:
-        """Total charge to expect, with a margin for its spread."""
-        groups = np.arange(choice.size)
-        charge = self.charge[groups, choice]
-        variance = self.size @ np.maximum(self.square[groups, choice] - charge**2, 0)
-        return float(self.size @ charge + self.margin * np.sqrt(variance))
+        """Total charge to expect."""
+        return float(self.size @ self.charge[np.arange(choice.size), choice])
 
     def cheapest(self, spare: float) -> IntArray | None:
         """The choice of least cost whose total charge is at most `spare`."""
@@ -121,7 +108,6 @@ def plan(
     level: float,
     strength: float,
     reach: float,
-    margin: float,
     target: float = math.inf,
     budget: int | None = None,
 ) -> Plan | None:
@@ -131,7 +117,7 @@ def plan(
     counts = pull_counts(max(int(made.max()), min(max(64, 40 * int(posterior.pulls.mean())), MOST)))
     grid, weights = posterior.thinned()
     offered = ways(posterior, grid, boundary, strength, reach, counts)
-    menu = Menu(posterior, weights, top, made, offered, margin)
+    menu = Menu(posterior, weights, top, made, offered)
     choice = menu.cheapest(target - level / strength) if budget is None else menu.within(budget)
     if choice is None:
         return None

@@ -46,7 +46,6 @@ class Ways:
 
     shapes: Shapes
     charge: FloatArray  # (grid, ways): expected charge of an arm of that mean
-    square: FloatArray  # (grid, ways): expected squared charge
 
 
 @lru_cache(maxsize=4)
@@ -73,18 +72,15 @@ def ways(
     shapes = _combinations(counts, boundary, at_edge, strength, reach, rewards)
     gap = (grid - boundary)[:, None] * np.repeat([1.0, -1.0], shapes.pulls.size // 2)  # (grid, ways)
     offset = _predicted_offset(shapes, at_edge, strength, rewards)
-    charge, square = np.empty((2, grid.size, offset.size))
+    charge = np.empty((grid.size, offset.size))
     few = (shapes.pulls <= EXACT_CHARGES) & isinstance(rewards, Binary)  # means of sub-Gaussian rewards are no chances
     many = ~few
     if few.any():
-        charge[:, few], square[:, few] = _binomial_charges(shapes.only(few), offset[few], strength, grid)
-    charge[:, many], square[:, many] = _normal_charges(
-        shapes.only(many), offset[many], strength, gap[:, many], spread[:, None]
-    )
-    impossible = ~np.isfinite(offset)
-    charge[:, impossible], square[:, impossible] = NEVER, 0.0
-    charge[charge < TINY], square[square < TINY] = 0.0, 0.0
-    return Ways(shapes, charge, square)
+        charge[:, few] = _binomial_charge(shapes.only(few), offset[few], strength, grid)
+    charge[:, many] = _normal_charge(shapes.only(many), offset[many], strength, gap[:, many], spread[:, None])
+    charge[charge < TINY] = 0.0
+    charge[:, ~np.isfinite(offset)] = NEVER
+    return Ways(shapes, charge)
 
 
 def _combinations(
@@ -147,26 +143,21 @@ def _normal_offset(shapes: Shapes, variance: float, strength: float, points: int
     return offset
 
 
-def _normal_charges(
+def _normal_charge(
     shapes: Shapes, offset: FloatArray, strength: float, gap: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and mean square of the charge, for rewards whose mean y is normal around every mean on the grid.
+) -> FloatArray:
+    """The charge to expect if the mean y of the rewards is normal around every mean on the grid.
 
     It is (slope * (y - edge) + offset) / strength where that is positive and y is beyond the start."""
     pulls, start, slope, offset = shapes.pulls, shapes.start, shapes.slope / strength, offset / strength
     sigma = np.sqrt(spread / pulls)  # (grid, ways)
     z = (np.maximum((start + 0.5) / pulls - shapes.edge, -offset / slope) - gap) / sigma
-    above, density = ndtr(-z), np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     level = slope * gap + np.where(np.isfinite(offset), offset, 0.0)
-    step = slope * sigma
-    charge = level * above + step * density
-    square = (level**2 + step**2) * above + (2 * level + step * z) * step * density
-    return np.maximum(charge, 0), np.maximum(square, 0)
+    charge: FloatArray = level * ndtr(-z) + slope * sigma * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return charge
 
 
-def _binomial_charges(
-    shapes: Shapes, offset: FloatArray, strength: float, grid: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _binomial_charge(shapes: Shapes, offset: FloatArray, strength: float, grid: FloatArray) -> FloatArray:
     """The same for y = S / N with S binomial."""
     pulls, start, edge = shapes.pulls, shapes.start, shapes.edge
     slope, offset = shapes.slope / strength, np.where(np.isfinite(offset), offset, 0.0) / strength
@@ -174,23 +165,22 @@ def _binomial_charges(
     first = np.minimum(np.maximum(first, 0), pulls).astype(np.int64)
     side = np.repeat([0, 1], pulls.size // 2)
     count = np.searchsorted(pull_counts(EXACT_CHARGES), pulls)
-    zeroth, once, twice = _upper_moments(grid.tobytes())[:, side, count, first].swapaxes(1, 2)
-    by_success, fixed = slope / pulls, offset - slope * edge
-    charge = by_success * once + fixed * zeroth
-    square = by_success**2 * twice + 2 * by_success * fixed * once + fixed**2 * zeroth
-    return np.maximum(charge, 0), np.maximum(square, 0)
+    chance, successes = _upper_moments(grid.tobytes())[:, side, count, first].swapaxes(1, 2)
+    charge: FloatArray = slope / pulls * successes + (offset - slope * edge) * chance
+    return charge
 
 
 @lru_cache(maxsize=4)
 def _upper_moments(grid: bytes) -> FloatArray:
-    """E[S^power; S >= first] of a binomial S: (power 0 to 2, side, number of pulls, first, mean on the grid)."""
+    """P(S >= first) and E[S; S >= first] of a binomial S: (which, side, number of pulls, first, mean on the grid)."""
     mean, success = np.frombuffer(grid), np.arange(EXACT_CHARGES + 1.0)
     counts = pull_counts(EXACT_CHARGES)[:, None].astype(np.float64)
     failure = np.maximum(counts - success, 0)
     ways = np.where(success <= counts, -np.log1p(counts) - betaln(failure + 1, success + 1), -np.inf)  # ln of N over S
     logs = [np.log(mean), np.log1p(-mean)]
     log = np.stack([success[:, None] * one + failure[..., None] * other for one, other in (logs, logs[::-1])])
-    moments: FloatArray = success[:, None] ** np.arange(3)[:, None, None, None, None] * np.exp(ways[..., None] + log)
+    chance = np.exp(ways[..., None] + log)
+    moments: FloatArray = np.stack([chance, success[:, None] * chance])
     for first in range(EXACT_CHARGES - 1, -1, -1):
         moments[..., first, :] += moments[..., first + 1, :]
     return moments

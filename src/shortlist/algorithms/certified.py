@@ -23,7 +23,7 @@ PATIENCE = 0.3  # what is x times too much is looked at again when x to this pow
 LONGEST = 1.3  # or so many times as much
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
 LOOKS = 100  # at most, so that the share of delta for one of them stays a number
-MARGIN = 0.2  # standard deviations of the total charge kept free, and one more after every look that failed
+CAUTION = 0.85, 0.5  # share of epsilon to be expected at most, times that after every look that failed, and the least
 UNLIMITED = 2**64  # pulls, where no budget is given: more than can be counted, which is an error on the way
 GUESSES = 10  # regrets for which a last certificate may be tuned
 
@@ -122,8 +122,7 @@ class Planner:
             level=level,
             strength=float(STRENGTHS[step]) * level / self.reach,
             reach=self.reach,
-            margin=MARGIN + self.look,
-            target=self.reach,
+            target=self.reach * max(CAUTION[0] ** self.look, CAUTION[1]),
         )
 
 
@@ -187,7 +186,6 @@ def prove_what_can_be_proved(
             level=level,
             strength=2 * level / (posterior.k * guess),
             reach=reach,
-            margin=MARGIN,
             budget=budget,
         )
         for guess in np.geomspace(least, 0.5, GUESSES).tolist()
