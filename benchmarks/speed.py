@@ -7,16 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from shortlist import instances
-from shortlist.algorithms import find
-from shortlist.outcome import counted, finish
-from shortlist.problem import Binary, FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.replicate import Runs, simulate
 
 UNIFORM = instances.uniform(1000)
@@ -82,32 +76,6 @@ def certified_of_many(k: int) -> Callable[[], Measurement]:
     return measure
 
 
-def overhead(algorithm: str, goal: Goal) -> Callable[[], Measurement]:
-    """Of the search alone, over ten runs: the time it takes to simulate its rewards is taken off."""
-
-    def measure() -> Measurement:
-        problem = Problem(UNIFORM.size, 500, goal, Binary())
-        pulls, spent = 0, 0.0
-        for rng in map(np.random.default_rng, range(10)):
-            bandit = BernoulliBandit(rng.permutation(UNIFORM))
-            drawing = 0.0
-
-            def pull(request: Pulls, bandit: BernoulliBandit = bandit, rng: np.random.Generator = rng) -> Rewards:
-                nonlocal drawing
-                before = time.process_time()
-                rewards = bandit.pull(request.arms, request.times, rng)
-                drawing += time.process_time() - before
-                return rewards
-
-            started = time.process_time()
-            pulls += int(finish(counted(find(algorithm), problem, rng), pull).pulls.sum())
-            spent += time.process_time() - started - drawing
-        what = f"{algorithm}, uniform n = 1000, k = 500, overhead per pull ({pulls / 10:.3g} pulls)"
-        return Measurement(what, spent / pulls * 1e6, "µs", 1)
-
-    return measure
-
-
 def memory(algorithm: str, n: int, epsilon: float) -> Callable[[], Measurement]:
     """Of a process of its own, since the peak of this one may be due to anything before."""
 
@@ -140,8 +108,6 @@ MEASUREMENTS = (
     certified,
     *map(certified_of_many, (1000, 10_000, 50_000)),
     memory("certified", MANY, 0.05),
-    overhead("certified", FixedConfidence(0.01, 0.01)),
-    overhead("expected-loss", FixedBudget(29_000)),
 )
 
 

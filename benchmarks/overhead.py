@@ -1,0 +1,77 @@
+"""What a search costs beside its pulls on the paper's panels with 1000 arms: `python benchmarks/overhead.py`.
+
+`certified` to epsilon = delta = 0.01, `expected-loss` at the budgets of budget.py. The time it takes to simulate the
+rewards is taken off; times are those of the processor. As a yardstick, the same run times an empty Python function."""
+
+import statistics
+import time
+import timeit
+
+import click
+import numpy as np
+from budget import BUDGETS
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from shortlist.algorithms import find
+from shortlist.outcome import counted, finish
+from shortlist.problem import Binary, FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.search import Pulls, Rewards
+from shortlist.simulation.bandit import BernoulliBandit
+
+LIMIT = 1.0  # microseconds
+
+
+def overhead(algorithm: str, panel: Panel, goal: Goal, rng: np.random.Generator) -> tuple[int, float]:
+    """The pulls of one run and the seconds it spent on anything but drawing them."""
+    bandit, drawing = BernoulliBandit(rng.permutation(panel.means())), 0.0
+
+    def pull(request: Pulls) -> Rewards:
+        nonlocal drawing
+        before = time.process_time()
+        rewards = bandit.pull(request.arms, request.times, rng)
+        drawing += time.process_time() - before
+        return rewards
+
+    started = time.process_time()
+    outcome = finish(counted(find(algorithm), Problem(panel.n, panel.k, goal, Binary()), rng), pull)
+    return int(outcome.pulls.sum()), time.process_time() - started - drawing
+
+
+def typical(algorithm: str, panel: Panel, goal: Goal, runs: int) -> tuple[float, float]:
+    """Mean pulls, and the median over runs of the overhead per pull in microseconds."""
+    measured = [overhead(algorithm, panel, goal, np.random.default_rng(seed)) for seed in range(runs)]
+    return statistics.mean(pulls for pulls, _ in measured), statistics.median(s / pulls * 1e6 for pulls, s in measured)
+
+
+def empty_call() -> float:
+    """Microseconds for an empty Python function."""
+    return min(timeit.repeat("f()", "def f(): pass", number=100_000, repeat=5)) * 10
+
+
+@click.command()
+@click.option("--runs", default=20, show_default=True)
+def main(runs: int) -> None:
+    """Print pulls and overhead per panel."""
+    table = Table("panel", box=SIMPLE_HEAD)
+    for name in ("certified, pulls", "µs a pull", "expected-loss, pulls", "µs a pull"):
+        table.add_column(name, justify="right")
+    worst = 0.0
+    for name, panel in track([each for each in PANELS.items() if each[1].n >= 1000], transient=True):
+        row = [name]
+        for algorithm, goal in (
+            ("certified", FixedConfidence(0.01, 0.01)),
+            ("expected-loss", FixedBudget(BUDGETS[name])),
+        ):
+            pulls, cost = typical(algorithm, panel, goal, runs)
+            worst = max(worst, cost)
+            row += [f"{pulls:,.0f}", f"[{'green' if cost < LIMIT else 'red'}]{cost:.2f}"]
+        table.add_row(*row)
+    Console().print(table, f"at most {worst:.2f} µs (limit {LIMIT:g}); an empty Python call: {empty_call():.3f} µs")
+
+
+if __name__ == "__main__":
+    main()
