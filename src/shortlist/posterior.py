@@ -39,7 +39,7 @@ class Posterior:
         self.flat: FloatArray = np.empty(0)  # weights of a flat prior
         self.prior: FloatArray = np.empty(0)
         self._resolved = 1.5 / GRID  # the standard error that the grid resolves
-        self._error = np.inf  # the standard error that nine arms of ten have at most
+        self._error = np.inf  # the standard error that only one arm of ten is below
         self._covered = (0.0, 1.0)  # the interval that the grid covers
         self._set_grid((np.arange(GRID) + 0.5) / GRID)
 
@@ -150,7 +150,7 @@ class Posterior:
         base = int(self.pulls.max()) + 1
         if not isinstance(self.rewards, Binary) or base > MOST_IN_KEY:
             self.row = np.arange(self.n_arms)
-            return self.pulls, self.sums
+            return self.pulls.copy(), self.sums.copy()
         distinct, self.row = grouped(self.pulls * base + self.sums.astype(np.int64))
         pulls, sums = np.divmod(distinct, base)
         return pulls, sums.astype(np.float64)

@@ -17,7 +17,7 @@ from shortlist.search import BoolArray, FloatArray, IntArray
 
 RATIO = 1.25  # between neighbouring numbers of pulls
 STARTS = (0.3, 0.9, 1.5)  # first charged success, in standard deviations beyond the boundary
-EXACT_OFFSETS = 128  # up to so many pulls offsets are predicted with binomial, above with normal probabilities,
+EXACT_OFFSETS = 64  # up to so many pulls offsets are predicted with binomial, above with normal probabilities,
 EXACT_CHARGES = 16  # and charges
 COARSE = 12, 24  # points at which an offset is predicted, at least and at most
 TINY = 1e-20  # charges below this are taken as zero: denormal numbers are slow

@@ -46,7 +46,7 @@ def share_out(
 ) -> IntArray:
     """Share `batch` pulls: arms of highest priority first, each no more than it may get, ties at random.
 
-    `kind` tells the kind of every arm, `priority` and `at_most` are those of an arm of every kind."""
+    `kind` tells the kind of every arm, `priority` and `at_most`, at least 1, are those of an arm of every kind."""
     order = descending(priority, rng)
     filled = np.cumsum((np.bincount(kind, minlength=priority.size) * at_most)[order])
     last = int(np.searchsorted(filled, batch))  # in which the batch ends, if it does

@@ -18,12 +18,12 @@ STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * e
 USUAL = 3  # the one tried first
 EAGER = 1.2  # certify as soon as that costs at most this many times what was explored ...
 SLOW = 2.0  # ... or this many times, once exploring further saves less than it costs
-NEAR = 1.5  # the best strength is sought once a plan costs no more than so many times what was explored
+NEAR = 1.5  # a better strength is sought once a plan costs no more than so many times what was explored
 PATIENCE = 0.3  # what is x times too much is looked at again when x to this power times as much is explored,
 LONGEST = 1.3  # or so many times as much
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
 LOOKS = 100  # at most, so that the share of delta for one of them stays a number
-CAUTION = 0.85, 0.5  # share of epsilon to be expected at most, times that after every look that failed, and the least
+CAUTION = 0.85, 0.5  # what is aimed at after a look that failed, of what was aimed at before, and of epsilon at least
 UNLIMITED = 2**64  # pulls, where no budget is given: more than can be counted, which is an error on the way
 GUESSES = 10  # regrets for which a last certificate may be tuned
 
@@ -51,7 +51,7 @@ class Holdout:
 
 
 class Planner:
-    """Finds the cheapest plan for the present look.
+    """Finds the plan for the present look.
 
     It sees how often the holdout was pulled, never what that gave."""
 
@@ -60,8 +60,8 @@ class Planner:
         self.reach = problem.k * problem.epsilon
         self.look = 0
         self._step = USUAL  # the best strength so far
-        self._at: Callable[[int], Plan | None]  # the plan at present with that strength
         self._way = 1  # in which a better one is sought: up or down
+        self._at: Callable[[int], Plan | None]  # the plan at present with any strength
         self._next = 0.0  # pulls to be explored before it is worth to plan again
 
     @property
@@ -69,10 +69,12 @@ class Planner:
         """The share of delta for the present look; all shares add up to delta."""
         return self.problem.delta * FIRST_LOOK * (1 - FIRST_LOOK) ** self.look
 
-    def cheapest(self, made: IntArray, rng: np.random.Generator) -> Plan | None:
-        """The cheapest plan to certify the present choice, if there is one; `made` are pulls made before."""
+    def promising(self, made: IntArray, rng: np.random.Generator, *, last: bool) -> Plan | None:
+        """A plan to certify the present choice, with about the best strength; `made` are pulls made before.
+
+        None if there is none, or if it is too early to try and this is not the `last` chance."""
         spent = int(self.posterior.pulls.sum())
-        if spent < self._next:
+        if spent < self._next and not last:
             return None
         top, _ = self.posterior.split(rng)
         boundary = self.posterior.balance(top)
@@ -94,7 +96,9 @@ class Planner:
         return self._at(self._step)
 
     def refined(self, found: Plan) -> Plan:
-        """The same with the best strength, downhill from that of `found`, the plan at present."""
+        """The same plan with the best strength, downhill from that of `found`, which `promising` gave."""
+        if self._at(self._step) is None:
+            self._step = STRENGTHS.size - 1
         for way in (1, -1):
             while self._moved(way):
                 pass
@@ -147,7 +151,8 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     spent, cost = 0, math.inf
     while spent < (most := min(enough, budget - holdout.spent)):
         yield from explore_once(posterior, most - spent, rng)
-        found = planner.cheapest(holdout.pulls, rng)
+        last = int(posterior.pulls.sum()) >= most
+        found = planner.promising(holdout.pulls, rng, last=last)
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
         spent, cost = spent + further, _cost(found)
         worth = cost <= EAGER * spent or (cost <= SLOW * spent and saved < further)

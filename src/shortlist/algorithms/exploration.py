@@ -28,9 +28,9 @@ def explore_once(posterior: Posterior, at_most: int, rng: np.random.Generator) -
     else:
         top, boundary = posterior.split(rng)
         priority = (posterior.loss(boundary) / posterior.row_pulls).ravel()
-        growth = np.maximum(1, posterior.row_pulls // 2)
+        half = np.maximum(1, posterior.row_pulls // 2)
         batch = min(at_most, max(LEAST, int(AN_ARM * posterior.n_arms), int(GROWTH * spent)))
-        times = share_out(batch, posterior.kinds(top), priority, np.concatenate([growth, growth]), rng)
+        times = share_out(batch, posterior.kinds(top), priority, np.concatenate([half, half]), rng)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=posterior.n_arms))
     posterior.add(pulls, (yield pulls))
