@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from shortlist.certificate import (
     CHECKS,
+    MORE_CHECKS,
     Certificate,
     binary_offset,
     bounded_offset,
@@ -226,9 +227,12 @@ def test_without_a_start_the_exact_moment_allows_no_less_than_the_closed_form(
     assume(strength * reach < 600)  # beyond, what is allowed is too small for a float
     count, steep = np.array([float(pulls)]), np.array([slope])
     closed = bounded_offset(count, boundary, boundary, strength, reach, steep)[0]
-    exact = binary_offset(count, boundary, strength, reach, slope=steep, start=np.array([-1.0]))[0]
-    step = strength * reach / CHECKS[0]  # what can be lost between two points of the grid
-    assert closed - 1e-9 * (1 + abs(closed)) <= exact <= closed + step + 1e-9 * (1 + abs(closed))
+    usual = int(min(CHECKS[0] + MORE_CHECKS * strength * reach, CHECKS[1]))
+    for checks in (None, 192):
+        start = np.array([-1.0])
+        exact = binary_offset(count, boundary, strength, reach, slope=steep, start=start, checks=checks)[0]
+        step = strength * reach / (checks or usual)  # what can be lost between two points of the grid
+        assert closed - 1e-9 * (1 + abs(closed)) <= exact <= closed + step + 1e-9 * (1 + abs(closed))
 
 
 @settings(max_examples=100, deadline=None)

@@ -14,7 +14,7 @@ LAYERS = (  # low to high; a package counts as one, and inside it anything goes
     ("search",),
     ("metrics", "instances", "ranking"),
     ("certificate", "posterior", "hardness"),
-    ("pricing",),
+    ("pricing", "certify"),
     ("planning",),
     ("algorithms",),
     ("outcome", "evaluation"),

@@ -36,7 +36,7 @@ __all__ = [
 _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "find"),
-    "certificate": ("certify",),
+    "certify": ("certify",),
     "experiment": ("Experiment",),
     "forecast": ("Forecast", "forecast"),
     "hardness": ("Hardness", "hardness"),
@@ -50,7 +50,7 @@ _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in name
 if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, find
-    from shortlist.certificate import certify
+    from shortlist.certify import certify
     from shortlist.experiment import Experiment
     from shortlist.forecast import Forecast, forecast
     from shortlist.hardness import Hardness, hardness

@@ -12,9 +12,10 @@ from shortlist.algorithms import find
 from shortlist.algorithms.certified import FIRST_LOOK, Holdout, Planner
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, aggregate_regret
+from shortlist.planning import Plan
 from shortlist.posterior import Posterior
 from shortlist.problem import Binary, Bounded, FixedConfidence, Problem, RewardModel, SubGaussian
-from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Rewards
+from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.replicate import simulate
 
@@ -161,6 +162,50 @@ def test_what_is_planned_passes_no_arm_that_loses_too_much_more_often_than_delta
             beyond = found.boundary + (-1 if found.top[arm] else 1) * planner.reach * (1 + 1e-9)
             if 0 <= beyond <= 1:
                 assert binom.pmf(np.arange(count + 1), count, beyond)[passed].sum() <= planner.delta
+
+
+def planner_of_costs(monkeypatch: pytest.MonkeyPatch, costs: list[int | None]) -> Planner:
+    """A planner whose plans cost these shares of what was explored, in percent, by strength."""
+    means = np.linspace(0.95, 0.05, 12)
+    posterior = explored(means, 6, np.full(12, 300), Binary(), 0)
+    planner = Planner(Problem(12, 6, FixedConfidence(0.1, 0.1), Binary()), posterior)
+    spent, nothing = int(posterior.pulls.sum()), np.zeros(12)
+
+    def plan(top: BoolArray, boundary: float, made: IntArray, step: int) -> Plan | None:
+        cost = costs[step]
+        return None if cost is None else Plan(top, boundary, 1.0, made, nothing, nothing, cost * spent // 100, 0.0)
+
+    monkeypatch.setattr(planner, "_plan", plan)
+    return planner
+
+
+@pytest.mark.parametrize(
+    ("costs", "best"),
+    [
+        ([None, None, None, None, 260, 270, 220, 180], 180),
+        ([None, None, None, None, None, 200, 170, 180], 170),
+        ([90, 80, 100, 110, 120, 130, 140, 150], 80),
+        ([150, 140, 130, 120, 110, 100, 80, 90], 80),
+        ([None, None, None, 110, None, None, None, None], 110),
+    ],
+)
+def test_a_plan_is_refined_from_its_own_strength_to_the_cheapest(
+    costs: list[int | None], best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner = planner_of_costs(monkeypatch, costs)
+    found = planner.promising(np.zeros(12, dtype=np.int64), np.random.default_rng(0), last=True)
+    assert found is not None
+    assert planner.refined(found).cost == best * 3600 // 100 <= found.cost
+
+
+def test_what_costs_too_much_is_planned_again_later_or_at_the_last_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner, made = planner_of_costs(monkeypatch, [400] * 8), np.zeros(12, dtype=np.int64)
+    rng = np.random.default_rng(0)
+    assert planner.promising(made, rng, last=False) is not None
+    assert planner.promising(made, rng, last=False) is None
+    assert planner.promising(made, rng, last=True) is not None
+    planner.posterior.pulls += 90  # by 30 %
+    assert planner.promising(made, rng, last=False) is not None
 
 
 @pytest.mark.parametrize(
