@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.planning import Plan, plan
+from shortlist.planning import Case, Plan
 from shortlist.posterior import Posterior
-from shortlist.pricing import RATIO, pull_counts, ways
+from shortlist.pricing import RATIO, Prices, pull_counts
 from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
 
@@ -30,10 +30,11 @@ def explored(rewards: RewardModel, pulls: int = 60, seed: int = 0) -> tuple[Post
     return posterior, top, posterior.balance(top)
 
 
-def planned(rewards: RewardModel, made: IntArray = NONE_MADE, pulls: int = 60, **goal: Any) -> Plan | None:
+def planned(
+    rewards: RewardModel, made: IntArray = NONE_MADE, pulls: int = 60, reach: float = 0.6, **goal: Any
+) -> Plan | None:
     posterior, top, boundary = explored(rewards, pulls)
-    setting: dict[str, Any] = {"level": LEVEL, "strength": 3 * LEVEL / 0.6, "reach": 0.6, **goal}
-    return plan(posterior, top, boundary, made, **setting)
+    return Case(posterior, top, boundary, made, reach).plan(3 * LEVEL / 0.6, LEVEL, **goal)
 
 
 @given(st.integers(1, 10**7))
@@ -76,7 +77,7 @@ def test_there_is_no_plan_for_too_small_a_budget_or_target() -> None:
 
 
 def test_with_nothing_left_to_spend_the_pulls_that_were_made_are_the_plan() -> None:
-    made = np.repeat([12, 41], 20)
+    made = np.repeat(pull_counts(40)[[5, -1]], 20)
     found = planned(Binary(), made, budget=0)
     assert found is not None
     assert found.pulls.tolist() == made.tolist()
@@ -130,30 +131,28 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(inside: bool
     """Ways whose start turns out to be too high for any offset are left out."""
     posterior, _, _ = explored(Binary())
     strength, reach, boundary = 25.0, 0.6, 0.6
-    found = ways(posterior, posterior.grid, boundary, strength, reach, np.array([8, 41, 400]))
-    rng, compared, half = np.random.default_rng(2), 0, found.shapes.pulls.size // 2
-    for way in np.flatnonzero(found.charge[0] < 1e6):
-        if (way >= half) != inside:
-            continue
-        count = int(found.shapes.pulls[way])
-        pulls, top = np.full(2, count), np.array([True, False])
+    prices = Prices(posterior, boundary, reach, 400)
+    side, arm = int(inside), 0 if inside else 1
+    charges, shapes = prices.charges(strength)[side], prices.shapes
+    rng, compared = np.random.default_rng(2), 0
+    for way in np.flatnonzero(charges[0] < 1e6):
+        count, start, part = int(shapes.pulls[side, way]), shapes.start[side, way], shapes.part[side, way]
         certificate = Plan(
-            top,
+            np.array([True, False]),
             boundary,
             strength,
-            pulls,
-            np.full(2, found.shapes.start[way]),
-            np.full(2, found.shapes.slope[way]),
+            np.full(2, count),
+            np.full(2, start),
+            np.full(2, part * strength),
             0,
             0,
         ).declare(0.05, reach, Binary())
-        arm = 0 if inside else 1
-        if certificate.start[arm] != found.shapes.start[way]:
+        if certificate.start[arm] != start:
             continue
-        for point in range(10, 90, 20):
+        for point in range(5, 45, 10):
             sums = np.tile(rng.binomial(count, posterior.grid[point], 20_000).astype(float), (2, 1)).T
             charge = certificate.charges(sums)[:, arm]
             error = 5 * charge.std() / math.sqrt(20_000)
-            assert found.charge[point, way] == pytest.approx(charge.mean(), rel=0.1, abs=error + 2e-3)
+            assert charges[point, way] == pytest.approx(charge.mean(), rel=0.1, abs=error + 2e-3)
             compared += 1
-    assert compared >= 20
+    assert compared >= 80

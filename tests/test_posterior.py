@@ -125,26 +125,11 @@ def test_the_split_stays_until_there_are_more_rewards() -> None:
     assert not np.array_equal(posterior.split(rng)[0], before)  # all arms are tied
 
 
-@pytest.mark.parametrize("n", [40, 41])
-def test_a_thinned_posterior_keeps_its_weight_and_nearly_its_means(n: int) -> None:
-    posterior = crowd(n, most=20)
-    posterior._set_grid((np.arange(n) + 0.5) / n)
-    posterior.refresh()
-    posterior._error = 0.2
-    grid, weights = posterior.thinned()
-    assert grid.size == (n + 1) // 2
-    assert weights.sum(axis=1) == pytest.approx(np.ones(weights.shape[0]))
-    assert (weights @ grid)[posterior.row] == pytest.approx(posterior.means(), abs=0.5 / n)
-
-
-def test_a_posterior_finer_than_the_grid_is_not_thinned() -> None:
-    posterior = told(np.full(40, 2000), 2000 * np.linspace(0.1, 0.9, 40), 10, Bounded())
-    assert posterior.thinned() == (posterior.grid, posterior.weights)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_no_boundary_is_expected_to_lose_less_than_the_balanced_one(seed: int) -> None:
     posterior = crowd(60, seed, k=(5, 20, 30, 45, 55)[seed])
+    posterior._set_grid((np.arange(100) + 0.5) / 100)
+    posterior.refresh()
     top, _ = posterior.split(np.random.default_rng(seed))
     best = posterior.expected_loss(top, posterior.balance(top))
     others = [posterior.expected_loss(top, boundary) for boundary in np.linspace(0, 1, 501)]

@@ -41,13 +41,15 @@ def counted(algorithm: Algorithm, problem: Problem, rng: np.random.Generator, **
     """The search of `algorithm` in the user's units: rewards come as they are, the bound returns as it is meant."""
     search = algorithm.start(problem, rng, **options)
     pulls, sums = np.zeros(problem.n_arms, dtype=np.int64), np.zeros(problem.n_arms)
+    asked = 0.0
     reply: Rewards | None = None
     while True:
         try:
             turn = advance(search, reply)
             if isinstance(turn, Answer):
                 return Outcome(to_user_scale(turn, problem), pulls, sums)
-            _check_countable(pulls, turn)
+            asked += float(turn.times.sum(dtype=np.float64))
+            _check_countable(asked)
         except OverflowError as error:
             raise InvalidInput(f"{algorithm.name} asks for too many pulls: {COUNTABLE}") from error
         rewards = yield turn
@@ -98,7 +100,6 @@ def to_user_scale(answer: Answer, problem: Problem) -> Answer:
     return Answer(answer.top, bound, answer.confidence, answer.evidence)
 
 
-def _check_countable(pulls: IntArray, request: Pulls) -> None:
-    total = pulls.sum(dtype=np.float64) + request.times.sum(dtype=np.float64)
-    if total > MOST_PULLS:
-        raise OverflowError(f"{total:.1e} pulls")
+def _check_countable(pulls: float) -> None:
+    if pulls > MOST_PULLS:
+        raise OverflowError(f"{pulls:.1e} pulls")

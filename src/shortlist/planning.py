@@ -11,7 +11,7 @@ import numpy as np
 
 from shortlist.certificate import Certificate, declare
 from shortlist.posterior import Posterior, product
-from shortlist.pricing import Ways, pull_counts, ways
+from shortlist.pricing import Prices
 from shortlist.problem import RewardModel
 from shortlist.ranking import grouped
 from shortlist.search import BoolArray, FloatArray, IntArray
@@ -48,23 +48,64 @@ class Plan:
         )
 
 
-class Menu:
-    """What every way of certifying costs and is expected to charge, for arms grouped where they are alike."""
+class Case:
+    """A set at a boundary, to be proved good: what is known of its arms and what every way to certify them costs.
 
-    def __init__(self, posterior: Posterior, weights: FloatArray, top: BoolArray, made: IntArray, ways: Ways) -> None:
-        keys, self.group = grouped(posterior.kinds(top) * (int(made.max()) + 1) + made)
-        self.size = np.bincount(self.group).astype(np.float64)
-        kind, made = np.divmod(keys, int(made.max()) + 1)
-        side, row = np.divmod(kind, posterior.row_pulls.size)
-        self.inside: BoolArray = side == 1
+    `made` are certification pulls made before, which a plan can only add to. Arms that are alike form a group."""
+
+    def __init__(self, posterior: Posterior, top: BoolArray, boundary: float, made: IntArray, reach: float) -> None:
+        self.top, self.boundary, self.made = top, boundary, made
+        most = int(made.max())
+        offered = max(most, min(max(64, 40 * int(posterior.pulls.mean())), MOST))
+        self.prices = Prices(posterior, boundary, reach, offered)
+        groups, self.group = grouped(posterior.kinds(top) * (most + 1) + made)
+        kind, before = np.divmod(groups, most + 1)
+        self.side, row = np.divmod(kind, posterior.row_pulls.size)  # groups outside the set come first
+        inside = int(self.side.sum())
+        self.weights = posterior.weights[row[:-inside]], posterior.weights[row[-inside:]]
+        self.size: FloatArray = np.bincount(self.group).astype(np.float64)
+        more = self.prices.shapes.pulls[0] - before[:, None]
+        self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways)
+
+    def plan(
+        self, strength: float, level: float, *, target: float = math.inf, budget: int | None = None
+    ) -> Plan | None:
+        """The cheapest plan whose bound on k * regret is expected at `target`, or the best for `budget` more pulls.
+
+        `level` is ln(1/delta). None: no plan."""
+        menu = self._menu(strength)
+        choice = menu.cheapest(target - level / strength) if budget is None else menu.within(budget)
+        if choice is None:
+            return None
+        shapes, way = self.prices.shapes, (self.side[self.group], choice[self.group])
+        pulls = shapes.pulls[way].astype(np.int64)
+        return Plan(
+            top=self.top,
+            boundary=self.boundary,
+            strength=strength,
+            pulls=pulls,
+            start=shapes.start[way],
+            slope=shapes.part[way] * strength,
+            cost=int((pulls - self.made).sum()),
+            expected=menu.total(choice) + level / strength,
+        )
+
+    def _menu(self, strength: float) -> "Menu":
+        charges = self.prices.charges(strength)
+        charge = np.concatenate([product(known, of_side) for known, of_side in zip(self.weights, charges, strict=True)])
         # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all that is charged.
-        self.dearest = 2 + math.log10(8 * float(ways.shapes.pulls.max()) ** 2 / float(ways.shapes.slope.min()))
-        self.half = ways.shapes.pulls.size // 2  # ways for one side
-        more = ways.shapes.pulls[: self.half] - made[:, None]
-        self.price: FloatArray = np.where(more >= 0, more, np.inf)  # (groups, ways for their side)
-        self.charge: FloatArray = np.empty(self.price.shape)
-        self.charge[~self.inside] = product(weights[row[~self.inside]], ways.charge[:, : self.half])
-        self.charge[self.inside] = product(weights[row[self.inside]], ways.charge[:, self.half :])
+        least = strength * float(self.prices.shapes.part.min()) / (8 * float(self.prices.shapes.pulls.max()) ** 2)
+        return Menu(self.size, self.price, charge, dearest=2 - math.log10(least))
+
+
+@dataclass(frozen=True)
+class Menu:
+    """What every way of certifying costs and is expected to charge at some strength, for groups of arms."""
+
+    size: FloatArray  # (groups,)
+    price: FloatArray  # (groups, ways)
+    charge: FloatArray
+    dearest: float  # the common logarithm of what a unit of charge may be worth
 
     def choose(self, value: float) -> IntArray:
         """The best way for every group if a unit of charge is worth `value` pulls."""
@@ -97,39 +138,3 @@ class Menu:
             middle = (low + high) / 2
             low, high = (low, middle) if far_enough(self.choose(10**middle)) else (middle, high)
         return self.choose(10**low), self.choose(10**high)
-
-
-def plan(
-    posterior: Posterior,
-    top: BoolArray,
-    boundary: float,
-    made: IntArray,
-    *,
-    level: float,
-    strength: float,
-    reach: float,
-    target: float = math.inf,
-    budget: int | None = None,
-) -> Plan | None:
-    """The cheapest plan whose bound on k * regret is expected at `target`, or the best one for `budget` more pulls.
-
-    `level` is ln(1/delta); `made` are certification pulls made before, which a plan can only add to. None: no plan."""
-    counts = pull_counts(max(int(made.max()), min(max(64, 40 * int(posterior.pulls.mean())), MOST)))
-    grid, weights = posterior.thinned()
-    offered = ways(posterior, grid, boundary, strength, reach, counts)
-    menu = Menu(posterior, weights, top, made, offered)
-    choice = menu.cheapest(target - level / strength) if budget is None else menu.within(budget)
-    if choice is None:
-        return None
-    way = (choice + menu.half * menu.inside)[menu.group]
-    pulls = offered.shapes.pulls[way].astype(np.int64)
-    return Plan(
-        top=top,
-        boundary=boundary,
-        strength=strength,
-        pulls=pulls,
-        start=offered.shapes.start[way],
-        slope=offered.shapes.slope[way],
-        cost=int((pulls - made).sum()),
-        expected=menu.total(choice) + level / strength,
-    )

@@ -3,17 +3,20 @@
 The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM). It guides where
 to pull; no guarantee rests on it."""
 
+import math
+
 import numpy as np
 
 from shortlist.problem import Binary, RewardModel, SubGaussian
 from shortlist.ranking import grouped, share_out
 from shortlist.search import BoolArray, FloatArray, IntArray, Pulls, Rewards
 
-GRID = 100  # points of the grid
+EVEN = 50  # points of the grid at first
+BLURRED = 3.0  # steps of it: once arms are known better than that it is made finer
+GRID = 100  # points of a grid that is finer towards the boundary
 FEW = 30  # below so many arms a prior cannot be learned: a flat one is kept
 STEPS = 1  # EM steps per refresh, starting from the weights before: more of them fit noise
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
-BLURRED = 4.0  # standard errors of so many steps of the grid hide its steps
 MOST_IN_KEY = 2**31  # two numbers below this fit into one key
 UNCERTAIN = 1e-3  # so many arms on the wrong side are as good as none
 NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
@@ -38,10 +41,9 @@ class Posterior:
         self.grid: FloatArray = np.empty(0)
         self.flat: FloatArray = np.empty(0)  # weights of a flat prior
         self.prior: FloatArray = np.empty(0)
-        self._resolved = 1.5 / GRID  # the standard error that the grid resolves
-        self._error = np.inf  # the standard error that only one arm of ten is below
+        self._resolved = 2 * BLURRED / EVEN  # the standard error for which the grid was made
         self._covered = (0.0, 1.0)  # the interval that the grid covers
-        self._set_grid((np.arange(GRID) + 0.5) / GRID)
+        self._set_grid((np.arange(EVEN) + 0.5) / EVEN)
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
         """Take in the reply to a request."""
@@ -65,16 +67,6 @@ class Posterior:
         self.weights = joint / joint.sum(axis=1, keepdims=True)
         self._split = None
 
-    def thinned(self) -> tuple[FloatArray, FloatArray]:
-        """Half as many points, each in the middle of two of the grid, and the weights of every row on them.
-
-        That is enough to expect what changes slowly with the mean, as long as arms are not known better than that."""
-        if self._error < BLURRED * float(np.diff(self.grid).max()):
-            return self.grid, self.weights
-        pairs = np.arange(0, self.grid.size, 2)
-        sizes = np.minimum(self.grid.size - pairs, 2)
-        return np.add.reduceat(self.grid, pairs) / sizes, np.add.reduceat(self.weights, pairs, axis=1)
-
     def means(self) -> FloatArray:
         """Posterior mean of every arm."""
         means: FloatArray = self._row_means()[self.row]
@@ -92,7 +84,8 @@ class Posterior:
             means = self._row_means()
             once = np.ones(means.size, dtype=np.int64)
             top = share_out(self.k, self.row, self._from_boundary(means), once, rng) > 0
-            self._split = top, float(means[self.row[top]].min() + means[self.row[~top]].max()) / 2
+            outside, inside = self._sizes(top) > 0
+            self._split = top, float(means[inside].min() + means[outside].max()) / 2
         return self._split
 
     def _from_boundary(self, means: FloatArray) -> FloatArray:
@@ -161,7 +154,8 @@ class Posterior:
         if isinstance(self.rewards, SubGaussian):
             log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
         else:
-            log = (sums * self._log_grid + (pulls - sums) * self._log_rest) / self.dispersion()
+            dispersion = self.dispersion()
+            log = sums / dispersion * self._log_grid + (pulls - sums) / dispersion * self._log_rest
         log -= log.max(axis=1, keepdims=True)
         log[log < NEGLIGIBLE] = -np.inf
         return log
@@ -183,18 +177,16 @@ class Posterior:
         return float(np.clip(within / max(spread, 1e-9), 1e-2, 1.0))
 
     def _fit_grid(self) -> bool:
-        """Make the grid finer towards the boundary once the arms are known more finely than it resolves."""
-        means = self.sums / self.pulls
+        """Make the grid finer towards the boundary once the arms are known twice as well as when it was made."""
         noise = self.variance() if isinstance(self.rewards, SubGaussian) else 0.25
         often = int(0.9 * self.n_arms)
-        error = self._error = float(np.sqrt(noise / np.partition(self.pulls, often)[often]))
-        low, high = self._span(means, noise)
+        error = math.sqrt(noise / int(np.partition(self.pulls, often)[often]))
+        low, high = self._span(noise)
         if error > self._resolved / 2 and self._covered[0] <= low and high <= self._covered[1]:
             return False
         self._resolved, self._covered = error, (low, high)
-        boundary = (
-            float(np.partition(means, -self.k)[-self.k :].min() + np.partition(means, -self.k)[: -self.k].max()) / 2
-        )
+        means = np.partition(self.sums / self.pulls, -self.k)
+        boundary = float(means[-self.k] + means[: -self.k].max()) / 2
         distances = np.append(0.0, np.geomspace(error / 4, high - low, GRID // 4))
         even = np.linspace(low, high, GRID // 2 + 2)[1:-1]
         points = np.concatenate([even, boundary - distances, boundary + distances])
@@ -202,10 +194,11 @@ class Posterior:
         self._set_grid(np.unique(points[(points > low + edge) & (points < high - edge)]))
         return True
 
-    def _span(self, means: FloatArray, noise: float) -> tuple[float, float]:
+    def _span(self, noise: float) -> tuple[float, float]:
         """Where the means can be: [0, 1], or around what was seen if the scale is not known."""
         if not isinstance(self.rewards, SubGaussian):
             return 0.0, 1.0
+        means = self.sums / self.pulls
         least, most = float(means.min()), float(means.max())
         resolution = float(np.spacing(max(abs(least), abs(most), 1.0)))
         margin = max(3 * float(np.sqrt(noise / self.pulls.min())), 1000 * resolution)

@@ -3,171 +3,126 @@
 Predictions may be rough: no guarantee rests on them."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, log_ndtr, ndtr
+from scipy.special import betaln, ndtr
 
-from shortlist.certificate import binary_moments, bounded_offset, least_offset, subgaussian_offset
 from shortlist.posterior import Posterior
-from shortlist.problem import Binary, RewardModel, SubGaussian
-from shortlist.search import BoolArray, FloatArray, IntArray
+from shortlist.prediction import LEAST_VARIANCE, PredictedOffsets, Shapes
+from shortlist.problem import Binary, SubGaussian
+from shortlist.search import FloatArray, IntArray
 
-RATIO = 1.25  # between neighbouring numbers of pulls
+RATIO = 1.5  # between neighbouring numbers of pulls
 STARTS = (0.3, 0.9, 1.5)  # first charged success, in standard deviations beyond the boundary
-EXACT_OFFSETS = 64  # up to so many pulls offsets are predicted with binomial, above with normal probabilities,
-EXACT_CHARGES = 16  # and charges
-COARSE = 12, 24  # points at which an offset is predicted, at least and at most
+STEEP = 0.3  # from this reach on no slope but the steepest is offered; below also this part of it
+EXACT_CHARGES = 16  # up to so many pulls charges are expected with binomial, above with normal probabilities
 TINY = 1e-20  # charges below this are taken as zero: denormal numbers are slow
 NEVER = 1e9  # charge of a way that cannot be declared; finite, so that zero weights stay zero
 
 
-class Shapes(NamedTuple):
-    """How often an arm is pulled and how it is charged, for many ways at once.
-
-    The first half are ways for arms outside the set, the second half the same for arms inside, in mirrored rewards."""
-
-    pulls: FloatArray  # (ways,)
-    start: FloatArray  # successes that are not charged; -inf: all are
-    slope: FloatArray
-    edge: FloatArray  # the boundary
-    reach: FloatArray
-
-    def only(self, those: BoolArray) -> "Shapes":
-        """Some of the ways."""
-        return Shapes(*(each[those] for each in self))
+def _all_counts() -> IntArray:
+    counts = [1]
+    while counts[-1] < 2**62:
+        counts.append(max(counts[-1] + 1, int(counts[-1] * RATIO)))
+    return np.array(counts)
 
 
-@dataclass(frozen=True)
-class Ways:
-    """The ways to certify an arm and what to expect of them."""
-
-    shapes: Shapes
-    charge: FloatArray  # (grid, ways): expected charge of an arm of that mean
+COUNTS = _all_counts()
 
 
-@lru_cache(maxsize=4)
 def pull_counts(most: int) -> IntArray:
     """1, 2, 3, ... then growing by RATIO: the numbers of pulls a plan chooses from."""
-    counts = [1]
-    while counts[-1] < most:
-        counts.append(max(counts[-1] + 1, int(counts[-1] * RATIO)))
-    shared = np.array(counts)
-    shared.flags.writeable = False
-    return shared
+    return COUNTS[: int(np.searchsorted(COUNTS, most)) + 1]
 
 
-def ways(
-    posterior: Posterior, grid: FloatArray, boundary: float, strength: float, reach: float, counts: IntArray
-) -> Ways:
-    """Price every way of certifying an arm for every mean on `grid`."""
-    rewards = posterior.rewards
-    if isinstance(rewards, SubGaussian):
-        spread, at_edge = np.full(grid.size, posterior.variance()), 0.25
-    else:
-        spread = np.maximum(grid * (1 - grid), 1e-3) * posterior.dispersion()
-        at_edge = max(boundary * (1 - boundary), 0.01)
-    shapes = _combinations(counts, boundary, at_edge, strength, reach, rewards)
-    gap = (grid - boundary)[:, None] * np.repeat([1.0, -1.0], shapes.pulls.size // 2)  # (grid, ways)
-    offset = _predicted_offset(shapes, at_edge, strength, rewards)
-    charge = np.empty((grid.size, offset.size))
-    few = (shapes.pulls <= EXACT_CHARGES) & isinstance(rewards, Binary)  # means of sub-Gaussian rewards are no chances
-    many = ~few
-    if few.any():
-        charge[:, few] = _binomial_charge(shapes.only(few), offset[few], strength, grid)
-    charge[:, many] = _normal_charge(shapes.only(many), offset[many], strength, gap[:, many], spread[:, None])
-    charge[charge < TINY] = 0.0
-    charge[:, ~np.isfinite(offset)] = NEVER
-    return Ways(shapes, charge)
+@lru_cache(maxsize=8)
+def _combinations(starts: tuple[float, ...], parts: tuple[float, ...]) -> FloatArray:
+    """All combinations of pulls, start and slope, by pulls: (3, ways)."""
+    return np.array([(count, start, part) for count in COUNTS for start in starts for part in parts]).T
 
 
-def _combinations(
-    counts: IntArray, boundary: float, variance: float, strength: float, reach: float, rewards: RewardModel
-) -> Shapes:
-    """All combinations of pulls, start and slope."""
-    starts = [-np.inf, *STARTS] if isinstance(rewards, Binary) else [-np.inf]
-    slopes = [1.0] if reach >= 0.3 else [1.0, 0.3]
-    pulls = np.repeat(counts.astype(np.float64), len(starts) * len(slopes))
-    z, slope = np.array([(z, strength * part) for z in starts for part in slopes] * counts.size).T
-    edges = boundary, 1 - boundary
-    within = [reach if isinstance(rewards, SubGaussian) else min(reach, 1 - edge) for edge in edges]
-    return Shapes(
-        pulls=np.concatenate([pulls, pulls]),
-        start=np.floor(np.concatenate([pulls * edge + z * np.sqrt(variance * pulls) for edge in edges])),
-        slope=np.concatenate([slope, slope]),
-        edge=np.repeat(edges, pulls.size),
-        reach=np.repeat(within, pulls.size),
-    )
+class Prices:
+    """The ways to certify an arm, and what to expect of them at any strength.
+
+    First come the ways for arms outside the set, then the same for arms inside, in mirrored rewards."""
+
+    def __init__(self, posterior: Posterior, boundary: float, reach: float, most: int) -> None:
+        grid, rewards = posterior.grid, posterior.rewards
+        if isinstance(rewards, SubGaussian):
+            spread, at_edge = np.full(grid.size, posterior.variance()), 0.25
+        else:
+            spread = np.maximum(grid * (1 - grid), LEAST_VARIANCE) * posterior.dispersion()
+            at_edge = max(boundary * (1 - boundary), 0.01)
+        starts = (-np.inf, *STARTS) if isinstance(rewards, Binary) else (-np.inf,)
+        parts = (1.0,) if reach >= STEEP else (1.0, STEEP)
+        offered = pull_counts(most).size * len(starts) * len(parts)
+        pulls, z, part = _combinations(starts, parts)[:, :offered]
+        edge = np.array([[boundary], [1 - boundary]])
+        self.shapes = Shapes(*np.empty((5, 2, offered)))
+        self.shapes.pulls[:] = pulls
+        self.shapes.start[:] = np.floor(pulls * edge + z * np.sqrt(at_edge * pulls))
+        self.shapes.part[:] = part
+        self.shapes.edge[:] = edge
+        self.shapes.reach[:] = reach if isinstance(rewards, SubGaussian) else np.minimum(reach, 1 - edge)
+        self.offsets = PredictedOffsets(self.shapes, at_edge, rewards)
+        few = int(np.searchsorted(pulls, EXACT_CHARGES, side="right")) if isinstance(rewards, Binary) else 0
+        self.normal = NormalCharges(self.shapes.ways(slice(few, None)), grid - boundary, spread)
+        self.binomial = BinomialCharges(self.shapes.ways(slice(few)), grid) if few else None
+        self.few = few
+
+    def charges(self, strength: float) -> FloatArray:
+        """The charge to expect of an arm of every mean on the grid: (sides, grid, ways)."""
+        offset = self.offsets.at(strength) / strength
+        possible = np.isfinite(offset)
+        level = np.where(possible, offset, 0.0)
+        charge = self.normal.at(level[:, self.few :])
+        if self.binomial is not None:
+            charge = np.concatenate([self.binomial.at(level[:, : self.few]), charge], axis=2)
+        charge[charge < TINY] = 0.0
+        charge.swapaxes(1, 2)[~possible] = NEVER
+        return charge
 
 
-def _predicted_offset(shapes: Shapes, variance: float, strength: float, rewards: RewardModel) -> FloatArray:
-    pulls, start, slope, edge, reach = shapes
-    if isinstance(rewards, SubGaussian):
-        return subgaussian_offset(pulls, strength, reach, slope)
-    offset = bounded_offset(pulls, edge, edge, strength, reach, slope)
-    possible = (start >= 0) & (start < pulls)
-    few, many = possible & (pulls <= EXACT_OFFSETS), possible & (pulls > EXACT_OFFSETS)
-    offset[np.isfinite(start) & ~possible] = np.inf
-    points = min(COARSE[0] + int(strength * float(reach.max()) / 2), COARSE[1])
-    offset[few] = _binomial_offset(shapes.only(few), strength, points)
-    offset[many] = _normal_offset(shapes.only(many), variance, strength, points)
-    return offset
-
-
-def _binomial_offset(shapes: Shapes, strength: float, points: int) -> FloatArray:
-    """`binary_offset` at a few points only."""
-    pulls, start, slope, edge, reach = (each[:, None] for each in shapes)
-    gap = reach * (np.arange(points) / (points - 1)) ** 1.5  # (ways, points)
-    free, log_charged = binary_moments(pulls, slope, start, edge + gap, edge)
-    offset: FloatArray = least_offset(np.exp(-strength * gap) - free, log_charged).max(axis=1)
-    return offset
-
-
-def _normal_offset(shapes: Shapes, variance: float, strength: float, points: int) -> FloatArray:
-    """`binary_offset` with normal probabilities."""
-    pulls, start, slope, edge, reach = shapes
-    sigma = np.sqrt(variance / pulls)[:, None]
-    free_up_to = (start / pulls - edge)[:, None]
-    gap = np.maximum(free_up_to + sigma * (9 * np.arange(points) / (points - 1) - 3), 0)  # (ways, points)
-    gap = np.minimum(gap, reach[:, None])
-    steep = slope[:, None]
-    free = np.exp(np.minimum(log_ndtr((free_up_to - gap) / sigma) + strength * gap, 0))  # of what is allowed
-    log_charged = (strength - steep) * gap + steep**2 * sigma**2 / 2
-    above = ndtr((gap - steep * sigma**2 - free_up_to) / sigma)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        local = np.where(free >= 1, np.inf, log_charged + np.log(above) - np.log1p(-np.minimum(free, 1)))
-    tail = bounded_offset(pulls, edge, edge + gap[:, -1], strength, reach, slope)
-    offset: FloatArray = np.maximum(local.max(axis=1), np.where(gap[:, -1] < reach, tail, -np.inf))
-    return offset
-
-
-def _normal_charge(
-    shapes: Shapes, offset: FloatArray, strength: float, gap: FloatArray, spread: FloatArray
-) -> FloatArray:
+class NormalCharges:
     """The charge to expect if the mean y of the rewards is normal around every mean on the grid.
 
-    It is (slope * (y - edge) + offset) / strength where that is positive and y is beyond the start."""
-    pulls, start, slope, offset = shapes.pulls, shapes.start, shapes.slope / strength, offset / strength
-    sigma = np.sqrt(spread / pulls)  # (grid, ways)
-    z = (np.maximum((start + 0.5) / pulls - shapes.edge, -offset / slope) - gap) / sigma
-    level = slope * gap + np.where(np.isfinite(offset), offset, 0.0)
-    charge: FloatArray = level * ndtr(-z) + slope * sigma * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return charge
+    It is part * (y - edge) + level where that is positive and y is beyond the start."""
+
+    def __init__(self, shapes: Shapes, gap: FloatArray, spread: FloatArray) -> None:
+        self.part: FloatArray = shapes.part[0]
+        self.first: FloatArray = (shapes.start + 0.5) / shapes.pulls - shapes.edge
+        self.gap: FloatArray = np.array([gap, -gap])[:, :, None]  # (sides, grid, 1)
+        sigma = np.sqrt(spread[:, None] / shapes.pulls[0])  # (grid, ways)
+        self.precision: FloatArray = 1 / sigma
+        self.scaled: FloatArray = self.gap * self.precision
+        self.density: FloatArray = self.part * sigma / math.sqrt(2 * math.pi)
+
+    def at(self, level: FloatArray) -> FloatArray:
+        """The charges for such levels: (sides, grid, ways)."""
+        beyond = self.scaled - np.maximum(self.first, -level / self.part)[:, None] * self.precision
+        charge: FloatArray = (self.part * self.gap + level[:, None]) * ndtr(beyond)
+        charge += self.density * np.exp(-beyond * beyond / 2)
+        return charge
 
 
-def _binomial_charge(shapes: Shapes, offset: FloatArray, strength: float, grid: FloatArray) -> FloatArray:
+class BinomialCharges:
     """The same for y = S / N with S binomial."""
-    pulls, start, edge = shapes.pulls, shapes.start, shapes.edge
-    slope, offset = shapes.slope / strength, np.where(np.isfinite(offset), offset, 0.0) / strength
-    first = np.floor(np.maximum(start, pulls * (edge - offset / slope))) + 1  # the first success that is charged
-    first = np.minimum(np.maximum(first, 0), pulls).astype(np.int64)
-    side = np.repeat([0, 1], pulls.size // 2)
-    count = np.searchsorted(pull_counts(EXACT_CHARGES), pulls)
-    chance, successes = _upper_moments(grid.tobytes())[:, side, count, first].swapaxes(1, 2)
-    charge: FloatArray = slope / pulls * successes + (offset - slope * edge) * chance
-    return charge
+
+    def __init__(self, shapes: Shapes, grid: FloatArray) -> None:
+        self.shapes = shapes
+        self.moments = _upper_moments(grid.tobytes())
+        self.side: IntArray = np.arange(2)[:, None]
+        self.count: IntArray = np.searchsorted(COUNTS, shapes.pulls)
+
+    def at(self, level: FloatArray) -> FloatArray:
+        """The charges for such levels: (sides, grid, ways)."""
+        pulls, start, part, edge, _ = self.shapes
+        first = np.floor(np.maximum(start, pulls * (edge - level / part))) + 1  # the first success that is charged
+        first = np.minimum(np.maximum(first, 0), pulls).astype(np.int64)
+        chance, successes = self.moments[:, self.side, self.count, first].swapaxes(2, 3)
+        charge: FloatArray = (part / pulls)[:, None] * successes + (level - part * edge)[:, None] * chance
+        return charge
 
 
 @lru_cache(maxsize=4)

@@ -10,6 +10,8 @@ from shortlist.search import FloatArray, IntArray
 
 Key = TypeVar("Key", IntArray, FloatArray)
 
+ROOM = 16  # whole numbers below this times their number are grouped by a table
+
 
 def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
     """Positions of the values from largest to smallest, ties at random.
@@ -17,18 +19,22 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
     Values are compared in single precision: the last bits differ between machines and must not decide."""
     order = rng.permutation(values.size)
     with np.errstate(over="ignore", under="ignore"):
-        bits = ((0 - values[order]).astype(np.float32) + np.float32(0)).view(np.int32)  # + 0: there is no -0 then
-    bits ^= (bits >> 31) & 0x7FFFFFFF  # now ordered like the numbers themselves
-    keys = bits.astype(np.int64) << 32 | np.arange(values.size)  # sorting these is far faster than an argsort
-    keys.sort()
-    shuffled: IntArray = order[keys & 0xFFFFFFFF]
-    return shuffled
+        falling = -values[order].astype(np.float32)
+    ranked: IntArray = order[falling.argsort(kind="stable")]
+    return ranked
 
 
 def grouped(keys: Key) -> tuple[Key, IntArray]:
     """The distinct keys, rising, and the position among them of every key; faster than `numpy.unique`."""
+    if keys.dtype.kind == "i" and keys.min() >= 0 and keys.max() < ROOM * keys.size:
+        seen = np.zeros(int(keys.max()) + 1, dtype=np.bool_)
+        seen[keys] = True
+        distinct = np.flatnonzero(seen).astype(keys.dtype)
+        position = np.empty(seen.size, dtype=np.int64)
+        position[distinct] = np.arange(distinct.size)
+        return distinct, position[keys]
     ordered = np.sort(keys)
-    distinct = ordered[np.concatenate([[True], ordered[1:] > ordered[:-1]])]
+    distinct = ordered[np.append(True, ordered[1:] > ordered[:-1])]
     return distinct, np.searchsorted(distinct, keys)
 
 
@@ -48,15 +54,15 @@ def share_out(
 
     `kind` tells the kind of every arm, `priority` and `at_most`, at least 1, are those of an arm of every kind."""
     order = descending(priority, rng)
-    filled = np.cumsum((np.bincount(kind, minlength=priority.size) * at_most)[order])
-    last = int(np.searchsorted(filled, batch))  # in which the batch ends, if it does
-    full = np.zeros_like(at_most)
-    full[order[:last]] = at_most[order[:last]]
+    filled = (np.bincount(kind, minlength=priority.size) * at_most)[order].cumsum()
+    last = int(filled.searchsorted(batch))  # in which the batch ends, if it does
+    full = at_most.copy()
+    full[order[last:]] = 0
     times: IntArray = full[kind]
     if last < order.size:
         each = int(at_most[order[last]])
         rest = batch - int(filled[last - 1] if last else 0)
-        some = rng.permutation(np.flatnonzero(kind == order[last]))[: -(-rest // each)]
+        some = rng.permutation((kind == order[last]).nonzero()[0])[: -(-rest // each)]
         times[some] = each
         times[some[-1:]] -= each * some.size - rest
     return times

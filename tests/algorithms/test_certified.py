@@ -12,10 +12,10 @@ from shortlist.algorithms import find
 from shortlist.algorithms.certified import FIRST_LOOK, Holdout, Planner
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, aggregate_regret
-from shortlist.planning import Plan
+from shortlist.planning import Case, Plan
 from shortlist.posterior import Posterior
 from shortlist.problem import Binary, Bounded, FixedConfidence, Problem, RewardModel, SubGaussian
-from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards
+from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.replicate import simulate
 
@@ -171,9 +171,11 @@ def planner_of_costs(monkeypatch: pytest.MonkeyPatch, costs: list[int | None]) -
     planner = Planner(Problem(12, 6, FixedConfidence(0.1, 0.1), Binary()), posterior)
     spent, nothing = int(posterior.pulls.sum()), np.zeros(12)
 
-    def plan(top: BoolArray, boundary: float, made: IntArray, step: int) -> Plan | None:
+    def plan(case: Case, step: int) -> Plan | None:
         cost = costs[step]
-        return None if cost is None else Plan(top, boundary, 1.0, made, nothing, nothing, cost * spent // 100, 0.0)
+        if cost is None:
+            return None
+        return Plan(case.top, case.boundary, 1.0, case.made, nothing, nothing, cost * spent // 100, 0.0)
 
     monkeypatch.setattr(planner, "_plan", plan)
     return planner

@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from shortlist.algorithms.exploration import explore_once
-from shortlist.planning import Plan, plan
+from shortlist.algorithms.exploration import begin, explore_once
+from shortlist.planning import Case, Plan
 from shortlist.posterior import Posterior
 from shortlist.problem import Problem, SubGaussian
-from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards, Search
+from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Rewards, Search
 
+AN_ARM = 1.0  # pulls an arm in a batch of exploration at least
 FIRST_LOOK = 0.75  # share of delta for the first look; every later one gets this share of the rest
 STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * epsilon)
 USUAL = 3  # the one tried first
@@ -82,7 +83,8 @@ class Planner:
         if loss > hoped:
             self._wait(spent, loss / hoped)
             return None
-        self._at = cache(lambda step: self._plan(top, boundary, made, step))
+        case = Case(self.posterior, top, boundary, made, self.reach)
+        self._at = cache(lambda step: self._plan(case, step))
         step = self._step if self._at(self._step) is not None else STRENGTHS.size - 1
         found = self._at(step)
         if found is None:
@@ -116,18 +118,10 @@ class Planner:
         """Nothing can come of it soon: what is `excess` times too much takes a while to become little enough."""
         self._next = spent * min(excess**PATIENCE, LONGEST)
 
-    def _plan(self, top: BoolArray, boundary: float, made: IntArray, step: int) -> Plan | None:
+    def _plan(self, case: Case, step: int) -> Plan | None:
         level = -math.log(self.delta)
-        return plan(
-            self.posterior,
-            top,
-            boundary,
-            made,
-            level=level,
-            strength=float(STRENGTHS[step]) * level / self.reach,
-            reach=self.reach,
-            target=self.reach * max(CAUTION[0] ** self.look, CAUTION[1]),
-        )
+        target = self.reach * max(CAUTION[0] ** self.look, CAUTION[1])
+        return case.plan(float(STRENGTHS[step]) * level / self.reach, level, target=target)
 
 
 def _cost(found: Plan | None) -> float:
@@ -148,9 +142,10 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     planner = Planner(problem, posterior)
     budget = problem.goal.budget or UNLIMITED
     enough = UNLIMITED if problem.goal.budget is None else max(problem.n_arms, budget // 2)
-    spent, cost = 0, math.inf
+    yield from begin(posterior, min(enough, budget))
+    spent, cost = int(posterior.pulls.sum()), math.inf
     while spent < (most := min(enough, budget - holdout.spent)):
-        yield from explore_once(posterior, most - spent, rng)
+        yield from explore_once(posterior, most - spent, rng, an_arm=AN_ARM)
         last = int(posterior.pulls.sum()) >= most
         found = planner.promising(holdout.pulls, rng, last=last)
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
@@ -178,23 +173,11 @@ def prove_what_can_be_proved(
 
     Without a target the exponential moment must be right for every mean, so the reach is the whole range."""
     top, _ = posterior.split(rng)
-    boundary = posterior.balance(top)
     reach = math.inf if isinstance(posterior.rewards, SubGaussian) else 1.0
+    case = Case(posterior, top, posterior.balance(top), holdout.pulls, reach)
     level = -math.log(delta)
-    least = min(0.001, 1 / math.sqrt(budget + 1))
-    plans = [
-        plan(
-            posterior,
-            top,
-            boundary,
-            holdout.pulls,
-            level=level,
-            strength=2 * level / (posterior.k * guess),
-            reach=reach,
-            budget=budget,
-        )
-        for guess in np.geomspace(least, 0.5, GUESSES).tolist()
-    ]
+    guesses = np.geomspace(min(0.001, 1 / math.sqrt(budget + 1)), 0.5, GUESSES)
+    plans = [case.plan(float(strength), level, budget=budget) for strength in 2 * level / (posterior.k * guesses)]
     possible = [found for found in plans if found is not None]
     if not possible:  # too few pulls left to draw every arm once
         return Answer(np.flatnonzero(top))

@@ -1,6 +1,7 @@
 """The settings an algorithm takes beside the problem: the keyword-only arguments of its search."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from inspect import Parameter, signature
 from typing import get_args
 
@@ -8,7 +9,8 @@ from shortlist.errors import InvalidInput, UnknownName
 from shortlist.search import Search
 
 
-def options_of(search: Callable[..., Search]) -> dict[str, Parameter]:
+@cache
+def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
     """Every option by name, with its default and type."""
     parameters = signature(search, eval_str=True).parameters
     return {name: each for name, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
