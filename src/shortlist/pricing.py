@@ -13,7 +13,8 @@ from shortlist.prediction import LEAST_VARIANCE, PredictedOffsets, Shapes
 from shortlist.problem import Binary, SubGaussian
 from shortlist.search import FloatArray, IntArray
 
-RATIO = 1.5  # between neighbouring numbers of pulls
+ONE_BY_ONE = 8  # up to here every number of pulls is offered,
+RATIO = 1.4  # from here on neighbours of this ratio
 STARTS = (0.3, 0.9, 1.5)  # first charged success, in standard deviations beyond the boundary
 STEEP = 0.3  # from this reach on no slope but the steepest is offered; below also this part of it
 EXACT_CHARGES = 16  # up to so many pulls charges are expected with binomial, above with normal probabilities
@@ -24,7 +25,7 @@ NEVER = 1e9  # charge of a way that cannot be declared; finite, so that zero wei
 def _all_counts() -> IntArray:
     counts = [1]
     while counts[-1] < 2**62:
-        counts.append(max(counts[-1] + 1, int(counts[-1] * RATIO)))
+        counts.append(counts[-1] + 1 if counts[-1] < ONE_BY_ONE else int(counts[-1] * RATIO))
     return np.array(counts)
 
 
@@ -32,7 +33,7 @@ COUNTS = _all_counts()
 
 
 def pull_counts(most: int) -> IntArray:
-    """1, 2, 3, ... then growing by RATIO: the numbers of pulls a plan chooses from."""
+    """The numbers of pulls a plan chooses from, the last no less than `most`."""
     return COUNTS[: int(np.searchsorted(COUNTS, most)) + 1]
 
 
