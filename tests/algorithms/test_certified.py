@@ -268,7 +268,7 @@ def test_a_cap_that_suffices_changes_nothing_and_one_that_does_not_still_bounds_
 
 @pytest.mark.parametrize(("k", "most"), [(3, 1900), (1, 2700)])
 def test_small_problems_are_cheap(k: int, most: int) -> None:
-    runs = simulate("certified", np.linspace(0.9, 0.1, 10), k=k, epsilon=0.05, delta=0.05, runs=20)
+    runs = simulate("certified", np.linspace(0.9, 0.1, 10), k=k, epsilon=0.05, delta=0.05, runs=100)
     assert runs.pulls.mean() <= most
     assert runs.failed.sum() <= 1
     assert np.all(runs.bound <= 0.05)
