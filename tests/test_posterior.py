@@ -128,12 +128,13 @@ def test_the_split_stays_until_there_are_more_rewards() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_no_boundary_is_expected_to_lose_less_than_the_balanced_one(seed: int) -> None:
     posterior = crowd(60, seed, k=(5, 20, 30, 45, 55)[seed])
-    posterior._set_grid((np.arange(100) + 0.5) / 100)
-    posterior.refresh()
-    top, _ = posterior.split(np.random.default_rng(seed))
-    best = posterior.expected_loss(top, posterior.balance(top))
-    others = [posterior.expected_loss(top, boundary) for boundary in np.linspace(0, 1, 501)]
-    assert best <= min(others) * 1.003  # between two points of the grid it is interpolated
+    for points, excess in ((50, 1.01), (100, 1.003)):  # between two points of the grid it is interpolated
+        posterior._set_grid((np.arange(points) + 0.5) / points)
+        posterior.refresh()
+        top, _ = posterior.split(np.random.default_rng(seed))
+        best = posterior.expected_loss(top, posterior.balance(top))
+        others = [posterior.expected_loss(top, boundary) for boundary in np.linspace(0, 1, 501)]
+        assert best <= min(others) * excess
 
 
 def test_losses_are_expected_distances_on_the_wrong_side() -> None:

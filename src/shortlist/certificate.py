@@ -174,19 +174,19 @@ def binary_offset(
     far = np.minimum(reach, np.maximum(0, start / pulls - boundary) + deviations * np.sqrt(widest / pulls))
     gap = far * np.linspace(0, 1, checks + 1)  # (ways, checks + 1)
     mean = boundary + gap
-    free, log_charged = binary_moments(pulls, slope, start, mean, boundary)
+    free, log_charged = _binary_moments(pulls, slope, start, mean, boundary)
     allowed = np.exp(-strength * gap)
     margin = (far / checks) ** 2 / 8 * (_curvature(pulls, mean) + strength**2)
-    by_monotony = least_offset(allowed[:, 1:] - free[:, :-1], log_charged[:, :-1])
-    at_ends = least_offset(allowed - free - margin, log_charged)
+    by_monotony = _least_offset(allowed[:, 1:] - free[:, :-1], log_charged[:, :-1])
+    at_ends = _least_offset(allowed - free - margin, log_charged)
     inner = np.minimum(by_monotony, np.maximum(at_ends[:, :-1], at_ends[:, 1:])).max(axis=1)
     tail = _tail_offset(pulls, boundary, mean[:, -1:], free[:, -1:], strength, reach, slope)
     result: FloatArray = np.maximum(inner, tail)
     return result
 
 
-def binary_moments(
-    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: FloatArray | float
+def _binary_moments(
+    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
 ) -> tuple[FloatArray, FloatArray]:
     """A and ln B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
     step, some = slope / pulls, np.maximum(start, 0)
@@ -213,7 +213,7 @@ def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
     return result
 
 
-def least_offset(room: FloatArray, log_charged: FloatArray) -> FloatArray:
+def _least_offset(room: FloatArray, log_charged: FloatArray) -> FloatArray:
     """The offset that makes e^-offset B equal to `room`; infinite if there is none."""
     with np.errstate(divide="ignore"):
         return log_charged - np.log(np.maximum(room, 0))
@@ -230,5 +230,5 @@ def _tail_offset(
 ) -> FloatArray:
     """Least offset for means from `last` to boundary + reach, where A is at most `free`."""
     share = np.exp(np.minimum(np.log(np.maximum(free, TINY)) + strength * reach, 0))  # of what is allowed
-    offset = least_offset(1 - share, bounded_offset(pulls, boundary, last, strength, reach, slope))
+    offset = _least_offset(1 - share, bounded_offset(pulls, boundary, last, strength, reach, slope))
     return np.where(last < boundary + reach, offset, -np.inf)[:, 0]

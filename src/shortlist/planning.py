@@ -13,7 +13,7 @@ from shortlist.certificate import Certificate, declare
 from shortlist.posterior import Posterior, product
 from shortlist.pricing import Prices
 from shortlist.problem import RewardModel
-from shortlist.ranking import grouped
+from shortlist.ranking import grouped_by
 from shortlist.search import BoolArray, FloatArray, IntArray
 
 MOST = 2**60  # pulls of an arm in a plan
@@ -55,11 +55,9 @@ class Case:
 
     def __init__(self, posterior: Posterior, top: BoolArray, boundary: float, made: IntArray, reach: float) -> None:
         self.top, self.boundary, self.made = top, boundary, made
-        most = int(made.max())
-        offered = max(most, min(max(64, 40 * int(posterior.pulls.mean())), MOST))
+        offered = max(int(made.max()), min(max(64, 40 * int(posterior.pulls.mean())), MOST))
         self.prices = Prices(posterior, boundary, reach, offered)
-        groups, self.group = grouped(posterior.kinds(top) * (most + 1) + made)
-        kind, before = np.divmod(groups, most + 1)
+        (kind, before), self.group = grouped_by(posterior.kinds(top), made)
         self.side, row = np.divmod(kind, posterior.row_pulls.size)  # groups outside the set come first
         inside = int(self.side.sum())
         self.weights = posterior.weights[row[:-inside]], posterior.weights[row[-inside:]]

@@ -4,6 +4,7 @@ Predictions may be rough: no guarantee rests on them."""
 
 import math
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import betaln, ndtr
@@ -21,12 +22,19 @@ EXACT_CHARGES = 16  # up to so many pulls charges are expected with binomial, ab
 TINY = 1e-20  # charges below this are taken as zero: denormal numbers are slow
 NEVER = 1e9  # charge of a way that cannot be declared; finite, so that zero weights stay zero
 
+Array = TypeVar("Array", IntArray, FloatArray)
+
 
 def _all_counts() -> IntArray:
     counts = [1]
     while counts[-1] < 2**62:
         counts.append(counts[-1] + 1 if counts[-1] < ONE_BY_ONE else int(counts[-1] * RATIO))
-    return np.array(counts)
+    return _shared(np.array(counts))
+
+
+def _shared(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
 
 
 COUNTS = _all_counts()
@@ -40,7 +48,7 @@ def pull_counts(most: int) -> IntArray:
 @lru_cache(maxsize=8)
 def _combinations(starts: tuple[float, ...], parts: tuple[float, ...]) -> FloatArray:
     """All combinations of pulls, start and slope, by pulls: (3, ways)."""
-    return np.array([(count, start, part) for count in COUNTS for start in starts for part in parts]).T
+    return _shared(np.array([(count, start, part) for count in COUNTS for start in starts for part in parts]).T)
 
 
 class Prices:
@@ -130,7 +138,7 @@ class BinomialCharges:
 def _upper_moments(grid: bytes) -> FloatArray:
     """P(S >= first) and E[S; S >= first] of a binomial S: (which, side, number of pulls, first, mean on the grid)."""
     mean, success = np.frombuffer(grid), np.arange(EXACT_CHARGES + 1.0)
-    counts = pull_counts(EXACT_CHARGES)[:, None].astype(np.float64)
+    counts = COUNTS[COUNTS <= EXACT_CHARGES, None].astype(np.float64)
     failure = np.maximum(counts - success, 0)
     ways = np.where(success <= counts, -np.log1p(counts) - betaln(failure + 1, success + 1), -np.inf)  # ln of N over S
     logs = [np.log(mean), np.log1p(-mean)]

@@ -38,7 +38,7 @@ def grouped(keys: Key) -> tuple[Key, IntArray]:
     return distinct, np.searchsorted(distinct, keys)
 
 
-def grouped_by(*columns: FloatArray) -> tuple[list[FloatArray], IntArray]:
+def grouped_by(*columns: Key) -> tuple[list[Key], IntArray]:
     """The distinct rows of a table, column by column, and the position among them of every row."""
     values, codes = zip(*map(grouped, columns), strict=True)
     sizes = [each.size for each in values]

@@ -114,7 +114,7 @@ def test_certification_rewards_never_influence_what_is_asked_for(
 
 def test_the_holdout_counts_every_pull_once_and_only_adds() -> None:
     holdout = Holdout(3)
-    for wanted, asked in (([2, 0, 5], [2, 5]), ([3, 1, 5], [1, 1]), ([3, 1, 4], [])):
+    for wanted, asked in (([2, 0, 5], [2, 5]), ([3, 1, 5], [1, 1]), ([3, 1, 5], [])):
         steps = holdout.fill_up(np.array(wanted), Progress())
         request = next(steps, None)
         assert (request.times.tolist() if request else []) == asked
@@ -264,6 +264,21 @@ def test_a_cap_that_suffices_changes_nothing_and_one_that_does_not_still_bounds_
     assert np.all(short.bound > 0.01)
     assert np.median(short.bound) < 0.5
     assert binom.sf(int(np.sum(short.regret > short.bound)) - 1, 8, 0.1) > 1e-4
+
+
+def test_easy_problems_are_looked_at_early_and_on_a_small_budget_too() -> None:
+    means = np.repeat([0.9, 0.1], [50, 150])
+    assert simulate("certified", means, k=50, epsilon=0.3, delta=0.1, runs=20).pulls.mean() < 4.7 * 200
+    assert simulate("certified", [1.0, 0.0], k=1, epsilon=0.9, delta=0.3).pulls.mean() <= 6
+    capped = simulate("certified", means, k=50, epsilon=0.2, delta=0.1, budget=799, runs=20)
+    assert np.mean(capped.bound <= 0.2) > 0.8
+
+
+def test_a_plan_that_takes_pulls_back_is_refused() -> None:
+    holdout = Holdout(2)
+    holdout.pulls[:] = 5, 3
+    with pytest.raises(ValueError, match="drawn more often"):
+        next(holdout.fill_up(np.array([4, 9]), Progress()))
 
 
 @pytest.mark.parametrize(("k", "most"), [(3, 1900), (1, 2700)])

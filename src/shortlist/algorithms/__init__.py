@@ -84,9 +84,17 @@ ALGORITHMS: dict[str, Algorithm] = {
             "Even-Dar, Mannor, Mansour 2006, Median Elimination; Kalyanakrishnan, Stone 2010, Halving",
         ),
         Algorithm(
-            "certified", certified, (FixedConfidence,), REGRET, "split certificate, docs/certificate.md", capped=True
+            "certified",
+            certified,
+            (FixedConfidence,),
+            REGRET,
+            "split certificate, docs/certificate.md",
+            capped=True,
+            version=2,
         ),
-        Algorithm("expected-loss", expected_loss, (FixedBudget,), "none", "empirical Bayes, docs/certificate.md"),
+        Algorithm(
+            "expected-loss", expected_loss, (FixedBudget,), "none", "empirical Bayes, docs/certificate.md", version=2
+        ),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )
 }

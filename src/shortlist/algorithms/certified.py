@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from shortlist.algorithms.exploration import begin, explore_once
+from shortlist.algorithms.exploration import explore_once
 from shortlist.planning import Case, Plan
 from shortlist.posterior import Posterior
 from shortlist.problem import Problem, SubGaussian
 from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Rewards, Search
 
-AN_ARM = 1.0  # pulls an arm in a batch of exploration at least
+EARLY = 0.25  # a batch of exploration as a share of what has been spent, until it has a pull an arm
 FIRST_LOOK = 0.75  # share of delta for the first look; every later one gets this share of the rest
 STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * epsilon)
 USUAL = 3  # the one tried first
@@ -43,9 +43,12 @@ class Holdout:
 
     def fill_up(self, wanted: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
         """Ask for what is missing to `wanted` pulls of every arm."""
-        arms = np.flatnonzero(wanted > self.pulls)
+        missing = wanted - self.pulls
+        if missing.min() < 0:  # a certificate of fewer pulls than were drawn would be void
+            raise ValueError(f"{wanted.min()} pulls are wanted of an arm that was drawn more often")
+        arms = np.flatnonzero(missing)
         if arms.size:
-            times = (wanted - self.pulls)[arms]
+            times = missing[arms]
             rewards = yield Pulls(arms, times, progress)
             self.pulls[arms] += times
             self.sums[arms] += rewards.sums
@@ -142,10 +145,9 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     planner = Planner(problem, posterior)
     budget = problem.goal.budget or UNLIMITED
     enough = UNLIMITED if problem.goal.budget is None else max(problem.n_arms, budget // 2)
-    yield from begin(posterior, min(enough, budget))
-    spent, cost = int(posterior.pulls.sum()), math.inf
+    spent, cost = 0, math.inf
     while spent < (most := min(enough, budget - holdout.spent)):
-        yield from explore_once(posterior, most - spent, rng, an_arm=AN_ARM)
+        yield from explore_once(posterior, most - spent, rng, early=EARLY)
         last = int(posterior.pulls.sum()) >= most
         found = planner.promising(holdout.pulls, rng, last=last)
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
