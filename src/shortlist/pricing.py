@@ -147,4 +147,4 @@ def _upper_moments(grid: bytes) -> FloatArray:
     moments: FloatArray = np.stack([chance, success[:, None] * chance])
     for first in range(EXACT_CHARGES - 1, -1, -1):
         moments[..., first, :] += moments[..., first + 1, :]
-    return moments
+    return _shared(moments)

@@ -277,7 +277,7 @@ def test_easy_problems_are_looked_at_early_and_on_a_small_budget_too() -> None:
 def test_a_plan_that_takes_pulls_back_is_refused() -> None:
     holdout = Holdout(2)
     holdout.pulls[:] = 5, 3
-    with pytest.raises(ValueError, match="drawn more often"):
+    with pytest.raises(ValueError, match="4 pulls of arm 0 are wanted, but 5 were drawn"):
         next(holdout.fill_up(np.array([4, 9]), Progress()))
 
 

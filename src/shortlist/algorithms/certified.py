@@ -44,8 +44,9 @@ class Holdout:
     def fill_up(self, wanted: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
         """Ask for what is missing to `wanted` pulls of every arm."""
         missing = wanted - self.pulls
-        if missing.min() < 0:  # a certificate of fewer pulls than were drawn would be void
-            raise ValueError(f"{wanted.min()} pulls are wanted of an arm that was drawn more often")
+        arm = int(missing.argmin())
+        if missing[arm] < 0:  # a certificate of fewer pulls than were drawn would be void
+            raise ValueError(f"{wanted[arm]} pulls of arm {arm} are wanted, but {self.pulls[arm]} were drawn")
         arms = np.flatnonzero(missing)
         if arms.size:
             times = missing[arms]
