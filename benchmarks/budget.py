@@ -1,6 +1,8 @@
-"""How often each method loses more than 0.01 for a given number of pulls: `python benchmarks/budget.py --jobs 2`.
+"""How often each method loses more than 0.01 for a given number of pulls: `python
+benchmarks/budget.py --jobs 2`.
 
-On the paper's 15 panels, 200 runs each, every method with the same budget; about five minutes on two cores."""
+On the paper's 15 panels, 200 runs each, every method with the same budget; about five minutes on
+two cores."""
 
 from itertools import product
 
@@ -38,7 +40,9 @@ BUDGETS = {
 @click.option("--seed", default=0, show_default=True)
 @click.option("--jobs", default=2, show_default=True)
 def main(runs: int, seed: int, jobs: int) -> None:
-    table = Table(box=SIMPLE_HEAD, title=f"Share of {runs} runs with a regret above 0.01, seed {seed}")
+    table = Table(
+        box=SIMPLE_HEAD, title=f"Share of {runs} runs with a regret above 0.01, seed {seed}"
+    )
     table.add_column("panel", no_wrap=True)
     for column in ("pulls", *METHODS):
         table.add_column(column, justify="right")

@@ -1,4 +1,5 @@
-"""What `certified` pays on the paper's 15 panels: `python benchmarks/certified.py --runs 20 --jobs 2`, a few minutes.
+"""What `certified` pays on the paper's 15 panels: `python benchmarks/certified.py --runs 20 --jobs
+2`, a few minutes.
 
 The yardstick is what the first prototype of the split certificate paid in 20 runs of its own."""
 
@@ -36,7 +37,9 @@ PROTOTYPE = {  # mean pulls
 @click.option("--seed", default=0, show_default=True)
 @click.option("--jobs", default=2, show_default=True)
 def main(runs: int, seed: int, jobs: int) -> None:
-    table = Table(box=SIMPLE_HEAD, title=f"certified, epsilon = delta = 0.01, {runs} runs, seed {seed}")
+    table = Table(
+        box=SIMPLE_HEAD, title=f"certified, epsilon = delta = 0.01, {runs} runs, seed {seed}"
+    )
     table.add_column("panel", no_wrap=True)
     for column in ("mean pulls", "first prototype", "ratio", "failures", "mean regret", "ms a run"):
         table.add_column(column, justify="right")

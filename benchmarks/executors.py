@@ -1,4 +1,5 @@
-"""How busy `select` keeps its workers, and what a call costs: `python benchmarks/executors.py`, about half a minute."""
+"""How busy `select` keeps its workers, and what a call costs: `python benchmarks/executors.py`,
+about half a minute."""
 
 import random
 import time
@@ -33,11 +34,19 @@ def main() -> None:
 
 def busy() -> Table:
     """Means .9 to .1, the best 3 of 10; the share of the workers' time in which they evaluate."""
-    table = Table("algorithm", "pulls", "seconds", "busy", title=f"{WORKERS} threads, {SECONDS * 1000:g} ms a pull")
+    table = Table(
+        "algorithm",
+        "pulls",
+        "seconds",
+        "busy",
+        title=f"{WORKERS} threads, {SECONDS * 1000:g} ms a pull",
+    )
     for goal in GOALS:
         result = shortlist.select(slow, arms=10, k=3, workers=WORKERS, progress=False, **goal)
         share = result.pulls * SECONDS / (WORKERS * result.seconds)
-        table.add_row(result.algorithm, f"{result.pulls:,}", f"{result.seconds:.1f}", f"{share:.0%}")
+        table.add_row(
+            result.algorithm, f"{result.pulls:,}", f"{result.seconds:.1f}", f"{share:.0%}"
+        )
     return table
 
 
@@ -47,7 +56,14 @@ def costs() -> Table:
     for place in PLACES:
         workers = 2 if place else None
         result = shortlist.select(
-            quick, arms=100, k=10, budget=5000, algorithm="uniform", progress=False, workers=workers, **place
+            quick,
+            arms=100,
+            k=10,
+            budget=5000,
+            algorithm="uniform",
+            progress=False,
+            workers=workers,
+            **place,
         )
         table.add_row(place.get("executor", "none"), f"{result.seconds / result.pulls * 1e6:.0f}")
     return table

@@ -1,13 +1,23 @@
-"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`, about 13 seconds.
+"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`, about
+13 seconds.
 
-Three tables: the budget uniform sampling needs as epsilon falls, the same as n grows, and coins told by a search."""
+Three tables: the budget uniform sampling needs as epsilon falls, the same as n grows, and coins
+told by a search."""
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from shortlist.algorithms import find
-from shortlist.lower_bound import Reduction, Tally, demonstrate, least_budget, least_pulls, measured_cost, tally
+from shortlist.lower_bound import (
+    Reduction,
+    Tally,
+    demonstrate,
+    least_budget,
+    least_pulls,
+    measured_cost,
+    tally,
+)
 
 ETA = 0.1
 EPSILONS = np.geomspace(0.05, 0.002, 6)
@@ -23,7 +33,14 @@ def main() -> None:
 
 def budgets_by_epsilon(n_arms: int = 1000) -> Table:
     growth = demonstrate(EPSILONS, n_arms, eta=ETA)
-    table = _table(f"n = {n_arms}, eta = {ETA}", "epsilon", "tosses / n", "fitted", "H / n", "proved: tosses / n >=")
+    table = _table(
+        f"n = {n_arms}, eta = {ETA}",
+        "epsilon",
+        "tosses / n",
+        "fitted",
+        "H / n",
+        "proved: tosses / n >=",
+    )
     for row in growth.rows:
         table.add_row(
             f"{row.epsilon:.4f}",
@@ -33,7 +50,8 @@ def budgets_by_epsilon(n_arms: int = 1000) -> Table:
             f"{least_pulls(n_arms, row.epsilon, ETA) / n_arms:.2f}",
         )
     table.caption = (
-        f"tosses / n = {growth.intercept:.0f} + {growth.slope:.1f} ln(1/epsilon), R^2 = {growth.r_squared:.4f}"
+        f"tosses / n = {growth.intercept:.0f} + {growth.slope:.1f} ln(1/epsilon), R^2 ="
+        f" {growth.r_squared:.4f}"
     )
     return table
 
@@ -47,11 +65,18 @@ def budgets_by_size(epsilon: float = 0.02) -> Table:
 
 
 def coins_told(n_arms: int = 80, epsilon: float = 0.2, eta: float = 0.2) -> Table:
-    table = _table(f"{COINS} coins hidden among {n_arms}, epsilon = eta = {eta}", "search", "C", *Tally.__slots__)
+    table = _table(
+        f"{COINS} coins hidden among {n_arms}, epsilon = eta = {eta}",
+        "search",
+        "C",
+        *Tally.__slots__,
+    )
     for name in SEARCHES:
         cost = measured_cost(name, n_arms, epsilon, eta)
         seen = tally(Reduction(find(name), n_arms, epsilon, cost, eta), COINS, seed=0)
-        table.add_row(name, f"{cost:.0f}", *(str(getattr(seen, field)) for field in Tally.__slots__))
+        table.add_row(
+            name, f"{cost:.0f}", *(str(getattr(seen, field)) for field in Tally.__slots__)
+        )
     return table
 
 

@@ -1,9 +1,10 @@
-"""What a search costs beside its pulls on the paper's panels with 1000 arms: `python benchmarks/overhead.py`.
+"""What a search costs beside its pulls on the paper's panels with 1000 arms: `python
+benchmarks/overhead.py`.
 
-`certified` to epsilon = delta = 0.01, `expected-loss` at the budgets of budget.py. The time it takes to simulate the
-rewards is taken off; times are those of the processor. Every run is made three times with the same seed: the fastest
-shows what the search costs, the first, in brackets, also what else the machine did. As a yardstick, the same call times
-an empty Python function."""
+`certified` to epsilon = delta = 0.01, `expected-loss` at the budgets of budget.py. The time it
+takes to simulate the rewards is taken off; times are those of the processor. Every run is made
+three times with the same seed: the fastest shows what the search costs, the first, in brackets,
+also what else the machine did. As a yardstick, the same call times an empty Python function."""
 
 import statistics
 import time
@@ -28,7 +29,9 @@ LIMIT = 1.0  # microseconds
 REPEATS = 3  # of every run
 
 
-def overhead(algorithm: str, panel: Panel, goal: Goal, rng: np.random.Generator) -> tuple[int, float]:
+def overhead(
+    algorithm: str, panel: Panel, goal: Goal, rng: np.random.Generator
+) -> tuple[int, float]:
     """The pulls of one run and the seconds it spent on anything but drawing them."""
     bandit, drawing = BernoulliBandit(rng.permutation(panel.means())), 0.0
 
@@ -45,9 +48,11 @@ def overhead(algorithm: str, panel: Panel, goal: Goal, rng: np.random.Generator)
 
 
 def typical(algorithm: str, panel: Panel, goal: Goal, runs: int) -> tuple[float, float, float]:
-    """Mean pulls, and in microseconds per pull the median over runs of the overhead, at its least and at first."""
+    """Mean pulls, and in microseconds per pull the median over runs of the overhead, at its least
+    and at first."""
     measured = [
-        [overhead(algorithm, panel, goal, np.random.default_rng(seed)) for _ in range(REPEATS)] for seed in range(runs)
+        [overhead(algorithm, panel, goal, np.random.default_rng(seed)) for _ in range(REPEATS)]
+        for seed in range(runs)
     ]
     costs = [[seconds / pulls * 1e6 for pulls, seconds in each] for each in measured]
     pulls = statistics.mean(each[0][0] for each in measured)
@@ -68,7 +73,9 @@ def main(runs: int) -> None:
     for name in ("certified, pulls", "µs a pull", "expected loss, pulls", "µs a pull"):
         table.add_column(name, justify="right")
     worst = worst_first = 0.0
-    for name, panel in track([each for each in PANELS.items() if each[1].n >= 1000], transient=True):
+    for name, panel in track(
+        [each for each in PANELS.items() if each[1].n >= 1000], transient=True
+    ):
         row = [name]
         for algorithm, goal in (
             ("certified", FixedConfidence(0.01, 0.01)),
@@ -76,7 +83,10 @@ def main(runs: int) -> None:
         ):
             pulls, cost, first = typical(algorithm, panel, goal, runs)
             worst, worst_first = max(worst, cost), max(worst_first, first)
-            row += [f"{pulls:,.0f}", f"[{'green' if cost < LIMIT else 'red'}]{cost:.2f}[/] ({first:.2f})"]
+            row += [
+                f"{pulls:,.0f}",
+                f"[{'green' if cost < LIMIT else 'red'}]{cost:.2f}[/] ({first:.2f})",
+            ]
         table.add_row(*row)
     found = f"at most {worst:.2f} µs ({worst_first:.2f} at first; limit {LIMIT:g})"
     Console().print(table, f"{found}; an empty Python call: {empty_call():.3f} µs")

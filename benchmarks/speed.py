@@ -1,4 +1,5 @@
-"""How fast searches run and how much memory they take, against the limits we set: `python benchmarks/speed.py`."""
+"""How fast searches run and how much memory they take, against the limits we set: `python
+benchmarks/speed.py`."""
 
 import resource
 import subprocess
@@ -41,7 +42,9 @@ def to_confidence(algorithm: str, runs: int) -> Runs:
 
 def adaptive_top_k() -> Measurement:
     runs = to_confidence("adaptive-top-k", 200)
-    return Measurement("adaptive-top-k, uniform n = 1000, k = 500, 200 runs on one core", runs.seconds, "s", 2)
+    return Measurement(
+        "adaptive-top-k, uniform n = 1000, k = 500, 200 runs on one core", runs.seconds, "s", 2
+    )
 
 
 def clucb_pac() -> Measurement:
@@ -54,13 +57,16 @@ def clucb_pac() -> Measurement:
 def budgeted(algorithm: str, limit: float | None = None) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         runs = simulate(algorithm, UNIFORM, k=500, budget=29_000, runs=10)
-        return Measurement(f"{algorithm}, n = 1000, 29 000 pulls, per run", runs.seconds / 10 * 1e3, "ms", limit)
+        return Measurement(
+            f"{algorithm}, n = 1000, 29 000 pulls, per run", runs.seconds / 10 * 1e3, "ms", limit
+        )
 
     return measure
 
 
 def certified() -> Measurement:
-    before = time.process_time()  # of the processor, like every time below: the same on a machine that is busy
+    # of the processor, like every time below: the same on a machine that is busy
+    before = time.process_time()
     runs = to_confidence("certified", 10)
     what = f"certified, uniform n = 1000, k = 500, per run ({runs.pulls.mean():.3g} pulls)"
     return Measurement(what, (time.process_time() - before) / 10, "s", 0.15)
@@ -70,7 +76,10 @@ def certified_of_many(k: int) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         before = time.process_time()
         runs = simulate("certified", instances.uniform(MANY), k=k, epsilon=0.05, delta=0.05)
-        what = f"certified, uniform n = {MANY:,}, k = {k:,}, epsilon = 0.05 ({runs.pulls.mean():.3g} pulls)"
+        what = (
+            f"certified, uniform n = {MANY:,}, k = {k:,}, epsilon = 0.05 ({runs.pulls.mean():.3g}"
+            " pulls)"
+        )
         return Measurement(what, time.process_time() - before, "s", 30)
 
     return measure

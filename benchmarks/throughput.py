@@ -28,7 +28,12 @@ class Measurement:
 
     def row(self) -> tuple[str, str, str, str]:
         """What is measured, the value, its limit and whether it is met."""
-        return self.what, f"{self.value:,.3g} {self.unit}", self.limit, "[green]yes" if self.met else "[red]no"
+        return (
+            self.what,
+            f"{self.value:,.3g} {self.unit}",
+            self.limit,
+            "[green]yes" if self.met else "[red]no",
+        )
 
 
 def rate(what: str, count: int, seconds: float, least: int) -> Measurement:
@@ -64,9 +69,15 @@ def tell_all(experiment: Experiment, batches: list[list[Ticket]]) -> float:
 
 
 def measurements(path: Path) -> Iterator[Measurement]:
-    experiment = Experiment.create(N_ARMS, K, store=path, budget=PULLS + N_ARMS, algorithm="adaptive-top-k")
+    experiment = Experiment.create(
+        N_ARMS, K, store=path, budget=PULLS + N_ARMS, algorithm="adaptive-top-k"
+    )
     batches, seconds = asked(experiment, 50_000, 50)
-    yield duration(f"ask for 50 tickets, {N_ARMS:,} arms, up to 50,000 under way, median", median(seconds), 0.005)
+    yield duration(
+        f"ask for 50 tickets, {N_ARMS:,} arms, up to 50,000 under way, median",
+        median(seconds),
+        0.005,
+    )
     yield duration("the same, slowest of 1,000", max(seconds), 0.05)
     yield rate("tell in batches of 50", 50_000, tell_all(experiment, batches), 10_000)
     batches, _ = asked(experiment, 100_000, 500)
@@ -84,7 +95,8 @@ def measurements(path: Path) -> Iterator[Measurement]:
 
 def main() -> None:
     table = Table("what", "measured", "limit", "met")
-    with TemporaryDirectory(dir=Path.cwd()) as folder:  # the system's folder may be in memory, which would flatter
+    # the system's folder may be in memory, which would flatter
+    with TemporaryDirectory(dir=Path.cwd()) as folder:
         for measurement in measurements(Path(folder, "store.db")):
             table.add_row(*measurement.row())
     Console().print(table)

@@ -1,4 +1,5 @@
-"""The certificate by attack: a set that loses just more than allowed must be passed with probability delta at most."""
+"""The certificate by attack: a set that loses just more than allowed must be passed with
+probability delta at most."""
 
 import math
 from dataclasses import dataclass, replace
@@ -27,9 +28,11 @@ from shortlist.search import BoolArray, FloatArray, IntArray
 
 DELTA = 0.1
 TRIES = 5000  # per instance, of which every test has many
-BELIEVABLE = 1e-6  # a test fails when what it saw has a smaller chance than this if the claim is true
+# a test fails when what it saw has a smaller chance than this if the claim is true
+BELIEVABLE = 1e-6
 MANY = 10**6  # pulls of an arm that is known
-SHAPES: dict[str, tuple[float, float]] = {  # slope / strength, and start in standard deviations beyond the boundary
+# slope / strength, and start in standard deviations beyond the boundary
+SHAPES: dict[str, tuple[float, float]] = {
     "plain": (1.0, -np.inf),
     "flat": (0.3, -np.inf),
     "start 0.3": (1.0, 0.3),
@@ -44,7 +47,9 @@ KINDS: dict[str, RewardModel] = {
     "beta": Bounded(),
     "normal": SubGaussian(),
 }
-WAYS = [(kind, shape) for kind in KINDS for shape in SHAPES if kind == "0/1" or "start" not in shape]
+WAYS = [
+    (kind, shape) for kind in KINDS for shape in SHAPES if kind == "0/1" or "start" not in shape
+]
 PLACES = ("one outside", "one inside", "many outside", "many inside", "many on both sides")
 SIZES = ((10, 1), (10, 9), (10, 5), (40, 20))
 
@@ -60,7 +65,8 @@ class Instance:
 
 
 def losing(n: int, k: int, place: str, boundary: float, loss: float) -> Instance:
-    """A choice that loses `loss` in all: arms beyond the boundary, as many at it on the other side, the rest far."""
+    """A choice that loses `loss` in all: arms beyond the boundary, as many at it on the other side,
+    the rest far."""
     top = np.arange(n) < k
     means = np.where(top, 1.0, 0.0)
     swaps = 1 if place.startswith("one") else min(k, n - k)
@@ -71,16 +77,21 @@ def losing(n: int, k: int, place: str, boundary: float, loss: float) -> Instance
 
 
 def drawn(instance: Instance, pulls: IntArray, kind: str, rng: np.random.Generator) -> FloatArray:
-    """Sums of fresh rewards, a row per try; an arm that is not wrong costs as little as its kind can."""
+    """Sums of fresh rewards, a row per try; an arm that is not wrong costs as little as its kind
+    can."""
     sums = np.tile(pulls * instance.means, (TRIES, 1))
     if kind == "0/1":
         return rng.binomial(pulls, instance.means, sums.shape).astype(np.float64)
     for arm in np.flatnonzero(instance.wrong):
-        sums[:, arm] = sums_of(kind, float(instance.means[arm]), int(pulls[arm]), instance.boundary, rng)
+        sums[:, arm] = sums_of(
+            kind, float(instance.means[arm]), int(pulls[arm]), instance.boundary, rng
+        )
     return sums
 
 
-def sums_of(kind: str, mean: float, pulls: int, boundary: float, rng: np.random.Generator) -> FloatArray:
+def sums_of(
+    kind: str, mean: float, pulls: int, boundary: float, rng: np.random.Generator
+) -> FloatArray:
     if kind == "normal":
         return pulls * mean + 0.5 * math.sqrt(pulls) * rng.standard_normal(TRIES)
     if kind == "beta":
@@ -93,7 +104,12 @@ def sums_of(kind: str, mean: float, pulls: int, boundary: float, rng: np.random.
 
 
 def declared(
-    instance: Instance, pulls: IntArray, shape: str, rewards: RewardModel, strength: float, reach: float
+    instance: Instance,
+    pulls: IntArray,
+    shape: str,
+    rewards: RewardModel,
+    strength: float,
+    reach: float,
 ) -> Certificate:
     part, deviations = SHAPES[shape]
     edge = np.where(instance.top, 1 - instance.boundary, instance.boundary)
@@ -112,7 +128,10 @@ def declared(
 
 def totals(certificate: Certificate, sums: FloatArray) -> FloatArray:
     """The bound on the total loss in every try."""
-    bounds: FloatArray = certificate.charges(sums).sum(axis=1) + math.log(1 / certificate.delta) / certificate.strength
+    bounds: FloatArray = (
+        certificate.charges(sums).sum(axis=1)
+        + math.log(1 / certificate.delta) / certificate.strength
+    )
     return bounds
 
 
@@ -136,7 +155,9 @@ def test_a_choice_that_loses_just_too_much_is_seldom_certified(kind: str, shape:
 
 
 @pytest.mark.parametrize(("kind", "shape"), WAYS)
-def test_with_full_reach_the_loss_seldom_exceeds_the_bound_whatever_that_is(kind: str, shape: str) -> None:
+def test_with_full_reach_the_loss_seldom_exceeds_the_bound_whatever_that_is(
+    kind: str, shape: str
+) -> None:
     rng = np.random.default_rng(100 + WAYS.index((kind, shape)))
     for n, k in SIZES:
         means, top = rng.uniform(0.1, 0.9, n), np.arange(n) < k
@@ -144,43 +165,55 @@ def test_with_full_reach_the_loss_seldom_exceeds_the_bound_whatever_that_is(kind
         pulls = rng.integers(1, 9 if kind == "beta" else 60, n)
         reach = math.inf if kind == "normal" else 1.0
         if kind == "normal" and shape == "flat":
-            reach = 1.0  # no offset is right for every mean there is; these means are within 1 of the boundary
-        strength = float(rng.uniform(0.5, 3) * math.sqrt(8 * math.log(1 / DELTA) / (1 / pulls).sum()))
+            # no offset is right for every mean there is; these means are within 1 of the boundary
+            reach = 1.0
+        strength = float(
+            rng.uniform(0.5, 3) * math.sqrt(8 * math.log(1 / DELTA) / (1 / pulls).sum())
+        )
         certificate = declared(instance, pulls, shape, KINDS[kind], strength, reach)
         loss = k * aggregate_regret(means, np.flatnonzero(top))
         assert seldom(int(np.sum(totals(certificate, drawn(instance, pulls, kind, rng)) < loss)))
 
 
 def passed_in_a_crowd(kind: str, shape: str, place: str, less: float = 0.0) -> int:
-    """How often 40 arms pass that lose a little each, if every offset is `less` than it should be."""
+    """How often 40 arms pass that lose a little each, if every offset is `less` than it should
+    be."""
     instance = losing(80, 40, place, 0.5, 1 + 1e-9)
     pulls = np.where(instance.wrong, 9 if kind == "beta" else 72, MANY)
-    certificate = declared(instance, pulls, shape, KINDS[kind], strength=2.5 * math.log(1 / DELTA), reach=1.0)
+    certificate = declared(
+        instance, pulls, shape, KINDS[kind], strength=2.5 * math.log(1 / DELTA), reach=1.0
+    )
     weaker = replace(certificate, offset=certificate.offset - less)
     return int(np.sum(totals(weaker, drawn(instance, pulls, kind, np.random.default_rng(7))) <= 1))
 
 
 @pytest.mark.parametrize("place", ["many outside", "many inside"])
 @pytest.mark.parametrize(("kind", "shape"), WAYS)
-def test_a_crowd_of_arms_that_lose_a_little_each_is_seldom_certified(kind: str, shape: str, place: str) -> None:
+def test_a_crowd_of_arms_that_lose_a_little_each_is_seldom_certified(
+    kind: str, shape: str, place: str
+) -> None:
     assert seldom(passed_in_a_crowd(kind, shape, place))
 
 
 @pytest.mark.parametrize("place", ["many outside", "many inside"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "beta"])  # too mild to come near the bound
+# too mild to come near the bound
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "beta"])
 def test_the_attack_notices_offsets_that_are_a_little_too_small(kind: str, place: str) -> None:
     assert not seldom(passed_in_a_crowd(kind, "plain", place, less=0.3))
 
 
 def test_a_start_that_no_offset_makes_right_is_lowered() -> None:
-    """Had it been kept, with an infinite offset, the set would be passed whenever nothing is charged."""
+    """Had it been kept, with an infinite offset, the set would be passed whenever nothing is
+    charged."""
     rng = np.random.default_rng(8)
     instance = losing(2, 1, "one outside", 0.4, 0.1)
     pulls = np.array([MANY, 50])
     strength = math.log(1 / DELTA) / 0.1
     certificate = declared(instance, pulls, "start 1.5", Binary(), strength, 0.1)
     wanted = math.floor(20 + 1.5 * math.sqrt(12))
-    hopeless = binary_offset(np.array([50.0]), 0.4, strength, 0.1, slope=np.array([strength]), start=np.array([wanted]))
+    hopeless = binary_offset(
+        np.array([50.0]), 0.4, strength, 0.1, slope=np.array([strength]), start=np.array([wanted])
+    )
     assert hopeless[0] == math.inf
     assert certificate.start[1] < wanted
     assert np.isfinite(certificate.offset).all()
@@ -207,11 +240,19 @@ def ways_to_charge(draw: st.DrawFn) -> Way:
 def test_the_moment_never_exceeds_what_is_allowed(way: Way) -> None:
     pulls, boundary, strength, slope, reach, start = way
     (begin,), (offset,) = offsets(
-        np.array([float(pulls)]), boundary, strength, reach, Binary(), slope=np.array([slope]), start=np.array([start])
+        np.array([float(pulls)]),
+        boundary,
+        strength,
+        reach,
+        Binary(),
+        slope=np.array([slope]),
+        start=np.array([start]),
     )
     assert np.isfinite(offset)
     successes = np.arange(pulls + 1)
-    charge = np.where(successes > begin, np.maximum(0, slope * (successes / pulls - boundary) + offset), 0)
+    charge = np.where(
+        successes > begin, np.maximum(0, slope * (successes / pulls - boundary) + offset), 0
+    )
     gap = (1 - boundary) * np.linspace(0, 1, 600)[1:] ** 2
     moment = logsumexp(binom.logpmf(successes, pulls, (boundary + gap)[:, None]) - charge, axis=1)
     assert np.all(moment <= -strength * np.minimum(gap, reach) + 1e-9)
@@ -230,9 +271,14 @@ def test_without_a_start_the_exact_moment_allows_no_less_than_the_closed_form(
     usual = int(min(CHECKS[0] + MORE_CHECKS * strength * reach, CHECKS[1]))
     for checks in (None, 192):
         start = np.array([-1.0])
-        exact = binary_offset(count, boundary, strength, reach, slope=steep, start=start, checks=checks)[0]
-        step = strength * reach / (checks or usual)  # what can be lost between two points of the grid
-        assert closed - 1e-9 * (1 + abs(closed)) <= exact <= closed + step + 1e-9 * (1 + abs(closed))
+        exact = binary_offset(
+            count, boundary, strength, reach, slope=steep, start=start, checks=checks
+        )[0]
+        # what can be lost between two points of the grid
+        step = strength * reach / (checks or usual)
+        assert (
+            closed - 1e-9 * (1 + abs(closed)) <= exact <= closed + step + 1e-9 * (1 + abs(closed))
+        )
 
 
 @settings(max_examples=100, deadline=None)
@@ -243,7 +289,9 @@ def test_the_closed_form_is_the_least_offset_for_rewards_between_0_and_1(
 ) -> None:
     pulls, boundary, strength, slope, reach, _ = way
     reach = min(reach, 1 - boundary)
-    closed = bounded_offset(np.array([float(pulls)]), boundary, boundary, strength, reach, np.array([slope]))[0]
+    closed = bounded_offset(
+        np.array([float(pulls)]), boundary, boundary, strength, reach, np.array([slope])
+    )[0]
     mean = np.minimum(boundary + reach * np.linspace(0, 1, 2001), 1)
     with np.errstate(divide="ignore"):
         log_shrink = np.logaddexp(np.log1p(-mean), np.log(mean) - slope / pulls)
@@ -255,13 +303,20 @@ def test_an_offset_with_a_start_is_hardly_more_than_the_least() -> None:
     for pulls, boundary, start in ((31, 0.26, 8), (64, 0.04, 3), (120, 0.44, 54), (150, 0.05, 8)):
         strength, reach = 12 / 0.4, 0.4
         found = binary_offset(
-            np.array([float(pulls)]), boundary, strength, reach, slope=np.array([strength]), start=np.array([start])
+            np.array([float(pulls)]),
+            boundary,
+            strength,
+            reach,
+            slope=np.array([strength]),
+            start=np.array([start]),
         )[0]
         gap = reach * np.linspace(0, 1, 4001)[1:]
         successes = np.arange(pulls + 1)
         chance = np.asarray(binom.pmf(successes, pulls, (boundary + gap)[:, None]))
         free = chance[:, : start + 1].sum(axis=1)
-        charged = (chance * np.exp(-strength * (successes / pulls - boundary)))[:, start + 1 :].sum(axis=1)
+        charged = (chance * np.exp(-strength * (successes / pulls - boundary)))[:, start + 1 :].sum(
+            axis=1
+        )
         room = np.exp(-strength * gap) - free
         least = np.log(charged / room).max() if room.min() > 0 else math.inf
         assert least - 1e-6 <= found <= least + 0.1
@@ -272,7 +327,9 @@ def test_the_offset_for_normal_rewards_is_their_exact_moment() -> None:
     for slope in (9.0, 4.0):
         gap = np.linspace(0, reach, 1001)
         needed = (slope**2 / (8 * 20) + (strength - slope) * gap).max()
-        assert subgaussian_offset(pulls, strength, reach, np.array([slope]))[0] == pytest.approx(needed)
+        assert subgaussian_offset(pulls, strength, reach, np.array([slope]))[0] == pytest.approx(
+            needed
+        )
     both = subgaussian_offset(np.array([20.0, 20.0]), strength, math.inf, np.array([9.0, 4.0]))
     assert both[0] == pytest.approx(9.0**2 / 160)
     assert both[1] == math.inf
@@ -294,7 +351,9 @@ def test_a_start_needs_rewards_of_0_and_1(rewards: RewardModel) -> None:
 def test_what_is_not_a_number_is_never_taken_for_a_proof() -> None:
     top, pulls = np.array([True, False]), np.array([50, 50])
     for rewards, start in ((Bounded(), None), (Binary(), np.full(2, 30.0))):
-        certificate = declare(top, 0.5, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=rewards, start=start)
+        certificate = declare(
+            top, 0.5, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=rewards, start=start
+        )
         assert not certificate.bound(np.array([np.nan, 0.0])) <= 1
     with pytest.raises(InvalidInput, match="`boundary` is nan, but must be a finite number"):
         declare(top, math.nan, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=Bounded())

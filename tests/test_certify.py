@@ -98,7 +98,9 @@ def test_more_evidence_against_the_choice_never_lowers_the_bound(data: st.DataOb
     pulls, sums = np.array(ARMS["pulls"]), np.array(ARMS["sums"], dtype=float)
     arm = data.draw(st.integers(0, 3))
     worse = sums.copy()
-    worse[arm] = data.draw(st.floats(0, sums[arm]) if arm < 2 else st.floats(sums[arm], float(pulls[arm])))
+    worse[arm] = data.draw(
+        st.floats(0, sums[arm]) if arm < 2 else st.floats(sums[arm], float(pulls[arm]))
+    )
     assert bound(sums=worse) >= bound()
 
 
@@ -115,7 +117,10 @@ def test_a_boundary_at_the_end_of_the_range_is_fine(boundary: float, pulls: int)
 
 def test_sums_may_leave_the_range_by_rounding() -> None:
     assert sum([0.7] * 10) > 10 * 0.7
-    assert certify([0], [10, 10], [sum([0.7] * 10), 0.0], boundary=0.5, rewards=Bounded(0, 0.7)) < math.inf
+    assert (
+        certify([0], [10, 10], [sum([0.7] * 10), 0.0], boundary=0.5, rewards=Bounded(0, 0.7))
+        < math.inf
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,11 +137,17 @@ def test_sums_may_leave_the_range_by_rounding() -> None:
         ({"pulls": [40, 40, 30, 0]}, "`pulls` is .* at least 1"),
         ({"pulls": [40.5, 40, 30, 10]}, "`pulls` is .* whole number"),
         ({"pulls": [], "sums": []}, "`pulls` is "),
-        ({"sums": [30, 28, 12, 61]}, "the sum of arm 3 is 61, but must be that of 60 rewards, each a number between 0"),
+        (
+            {"sums": [30, 28, 12, 61]},
+            "the sum of arm 3 is 61, but must be that of 60 rewards, each a number between 0",
+        ),
         ({"sums": [30, 28, 12, -1]}, "the sum of arm 3 is -1"),
         ({"sums": [30, 28, math.nan, 1]}, "the sum of arm 2 is nan"),
         ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian()}, "the sum of arm 2 is inf"),
-        ({"sums": [30, 28, 12.5, 1], "rewards": Binary()}, "the sum of arm 2 is 12.5.* each 0 or 1"),
+        (
+            {"sums": [30, 28, 12.5, 1], "rewards": Binary()},
+            "the sum of arm 2 is 12.5.* each 0 or 1",
+        ),
         ({"sums": ["a", "b", "c", "d"]}, "`sums` is .* must be numbers"),
         ({"boundary": 1.5}, "`boundary` is 1.5, but must be between 0 and 1"),
         ({"boundary": math.nan}, "`boundary` is nan"),

@@ -1,4 +1,5 @@
-"""The command line: what it prints, where, with which exit status, and that a mistake costs one line."""
+"""The command line: what it prints, where, with which exit status, and that a mistake costs one
+line."""
 
 import csv
 import io
@@ -26,7 +27,9 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 def script(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The installed console script, in a process of its own."""
-    return subprocess.run([Path(sys.executable).with_name("shortlist"), *arguments], capture_output=True, text=True)
+    return subprocess.run(
+        [Path(sys.executable).with_name("shortlist"), *arguments], capture_output=True, text=True
+    )
 
 
 def figures(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
@@ -40,10 +43,32 @@ def figures(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
 
 
 def test_json_has_the_keys_of_the_contract_and_nothing_else_is_printed() -> None:
-    done = script(*SIMULATE, "--budget", "400", "--epsilon", "0.2", "--runs", "3", "--jobs", "2", "--format", "json")
+    done = script(
+        *SIMULATE,
+        "--budget",
+        "400",
+        "--epsilon",
+        "0.2",
+        "--runs",
+        "3",
+        "--jobs",
+        "2",
+        "--format",
+        "json",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     data = json.loads(done.stdout)
-    assert list(data) == ["algorithm", "n", "k", "runs", "pulls", "regret", "failures", "failure_rate", "seconds"]
+    assert list(data) == [
+        "algorithm",
+        "n",
+        "k",
+        "runs",
+        "pulls",
+        "regret",
+        "failures",
+        "failure_rate",
+        "seconds",
+    ]
     assert list(data["pulls"]) == ["mean", "sd", "max"]
     assert list(data["regret"]) == ["mean", "max"]
     assert (data["algorithm"], data["n"], data["k"], data["runs"]) == ("uniform", 20, 5, 3)
@@ -51,10 +76,28 @@ def test_json_has_the_keys_of_the_contract_and_nothing_else_is_printed() -> None
 
 
 def test_the_command_line_gives_the_figures_of_the_library() -> None:
-    options = ["--epsilon", "0.3", "--delta", "0.2", "--runs", "4", "--seed", "9", "--rewards", "beta"]
+    options = [
+        "--epsilon",
+        "0.3",
+        "--delta",
+        "0.2",
+        "--runs",
+        "4",
+        "--seed",
+        "9",
+        "--rewards",
+        "beta",
+    ]
     printed = figures("simulate", *UNIFORM, "--algorithm", "adaptive-top-k", *options)
     runs = shortlist.simulate(
-        "adaptive-top-k", shortlist.instances.uniform(20), k=5, epsilon=0.3, delta=0.2, runs=4, seed=9, rewards="beta"
+        "adaptive-top-k",
+        shortlist.instances.uniform(20),
+        k=5,
+        epsilon=0.3,
+        delta=0.2,
+        runs=4,
+        seed=9,
+        rewards="beta",
     )
     assert {**printed, "seconds": 0} == {**runs.summary(), "seconds": 0}
 
@@ -62,7 +105,12 @@ def test_the_command_line_gives_the_figures_of_the_library() -> None:
 def test_csv_is_a_header_and_a_row_with_the_same_figures() -> None:
     result = run(*SIMULATE, "--budget", "400", "--runs", "2", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(result.stdout))
-    assert (row["algorithm"], row["pulls_mean"], row["pulls_max"], row["failures"]) == ("uniform", "400.0", "400", "")
+    assert (row["algorithm"], row["pulls_mean"], row["pulls_max"], row["failures"]) == (
+        "uniform",
+        "400.0",
+        "400",
+        "",
+    )
 
 
 def test_a_table_shows_every_figure() -> None:
@@ -77,7 +125,10 @@ def test_a_table_shows_every_figure() -> None:
     [
         (["--instance", "two-group", "-n", "10", "-k", "4"], shortlist.instances.two_group(10, 4)),
         (["--instance", "uniform", "-n", "10", "-k", "4"], shortlist.instances.uniform(10)),
-        (["--instance", "synthetic", "-p", "6", "-n", "10", "-k", "4"], shortlist.instances.synthetic(6, 10, 4)),
+        (
+            ["--instance", "synthetic", "-p", "6", "-n", "10", "-k", "4"],
+            shortlist.instances.synthetic(6, 10, 4),
+        ),
         (["--instance", "rte", "-k", "4"], shortlist.instances.rte()),
         (["--instance", "rte", "-n", "164", "-k", "4"], shortlist.instances.rte()),
         (["--instance", "lower-bound", "-n", "10", "-k", "4"], shortlist.instances.lower_bound(10)),
@@ -91,14 +142,24 @@ def test_every_instance_is_the_one_of_the_library(arguments: list[str], means: A
 
 
 def test_hardness_prints_infinity_as_null() -> None:
-    assert figures("hardness", "--means", "-", "-k", "1", "--epsilon", "0.1", stdin="0.5\n0.5\n")["h_tilde"] is None
+    assert (
+        figures("hardness", "--means", "-", "-k", "1", "--epsilon", "0.1", stdin="0.5\n0.5\n")[
+            "h_tilde"
+        ]
+        is None
+    )
 
 
 def test_algorithms_lists_the_registry_with_goals_and_sources() -> None:
     rows = json.loads(run("algorithms", "--format", "json").stdout)
     assert [row["name"] for row in rows] == list(shortlist.ALGORITHMS)
-    assert next(row for row in rows if row["name"] == "uniform")["goals"] == ["confidence", "budget"]
-    assert next(row for row in rows if row["name"] == "adaptive-top-k-tight")["goals"] == ["confidence"]
+    assert next(row for row in rows if row["name"] == "uniform")["goals"] == [
+        "confidence",
+        "budget",
+    ]
+    assert next(row for row in rows if row["name"] == "adaptive-top-k-tight")["goals"] == [
+        "confidence"
+    ]
     table = run("algorithms").stdout
     assert all(name in table for name in shortlist.ALGORITHMS)
     assert run("algorithms", "--format", "csv").stdout.startswith("name,goals,guarantee,source\n")
@@ -107,11 +168,17 @@ def test_algorithms_lists_the_registry_with_goals_and_sources() -> None:
 def test_demo_chooses_thirty_workers_and_says_what_it_cost_and_what_it_guarantees() -> None:
     result = run("demo", "--seed", "2")
     assert result.exit_code == 0
-    rows = [line.split() for line in result.stdout.splitlines() if line.split() and line.split()[0].isdigit()]
+    rows = [
+        line.split()
+        for line in result.stdout.splitlines()
+        if line.split() and line.split()[0].isdigit()
+    ]
     workers = shortlist.instances.rte_workers()
     assert len({row[0] for row in rows}) == 30
     assert all(float(true) == round(workers[int(worker)], 3) for worker, _, _, true in rows)
-    guaranteed = re.search(r"Guaranteed: at most (\S+) of mean accuracy lost at 95% confidence", result.stdout)
+    guaranteed = re.search(
+        r"Guaranteed: at most (\S+) of mean accuracy lost at 95% confidence", result.stdout
+    )
     assert guaranteed
     assert float(guaranteed[1]) <= 0.05
     assert all(text in result.stdout for text in ("Spent:", "Yardstick:", "True loss:"))
@@ -152,10 +219,25 @@ def test_means_are_read_one_a_line_or_from_the_column_mean(tmp_path: Path, text:
         (b"0.1\n0.2\n1.5\n", "the mean of arm 2 is 1.5, but must be a number between 0 and 1"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_cannot_be_read_is_named_with_its_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     file = tmp_path / "means.csv"
     file.write_bytes(content)
-    refused(run("simulate", "--means", str(file), "-k", "1", "--algorithm", "uniform", "--epsilon", "0.1"), message)
+    refused(
+        run(
+            "simulate",
+            "--means",
+            str(file),
+            "-k",
+            "1",
+            "--algorithm",
+            "uniform",
+            "--epsilon",
+            "0.1",
+        ),
+        message,
+    )
 
 
 # Mistakes
@@ -178,52 +260,114 @@ def refused(result: Result, message: str) -> None:
         (["simulate"], "Missing option '-k'"),
         ([*SIMULATE, "--sped", "3"], "--sped"),
         ([*SIMULATE, "--epsilon"], "Option '--epsilon' requires an argument"),
-        ([*SIMULATE, "--epsilon", "much"], "Invalid value for '--epsilon': 'much' is not a valid float"),
-        ([*SIMULATE, "--budget", "1.5"], "Invalid value for '--budget': '1.5' is not a valid integer"),
+        (
+            [*SIMULATE, "--epsilon", "much"],
+            "Invalid value for '--epsilon': 'much' is not a valid float",
+        ),
+        (
+            [*SIMULATE, "--budget", "1.5"],
+            "Invalid value for '--budget': '1.5' is not a valid integer",
+        ),
         ([*SIMULATE, "--budget", "99", "surplus"], "unexpected extra argument"),
-        ([*SIMULATE, "--budget", "99", "--format", "xml"], "'xml' is not one of 'table', 'json', 'csv'"),
+        (
+            [*SIMULATE, "--budget", "99", "--format", "xml"],
+            "'xml' is not one of 'table', 'json', 'csv'",
+        ),
         ([*SIMULATE, "--budget", "99", "--rewards", "poisson"], "'poisson' is not one of"),
         ([*SIMULATE], "neither `epsilon` nor `budget` is given, but a goal needs one of them"),
-        ([*SIMULATE, "-k", "20", "--budget", "99"], "`k` is 20, but must be between 1 and n_arms - 1 = 19"),
-        ([*SIMULATE, "-k", "0", "--budget", "99"], "`k` is 0, but must be a whole number of at least 1"),
-        ([*SIMULATE, "--epsilon", "0"], "`epsilon` is 0.0, but must be a finite number greater than 0"),
+        (
+            [*SIMULATE, "-k", "20", "--budget", "99"],
+            "`k` is 20, but must be between 1 and n_arms - 1 = 19",
+        ),
+        (
+            [*SIMULATE, "-k", "0", "--budget", "99"],
+            "`k` is 0, but must be a whole number of at least 1",
+        ),
+        (
+            [*SIMULATE, "--epsilon", "0"],
+            "`epsilon` is 0.0, but must be a finite number greater than 0",
+        ),
         ([*SIMULATE, "--epsilon", "-0.1"], "`epsilon` is -0.1, but must be"),
         ([*SIMULATE, "--epsilon", "nan"], "`epsilon` is nan, but must be"),
         (
             [*SIMULATE, "--epsilon", "0.1", "--delta", "1"],
             "`delta` is 1.0, but must be a number greater than 0",
         ),
-        ([*SIMULATE, "--budget", "19"], "`budget` is 19, but uniform must pull each of the 20 arms once"),
-        ([*SIMULATE, "--budget", "99", "--runs", "0"], "`runs` is 0, but must be a whole number of at least 1"),
-        ([*SIMULATE, "--budget", "99", "--jobs", "0"], "`jobs` is 0, but must be a whole number of at least 1"),
-        ([*SIMULATE, "--budget", "99", "--seed", "-1"], "`seed` is -1, but must be a whole number of at least 0"),
-        ([*SIMULATE, "--algorithm", "unifrom", "--budget", "99"], "algorithm 'unifrom' is unknown; there are"),
-        ([*SIMULATE, "--algorithm", "adaptive-top-k-tight", "--budget", "99"], "needs epsilon and delta"),
+        (
+            [*SIMULATE, "--budget", "19"],
+            "`budget` is 19, but uniform must pull each of the 20 arms once",
+        ),
+        (
+            [*SIMULATE, "--budget", "99", "--runs", "0"],
+            "`runs` is 0, but must be a whole number of at least 1",
+        ),
+        (
+            [*SIMULATE, "--budget", "99", "--jobs", "0"],
+            "`jobs` is 0, but must be a whole number of at least 1",
+        ),
+        (
+            [*SIMULATE, "--budget", "99", "--seed", "-1"],
+            "`seed` is -1, but must be a whole number of at least 0",
+        ),
+        (
+            [*SIMULATE, "--algorithm", "unifrom", "--budget", "99"],
+            "algorithm 'unifrom' is unknown; there are",
+        ),
+        (
+            [*SIMULATE, "--algorithm", "adaptive-top-k-tight", "--budget", "99"],
+            "needs epsilon and delta",
+        ),
         ([*SIMULATE, "--epsilon", "1e-12"], "uniform asks for too many pulls"),
-        ([*SIMULATE, "--budget", "99", "--option", "x=1"], "option 'x' is unknown to uniform; it takes none"),
+        (
+            [*SIMULATE, "--budget", "99", "--option", "x=1"],
+            "option 'x' is unknown to uniform; it takes none",
+        ),
         ([*SIMULATE, "--budget", "99", "--option", "x"], "'x' must be of the form name=value"),
-        ([*SIMULATE, "--budget", "99", "-p", "2"], "`p` is 2, but only --instance synthetic takes it"),
+        (
+            [*SIMULATE, "--budget", "99", "-p", "2"],
+            "`p` is 2, but only --instance synthetic takes it",
+        ),
         (
             [*SIMULATE, "--instance", "synthetic", "--budget", "99"],
             "`p` is not given, but --instance synthetic needs it",
         ),
-        ([*SIMULATE, "--instance", "synthetic", "-p", "0", "--budget", "99"], "`p` is 0.0, but must be"),
+        (
+            [*SIMULATE, "--instance", "synthetic", "-p", "0", "--budget", "99"],
+            "`p` is 0.0, but must be",
+        ),
         ([*SIMULATE, "--instance", "rte", "--budget", "999"], "`n` is 20, but rte has 164 arms"),
-        ([*SIMULATE, "--instance", "gauss", "--budget", "99"], "'gauss' is not one of 'two-group', 'uniform'"),
-        ([*SIMULATE, "--means", "-", "--budget", "99"], "both of --instance and --means given, but exactly one"),
-        (["simulate", "-k", "3", "--algorithm", "uniform"], "neither of --instance and --means given"),
+        (
+            [*SIMULATE, "--instance", "gauss", "--budget", "99"],
+            "'gauss' is not one of 'two-group', 'uniform'",
+        ),
+        (
+            [*SIMULATE, "--means", "-", "--budget", "99"],
+            "both of --instance and --means given, but exactly one",
+        ),
+        (
+            ["simulate", "-k", "3", "--algorithm", "uniform"],
+            "neither of --instance and --means given",
+        ),
         (
             ["simulate", "--means", "nowhere.csv", "-k", "3", "--algorithm", "uniform"],
             "File 'nowhere.csv' does not exist",
         ),
-        (["simulate", "--instance", "uniform", "-k", "3", "--algorithm", "uniform"], "`n` is not given, but"),
+        (
+            ["simulate", "--instance", "uniform", "-k", "3", "--algorithm", "uniform"],
+            "`n` is not given, but",
+        ),
         (["hardness", *UNIFORM], "Missing option '--epsilon'"),
-        (["hardness", *UNIFORM, "--epsilon", "-1"], "`epsilon` is -1.0, but must be a finite number greater than 0"),
+        (
+            ["hardness", *UNIFORM, "--epsilon", "-1"],
+            "`epsilon` is -1.0, but must be a finite number greater than 0",
+        ),
         (["demo", "--seed", "x"], "'x' is not a valid integer"),
         (["demo", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0"),
     ],
 )
-def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(arguments: list[str], message: str) -> None:
+def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(
+    arguments: list[str], message: str
+) -> None:
     refused(run(*arguments), message)
 
 
@@ -234,9 +378,22 @@ def test_a_mistake_in_the_real_script_leaves_no_traceback() -> None:
 
 
 def test_an_option_reaches_the_algorithm_as_number_word_or_truth_value() -> None:
-    arguments = ["simulate", *UNIFORM, "--algorithm", "adaptive-top-k", "--epsilon", "0.5", "--option"]
-    assert figures(*arguments, "tight=true")["pulls"]["mean"] < figures(*arguments, "tight=false")["pulls"]["mean"]
-    refused(run(*arguments, "tight=perhaps"), "option `tight` is 'perhaps', but must be of type bool")
+    arguments = [
+        "simulate",
+        *UNIFORM,
+        "--algorithm",
+        "adaptive-top-k",
+        "--epsilon",
+        "0.5",
+        "--option",
+    ]
+    assert (
+        figures(*arguments, "tight=true")["pulls"]["mean"]
+        < figures(*arguments, "tight=false")["pulls"]["mean"]
+    )
+    refused(
+        run(*arguments, "tight=perhaps"), "option `tight` is 'perhaps', but must be of type bool"
+    )
 
 
 def test_an_interrupt_and_a_defect_have_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,10 +421,14 @@ def test_help_teaches_by_example(command: list[str]) -> None:
     assert run(*command, "-h").stdout == result.stdout
 
 
-def test_every_command_that_help_shows_as_an_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_that_help_shows_as_an_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("means.csv").write_text("mean\n" + "0.3\n0.7\n" * 8)
-    Path("pilot.csv").write_text("label,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10)))
+    Path("pilot.csv").write_text(
+        "label,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
+    )
     Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
     Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
@@ -275,7 +436,11 @@ def test_every_command_that_help_shows_as_an_example_runs(tmp_path: Path, monkey
     examples = []
     for name in main.commands:
         text = run(name, "--help").stdout.replace("\\\n", " ")
-        examples += [shlex.split(line)[1:] for line in text.splitlines() if line.strip().startswith("shortlist ")]
+        examples += [
+            shlex.split(line)[1:]
+            for line in text.splitlines()
+            if line.strip().startswith("shortlist ")
+        ]
     assert {example[0] for example in examples} == set(main.commands)
     for example in examples:
         if example[0] == "reproduce":
@@ -292,7 +457,9 @@ def test_no_arguments_show_the_help() -> None:
 
 
 def test_python_m_shortlist_is_the_same_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "shortlist", "--version"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "shortlist", "--version"], capture_output=True, text=True
+    )
     assert done.stdout.split()[-1] == shortlist.__version__
     assert script("--version").stdout.split()[-1] == shortlist.__version__
 

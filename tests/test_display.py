@@ -1,4 +1,5 @@
-"""Progress: nothing for what is quick, a bar on a terminal, a line every ten seconds elsewhere, all on stderr."""
+"""Progress: nothing for what is quick, a bar on a terminal, a line every ten seconds elsewhere, all
+on stderr."""
 
 import io
 import sys
@@ -84,7 +85,10 @@ def test_silence_is_silent(clock: Clock, seconds: int) -> None:
 
 def test_a_search_is_described_by_what_is_known() -> None:
     assert standing(1500, None, Progress(round=2)) == "1,500 pulls"
-    assert standing(5, 9, Progress(1, 2, 3, 4, 0.125)) == "5 of 9 pulls, 2 accepted, 4 undecided, bound 0.125"
+    assert (
+        standing(5, 9, Progress(1, 2, 3, 4, 0.125))
+        == "5 of 9 pulls, 2 accepted, 4 undecided, bound 0.125"
+    )
     assert standing(1, None, Progress()) == "1 pull"
     assert standing(1, 1, Progress()) == "1 of 1 pull"
 

@@ -1,4 +1,5 @@
-"""The error tree: one root, each child also the built-in it is, and the drawing at the top tells the truth."""
+"""The error tree: one root, each child also the built-in it is, and the drawing at the top tells
+the truth."""
 
 import inspect
 import pickle
@@ -7,10 +8,18 @@ import re
 import pytest
 
 from shortlist import errors
-from shortlist.errors import InvalidInput, InvalidReward, ShortlistError, UnknownName, UnsupportedGoal
+from shortlist.errors import (
+    InvalidInput,
+    InvalidReward,
+    ShortlistError,
+    UnknownName,
+    UnsupportedGoal,
+)
 
 CLASSES = {
-    name: each for name, each in inspect.getmembers(errors, inspect.isclass) if each.__module__ == errors.__name__
+    name: each
+    for name, each in inspect.getmembers(errors, inspect.isclass)
+    if each.__module__ == errors.__name__
 }
 
 
@@ -29,7 +38,9 @@ def test_an_error_is_also_the_builtin_it_is(error: type[Exception], also: type[E
 
 
 @pytest.mark.parametrize("error", CLASSES.values(), ids=CLASSES)
-def test_every_error_has_the_one_root_and_keeps_its_message_between_processes(error: type[ShortlistError]) -> None:
+def test_every_error_has_the_one_root_and_keeps_its_message_between_processes(
+    error: type[ShortlistError],
+) -> None:
     assert issubclass(error, ShortlistError)
     copy = pickle.loads(pickle.dumps(error("`k` is 7, but must be less")))
     assert type(copy) is error
@@ -37,5 +48,7 @@ def test_every_error_has_the_one_root_and_keeps_its_message_between_processes(er
 
 
 def test_the_drawing_at_the_top_names_every_error() -> None:
-    drawn = re.findall(r"^[│ ]*(?:[├└]── )?(\w+)(?: \(\w+\))?(?: {2,}|$)", errors.__doc__ or "", re.MULTILINE)
+    drawn = re.findall(
+        r"^[│ ]*(?:[├└]── )?(\w+)(?: \(\w+\))?(?: {2,}|$)", errors.__doc__ or "", re.MULTILINE
+    )
     assert set(drawn) == set(CLASSES)

@@ -1,4 +1,5 @@
-"""Calls of the user's function: their numbers, their seeds, and the rewards that are taken from them."""
+"""Calls of the user's function: their numbers, their seeds, and the rewards that are taken from
+them."""
 
 import functools
 import random
@@ -46,7 +47,9 @@ def pulls(entries: list[tuple[int, int]]) -> Pulls:
 
 
 requests = st.lists(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), min_size=1, max_size=6).map(pulls), min_size=1, max_size=4
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), min_size=1, max_size=6).map(pulls),
+    min_size=1,
+    max_size=4,
 )
 batches = st.one_of(st.none(), st.integers(1, 5))
 
@@ -105,12 +108,16 @@ def test_the_reply_holds_the_sum_and_the_squares_of_each_entry() -> None:
 
 def test_all_arms_get_their_first_call_before_any_gets_its_second() -> None:
     run = Evaluator(Evaluation(one, False, False), "abc", Bounded(), 0)
-    assert [call.label for call in run.begin(pulls([(0, 3), (1, 1), (2, 2)])).calls()] == list("abcaca")
+    assert [call.label for call in run.begin(pulls([(0, 3), (1, 1), (2, 2)])).calls()] == list(
+        "abcaca"
+    )
 
 
-def test_a_seed_depends_on_the_run_the_arm_and_the_draw_alone_and_never_changes_between_versions() -> None:
+def test_a_seed_depends_on_run_arm_and_draw_alone_and_never_changes() -> None:
     assert draw_seed(0, 0, 0) == 1317536309490288386
-    seeds = {draw_seed(run, arm, draw) for run in range(10) for arm in range(10) for draw in range(10)}
+    seeds = {
+        draw_seed(run, arm, draw) for run in range(10) for arm in range(10) for draw in range(10)
+    }
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**63 for seed in seeds)
 
@@ -138,7 +145,9 @@ class Method:
         (dict, False),
     ],
 )
-def test_a_seed_is_given_to_a_function_with_a_parameter_of_that_name(function: Any, takes: bool) -> None:
+def test_a_seed_is_given_to_a_function_with_a_parameter_of_that_name(
+    function: Any, takes: bool
+) -> None:
     assert takes_seed(function) is takes
 
 
@@ -156,7 +165,9 @@ def test_exactly_one_function_is_taken(pull: Any, pull_many: Any, message: str) 
         Evaluation.of(pull, pull_many)
 
 
-@pytest.mark.parametrize("reward", [True, 1, 1.0, np.float32(1), np.int64(1), np.bool_(True), Fraction(1)])
+@pytest.mark.parametrize(
+    "reward", [True, 1, 1.0, np.float32(1), np.int64(1), np.bool_(True), Fraction(1)]
+)
 @pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian()])
 def test_every_kind_of_number_is_a_reward(reward: object, model: RewardModel) -> None:
     taken = checked_reward(CALL, reward, model)
@@ -164,7 +175,18 @@ def test_every_kind_of_number_is_a_reward(reward: object, model: RewardModel) ->
     assert taken == 1
 
 
-NOT_NUMBERS = [None, "1", b"1", [1], 1j, float("nan"), float("inf"), -float("inf"), np.array([1.0]), object()]
+NOT_NUMBERS = [
+    None,
+    "1",
+    b"1",
+    [1],
+    1j,
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    np.array([1.0]),
+    object(),
+]
 
 
 @pytest.mark.parametrize("reward", NOT_NUMBERS)
@@ -172,7 +194,9 @@ NOT_NUMBERS = [None, "1", b"1", [1], 1j, float("nan"), float("inf"), -float("inf
 def test_what_is_no_finite_number_is_refused(reward: object, model: RewardModel) -> None:
     with pytest.raises(InvalidReward, match=r'a reward of arm "page \'b\'" is .*, but must be '):
         checked_reward(CALL, reward, model)
-    with pytest.raises(InvalidReward, match=r'rewards? of arm "page \'b\'" (is|are) .*, but must be '):
+    with pytest.raises(
+        InvalidReward, match=r'rewards? of arm "page \'b\'" (is|are) .*, but must be '
+    ):
         checked_rewards(CALL, [1, reward, 0], model)
 
 
@@ -199,7 +223,13 @@ def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_
 
 @pytest.mark.parametrize(
     "rewards",
-    [[0, 1, 0], (0.0, 1.0, 0.0), [False, True, False], np.array([0, 1, 0], dtype=np.uint8), np.array([0, 1, 0.0])],
+    [
+        [0, 1, 0],
+        (0.0, 1.0, 0.0),
+        [False, True, False],
+        np.array([0, 1, 0], dtype=np.uint8),
+        np.array([0, 1, 0.0]),
+    ],
 )
 @pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian()])
 def test_every_list_and_array_of_numbers_is_taken(rewards: object, model: RewardModel) -> None:
@@ -242,10 +272,18 @@ def test_a_refused_result_is_not_counted_at_all() -> None:
 
 
 def test_rewards_far_from_zero_are_not_rounded_in_one_direction() -> None:
-    """Added up one by one, thirty thousand of these would be off by thousands of times the spacing of floats there."""
+    """Added up one by one, thirty thousand of these would be off by thousands of times the spacing
+    of floats there."""
     far = 5e8
     result = select(
-        lambda arm: far + 0.24 * arm, arms=2, k=1, budget=30_000, rewards=(far, far + 1), algorithm="uniform"
+        lambda arm: far + 0.24 * arm,
+        arms=2,
+        k=1,
+        budget=30_000,
+        rewards=(far, far + 1),
+        algorithm="uniform",
     )
     for arm in result.arms:
-        assert arm.mean == pytest.approx(far + 0.24 * float(arm.label), rel=0, abs=2 * np.spacing(far))
+        assert arm.mean == pytest.approx(
+            far + 0.24 * float(arm.label), rel=0, abs=2 * np.spacing(far)
+        )

@@ -1,4 +1,5 @@
-"""Forecasts: drawn from what is believed, the same for any number of processes, and true of runs to come."""
+"""Forecasts: drawn from what is believed, the same for any number of processes, and true of runs to
+come."""
 
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,10 @@ def test_an_arm_with_no_pulls_counts_as_left_out() -> None:
 
 
 def test_sums_of_rewards_between_0_and_1_are_taken_as_noisy_as_0_and_1() -> None:
-    whole, fractional = (guess(None, 1, None, None, ([100, 100], [70, total])).draw(rng(3)) for total in (20, 20.0001))
+    whole, fractional = (
+        guess(None, 1, None, None, ([100, 100], [70, total])).draw(rng(3))
+        for total in (20, 20.0001)
+    )
     np.testing.assert_allclose(whole, fractional, atol=1e-3)
 
 
@@ -93,7 +97,14 @@ def test_sums_of_rewards_between_0_and_1_are_taken_as_noisy_as_0_and_1() -> None
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_a_forecast_does_not_depend_on_the_number_of_processes(jobs: int) -> None:
-    settings: dict[str, Any] = {"k": 3, "n": 12, "prior": (2, 3), "epsilon": 0.2, "budget": [60, 120], "runs": 7}
+    settings: dict[str, Any] = {
+        "k": 3,
+        "n": 12,
+        "prior": (2, 3),
+        "epsilon": 0.2,
+        "budget": [60, 120],
+        "runs": 7,
+    }
     settings["algorithms"] = ["adaptive-top-k-tight", "expected-loss", "uniform"]
     alone, spread = forecast(**settings), forecast(**settings, jobs=jobs)
     assert {**alone.summary(), "seconds": 0} == {**spread.summary(), "seconds": 0}
@@ -103,11 +114,20 @@ def test_a_forecast_does_not_depend_on_the_number_of_processes(jobs: int) -> Non
 
 def test_nine_in_ten_runs_to_come_stay_below_p90_and_one_in_ten_below_p10() -> None:
     settings: dict[str, Any] = {"k": 5, "n": 30, "prior": (2, 6), "epsilon": 0.1}
-    believed = forecast(**settings, algorithms=["adaptive-top-k-tight"], runs=400).prospects[0].summary()["pulls"]
-    to_come = forecast(**settings, algorithms=["adaptive-top-k-tight"], runs=400, seed=1).prospects[0].pulls
+    believed = (
+        forecast(**settings, algorithms=["adaptive-top-k-tight"], runs=400)
+        .prospects[0]
+        .summary()["pulls"]
+    )
+    to_come = (
+        forecast(**settings, algorithms=["adaptive-top-k-tight"], runs=400, seed=1)
+        .prospects[0]
+        .pulls
+    )
     assert isinstance(believed, dict)
     for share, figure in zip((0.1, 0.5, 0.9), believed.values(), strict=True):
-        sampled_twice = 2 * np.sqrt(share * (1 - share) / 400)  # both sides of the comparison are samples
+        # both sides of the comparison are samples
+        sampled_twice = 2 * np.sqrt(share * (1 - share) / 400)
         assert abs((to_come <= figure).mean() - share) < 3 * sampled_twice
 
 
@@ -115,7 +135,9 @@ def test_a_long_pilot_forecasts_what_the_true_means_give() -> None:
     means = rng().beta(2, 6, 80)
     seen = np.full(80, 3000), rng(1).binomial(3000, means)
     true, believed = (
-        forecast(**source, k=10, budget=1600, algorithms=["uniform"], runs=60).prospects[0].regret.mean()
+        forecast(**source, k=10, budget=1600, algorithms=["uniform"], runs=60)
+        .prospects[0]
+        .regret.mean()
         for source in ({"means": means}, {"pilot": seen})
     )
     assert believed == pytest.approx(true, rel=0.2)
@@ -123,14 +145,20 @@ def test_a_long_pilot_forecasts_what_the_true_means_give() -> None:
 
 def test_all_algorithms_see_the_same_means_in_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("first", "also first"):
-        monkeypatch.setitem(ALGORITHMS, name, Algorithm(name, first_arms, (FixedBudget,), "none", "here"))
-    one, other = forecast(k=2, n=6, prior=(1, 1), budget=6, algorithms=["first", "also first"], runs=9).prospects
+        monkeypatch.setitem(
+            ALGORITHMS, name, Algorithm(name, first_arms, (FixedBudget,), "none", "here")
+        )
+    one, other = forecast(
+        k=2, n=6, prior=(1, 1), budget=6, algorithms=["first", "also first"], runs=9
+    ).prospects
     np.testing.assert_array_equal(one.regret, other.regret)
     assert len(set(one.regret)) == 9
 
 
 def test_uniform_needs_what_its_union_bound_says() -> None:
-    outcome = forecast(k=3, n=10, prior=(1, 1), epsilon=0.2, delta=0.1, algorithms=["uniform"], runs=3)
+    outcome = forecast(
+        k=3, n=10, prior=(1, 1), epsilon=0.2, delta=0.1, algorithms=["uniform"], runs=3
+    )
     assert set(outcome.prospect("uniform").pulls) == {10 * subset_union_count(10, 3, 0.2, 0.1)}
 
 
@@ -140,17 +168,34 @@ def test_the_usual_algorithms_are_tried_for_every_goal() -> None:
     assert tried == [(None, name) for name in prospects.FOR_EPSILON] + [
         (b, name) for b in (30, 60) for name in prospects.FOR_BUDGET
     ]
-    assert {int(prospect.pulls[0]) for prospect in outcome.prospects if prospect.algorithm == "uniform"} >= {30, 60}
+    assert {
+        int(prospect.pulls[0]) for prospect in outcome.prospects if prospect.algorithm == "uniform"
+    } >= {30, 60}
 
 
 def test_a_named_algorithm_is_tried_for_the_goals_it_serves() -> None:
-    settings: dict[str, Any] = {"k": 1, "means": [0.9, 0.1], "epsilon": 0.4, "budget": 40, "runs": 1}
+    settings: dict[str, Any] = {
+        "k": 1,
+        "means": [0.9, 0.1],
+        "epsilon": 0.4,
+        "budget": 40,
+        "runs": 1,
+    }
     names = ["sar", "adaptive-top-k-tight", "certified"]
-    tried = [(each.algorithm, each.budget) for each in forecast(**settings, algorithms=names).prospects]
-    assert tried == [("adaptive-top-k-tight", None), ("certified", None), ("sar", 40), ("certified", 40)]
+    tried = [
+        (each.algorithm, each.budget) for each in forecast(**settings, algorithms=names).prospects
+    ]
+    assert tried == [
+        ("adaptive-top-k-tight", None),
+        ("certified", None),
+        ("sar", 40),
+        ("certified", 40),
+    ]
 
 
-def test_what_would_take_too_long_is_left_out_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_would_take_too_long_is_left_out_unless_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     settings: dict[str, Any] = {"k": 1, "means": [0.9, 0.1, 0.1], "epsilon": 0.4, "runs": 1}
     assert forecast(**settings).left_out == ()
     monkeypatch.setattr(prospects, "LONGEST", 1e-3)
@@ -171,7 +216,9 @@ def test_a_run_fails_if_it_loses_more_than_epsilon() -> None:
 
 def test_progress_hears_the_share_that_is_done() -> None:
     heard: list[float] = []
-    forecast(k=1, means=[0.9, 0.1], budget=20, algorithms=["uniform"], runs=4, progress=heard.append)
+    forecast(
+        k=1, means=[0.9, 0.1], budget=20, algorithms=["uniform"], runs=4, progress=heard.append
+    )
     assert heard == [0.25, 0.5, 0.75, 1]
 
 
@@ -199,17 +246,29 @@ def test_the_public_name_is_the_function() -> None:
         ({"pilot": ([5, 5], [1])}, "but must be two lists of a length"),
         ({"pilot": ([5, 5.5], [1, 1])}, "`pilot` has pulls that are no count"),
         ({"pilot": ([5, -5], [1, 1])}, "`pilot` has pulls that are no count"),
-        ({"pilot": ([5, 5], [1, 6])}, "the sum of arm 1 is 6, but must be between 0 and its 5 pulls"),
+        (
+            {"pilot": ([5, 5], [1, 6])},
+            "the sum of arm 1 is 6, but must be between 0 and its 5 pulls",
+        ),
         ({"pilot": ([5, 5], [1, np.nan])}, "the sum of arm 1 is nan, but must be"),
-        ({"pilot": ([5, 0], [1, 0])}, "`pilot` has 1 arms that were pulled, but must have at least 2"),
+        (
+            {"pilot": ([5, 0], [1, 0])},
+            "`pilot` has 1 arms that were pulled, but must have at least 2",
+        ),
         ({"pilot": ([5, 5, 5], [1, 1, 1]), "n": 2}, "`n` is 2, but the pilot has 3 arms"),
         ({"means": [0.5, 0.1], "budget": None}, "neither `epsilon` nor `budget` is given"),
         ({"means": [0.5, 0.1], "budget": []}, "neither `epsilon` nor `budget` is given"),
-        ({"means": [0.5, 0.1], "budget": 1}, "`budget` is 1, but .* must pull each of the 2 arms once"),
+        (
+            {"means": [0.5, 0.1], "budget": 1},
+            "`budget` is 1, but .* must pull each of the 2 arms once",
+        ),
         ({"means": [0.5, 0.1], "budget": None, "epsilon": 0.0}, "`epsilon` is 0.0, but must be"),
         ({"means": [0.5, 0.1], "runs": 0}, "`runs` is 0, but must be a whole number of at least 1"),
         ({"means": [0.5, 0.1], "algorithms": ["unifrom"]}, "algorithm 'unifrom' is unknown"),
-        ({"means": [0.5, 0.1], "algorithms": ["adaptive-top-k-tight"]}, "adaptive-top-k-tight needs epsilon and delta"),
+        (
+            {"means": [0.5, 0.1], "algorithms": ["adaptive-top-k-tight"]},
+            "adaptive-top-k-tight needs epsilon and delta",
+        ),
         ({"means": [0.5, 0.1], "algorithms": ["certified"]}, "certified needs epsilon and delta"),
     ],
 )
@@ -235,7 +294,10 @@ def test_the_picture_names_every_algorithm_and_marks_its_median(tmp_path: Path) 
     assert [label.get_text() for label in lost.get_yticklabels()] == [
         f"{name}, 30 pulls" for name in prospects.FOR_BUDGET
     ]
-    medians = [f"{sorted(prospect.pulls)[1]:,}" for prospect in outcome.prospects[: len(prospects.FOR_EPSILON)]]
+    medians = [
+        f"{sorted(prospect.pulls)[1]:,}"
+        for prospect in outcome.prospects[: len(prospects.FOR_EPSILON)]
+    ]
     assert [text.get_text() for text in spent.texts] == medians
     for ending in ("png", "svg"):
         save(outcome, str(tmp_path / f"plan.{ending}"))
@@ -243,7 +305,9 @@ def test_the_picture_names_every_algorithm_and_marks_its_median(tmp_path: Path) 
 
 
 def test_an_algorithm_has_one_colour_in_the_whole_picture() -> None:
-    outcome = forecast(k=1, means=[0.9, 0.5, 0.1], epsilon=0.3, budget=30, algorithms=["sar", "uniform"], runs=2)
+    outcome = forecast(
+        k=1, means=[0.9, 0.5, 0.1], epsilon=0.3, budget=30, algorithms=["sar", "uniform"], runs=2
+    )
     spent, lost = draw(outcome).axes
     assert spent.lines[0].get_color() == lost.lines[3].get_color() != lost.lines[0].get_color()
 

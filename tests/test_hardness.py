@@ -1,4 +1,5 @@
-"""Hardness against the definitions of Section 1.1 read letter by letter, and Lemma "c-spread" with its constants."""
+"""Hardness against the definitions of Section 1.1 read letter by letter, and Lemma "c-spread" with
+its constants."""
 
 import math
 
@@ -11,7 +12,9 @@ from shortlist.errors import InvalidInput
 from shortlist.hardness import hardness, spread, spread_lower_bound, spread_upper_bound
 from shortlist.instances import synthetic, two_group, uniform
 
-MEANS = st.lists(st.sampled_from([i / 16 for i in range(17)]) | st.floats(0, 1), min_size=2, max_size=12)
+MEANS = st.lists(
+    st.sampled_from([i / 16 for i in range(17)]) | st.floats(0, 1), min_size=2, max_size=12
+)
 EPSILONS = st.floats(1e-3, 2)
 
 
@@ -19,11 +22,15 @@ def literal(means: list[float], k: int, epsilon: float) -> dict[str, float]:
     """Section 1.1 with the paper's own indices: theta[1] >= theta[2] >= ... ."""
     n = len(means)
     theta = [math.nan, *sorted(means, reverse=True)]
-    delta = [math.nan] + [theta[i] - theta[k + 1] if i <= k else theta[k] - theta[i] for i in range(1, n + 1)]
+    delta = [math.nan] + [
+        theta[i] - theta[k + 1] if i <= k else theta[k] - theta[i] for i in range(1, n + 1)
+    ]
     allowed = [
         t
         for t in range(k)
-        if k + t + 1 <= n and delta[k - t] * t <= k * epsilon and delta[k + t + 1] * t <= k * epsilon
+        if k + t + 1 <= n
+        and delta[k - t] * t <= k * epsilon
+        and delta[k + t + 1] * t <= k * epsilon
     ]
     t = max(allowed)
 
@@ -32,11 +39,19 @@ def literal(means: list[float], k: int, epsilon: float) -> dict[str, float]:
         return sum(psi**-2 if gap == 0 else min(gap**-2, psi**-2) for gap in delta[1:])
 
     h_tilde = math.inf if 0 in delta[1:] else sum(gap**-2 for gap in delta[1:])
-    return {"t": t, "psi": min(delta[k - t], delta[k + t + 1]), "h": h(t), "h0": h(0), "h_tilde": h_tilde}
+    return {
+        "t": t,
+        "psi": min(delta[k - t], delta[k + t + 1]),
+        "h": h(t),
+        "h0": h(0),
+        "h_tilde": h_tilde,
+    }
 
 
 @given(MEANS, st.data(), EPSILONS)
-def test_hardness_is_what_the_definitions_say(means: list[float], data: st.DataObject, epsilon: float) -> None:
+def test_hardness_is_what_the_definitions_say(
+    means: list[float], data: st.DataObject, epsilon: float
+) -> None:
     assume(all(gap == 0 or gap > 1e-100 for gap in np.diff(sorted(means))))
     k = data.draw(st.integers(1, len(means) - 1))
     ours = hardness(means, k, epsilon)
@@ -46,7 +61,9 @@ def test_hardness_is_what_the_definitions_say(means: list[float], data: st.DataO
 
 
 @given(MEANS, st.data(), EPSILONS)
-def test_hardness_is_ordered_and_bounded(means: list[float], data: st.DataObject, epsilon: float) -> None:
+def test_hardness_is_ordered_and_bounded(
+    means: list[float], data: st.DataObject, epsilon: float
+) -> None:
     k = data.draw(st.integers(1, len(means) - 1))
     ours = hardness(means, k, epsilon)
     assert 0 <= ours.t <= min(k, len(means) - k) - 1
@@ -55,7 +72,9 @@ def test_hardness_is_ordered_and_bounded(means: list[float], data: st.DataObject
 
 
 @given(MEANS, st.data(), EPSILONS)
-def test_gaps_follow_the_order_of_the_means(means: list[float], data: st.DataObject, epsilon: float) -> None:
+def test_gaps_follow_the_order_of_the_means(
+    means: list[float], data: st.DataObject, epsilon: float
+) -> None:
     order = data.draw(st.permutations(range(len(means))))
     before, after = hardness(means, 1, epsilon), hardness(np.array(means)[order], 1, epsilon)
     np.testing.assert_array_equal(after.gaps, before.gaps[order])
@@ -90,7 +109,9 @@ def test_spread_is_the_least_c_over_all_pairs(levels: list[int]) -> None:
     for i in range(n):
         for j in range(i + 1, n):
             apart = theta[i] - theta[j]
-            least = max(least, n * apart / (j - i), math.inf if apart == 0 else (j - i) / (n * apart))
+            least = max(
+                least, n * apart / (j - i), math.inf if apart == 0 else (j - i) / (n * apart)
+            )
     ours = spread(means)
     assert ours is None if math.isinf(least) else ours == pytest.approx(least)
 
@@ -101,7 +122,9 @@ def test_uniform_is_1_spread_and_groups_are_not_spread_at_all() -> None:
 
 
 @given(st.lists(st.floats(0.2, 3), min_size=3, max_size=60), st.data(), st.floats(0.001, 0.5))
-def test_lemma_c_spread_holds_with_its_constants(steps: list[float], data: st.DataObject, epsilon: float) -> None:
+def test_lemma_c_spread_holds_with_its_constants(
+    steps: list[float], data: st.DataObject, epsilon: float
+) -> None:
     means = np.cumsum(steps) / len(steps)
     k = data.draw(st.integers(1, means.size - 1))
     c = spread(means)
@@ -112,7 +135,9 @@ def test_lemma_c_spread_holds_with_its_constants(steps: list[float], data: st.Da
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
-def test_on_uniform_h_grows_like_root_of_1_over_epsilon_and_h0_like_1_over_epsilon(share: float) -> None:
+def test_on_uniform_h_grows_like_root_of_1_over_epsilon_and_h0_like_1_over_epsilon(
+    share: float,
+) -> None:
     n = 20_000
     epsilons = np.geomspace(0.0005, 0.02, 8)
     all_ = [hardness(uniform(n), int(share * n), epsilon) for epsilon in epsilons]
@@ -140,7 +165,9 @@ def test_arms_crowded_at_the_boundary_are_harder() -> None:
         ([0.1], 1, 0.1, "`n_arms` is 1"),
     ],
 )
-def test_bad_input_is_refused_by_name(means: list[float], k: int, epsilon: float, words: str) -> None:
+def test_bad_input_is_refused_by_name(
+    means: list[float], k: int, epsilon: float, words: str
+) -> None:
     with pytest.raises(InvalidInput, match=words):
         hardness(means, k, epsilon)
 

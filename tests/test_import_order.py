@@ -55,7 +55,8 @@ def misdirected(source: str, own: str) -> list[str]:
         target = inner.partition(".")[0]
         if top != "shortlist" or target == own:
             continue
-        level = LEVELS.get(target, -1) if target else LEVELS["cli"] - 1  # the package itself: the public names
+        # the package itself: the public names
+        level = LEVELS.get(target, -1) if target else LEVELS["cli"] - 1
         if not level < LEVELS[own]:
             wrong.append(name)
     return wrong
@@ -73,16 +74,24 @@ def test_imports_point_down(path: Path) -> None:
         ("from shortlist.problem import Problem", "algorithms", []),
         ("from shortlist.algorithms.uniform import uniform", "algorithms", []),
         ("import shortlist", "cli", []),
-        ("from shortlist.simulation.drive import drive", "algorithms", ["shortlist.simulation.drive"]),
+        (
+            "from shortlist.simulation.drive import drive",
+            "algorithms",
+            ["shortlist.simulation.drive"],
+        ),
         ("from shortlist import simulation", "problem", ["shortlist.simulation"]),
         ("import shortlist", "algorithms", ["shortlist"]),
         ("def f():\n    import shortlist.cli.output", "simulation", ["shortlist.cli.output"]),
         ("from shortlist.posterior import Posterior", "certificate", ["shortlist.posterior"]),
     ],
 )
-def test_the_check_sees_imports_that_point_up_or_sideways(source: str, own: str, wrong: list[str]) -> None:
+def test_the_check_sees_imports_that_point_up_or_sideways(
+    source: str, own: str, wrong: list[str]
+) -> None:
     assert misdirected(source, own) == wrong
 
 
 def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
-    assert not {"utils", "util", "core", "common", "helpers", "misc"} & {path.stem for path in FILES}
+    assert not {"utils", "util", "core", "common", "helpers", "misc"} & {
+        path.stem for path in FILES
+    }

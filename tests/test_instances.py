@@ -36,7 +36,9 @@ def test_synthetic_1_is_uniform(n: int, data: st.DataObject) -> None:
 
 
 @given(st.floats(0.1, 20), st.integers(2, 300), st.data())
-def test_synthetic_spans_0_to_1_best_first_with_its_boundary_at_arm_k(p: float, n: int, data: st.DataObject) -> None:
+def test_synthetic_spans_0_to_1_best_first_with_its_boundary_at_arm_k(
+    p: float, n: int, data: st.DataObject
+) -> None:
     k = data.draw(st.integers(1, n - 1))
     means = synthetic(p, n, k)
     assert means[-1] == 0
@@ -77,7 +79,10 @@ def test_lower_bound_hardness_ignores_epsilon_only_where_the_boundary_is_no_tie(
         (lambda: synthetic(float("nan"), 5, 2), "`p` is nan"),
         (lambda: uniform(1), "`n` is 1"),
         (lambda: lower_bound(7), "`n` is 7, but must be even"),
-        (lambda: lower_bound(8, 0.5), "`eta` is 0.5, but must be a number greater than 0 and less than 0.5"),
+        (
+            lambda: lower_bound(8, 0.5),
+            "`eta` is 0.5, but must be a number greater than 0 and less than 0.5",
+        ),
         (lambda: lower_bound(8, 0.1, 2), "`surplus` is 2, but must be -1, 0 or 1"),
     ],
 )

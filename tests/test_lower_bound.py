@@ -46,8 +46,12 @@ def test_coin_counts_its_tosses_and_shows_heads_at_its_rate() -> None:
 def test_optimal_error_is_the_best_of_all_rules_on_the_number_of_heads(tosses: int) -> None:
     """Greedy by likelihood ratio over single outcomes, 0.1 of the mass to be answered."""
     eta, budget, wrong = 0.1, 0.1, 0.0
-    law = [comb(tosses, x) * (0.5 - eta) ** x * (0.5 + eta) ** (tosses - x) for x in range(tosses + 1)]
-    pairs = sorted((min(law[x], law[-1 - x]) / (law[x] + law[-1 - x]), x) for x in range(tosses // 2 + 1))
+    law = [
+        comb(tosses, x) * (0.5 - eta) ** x * (0.5 + eta) ** (tosses - x) for x in range(tosses + 1)
+    ]
+    pairs = sorted(
+        (min(law[x], law[-1 - x]) / (law[x] + law[-1 - x]), x) for x in range(tosses // 2 + 1)
+    )
     for share_wrong, x in pairs:
         mass = law[x] if 2 * x == tosses else law[x] + law[-1 - x]
         used = min(budget, mass)
@@ -76,33 +80,42 @@ def test_least_tosses_grow_linearly_in_the_log_of_the_error() -> None:
     errors = np.geomspace(1e-2, 1e-6, 9)
     tosses = [least_tosses(error, 0.1) for error in errors]
     assert all(
-        optimal_error(m, 0.1) <= error < optimal_error(m - 1, 0.1) for m, error in zip(tosses, errors, strict=True)
+        optimal_error(m, 0.1) <= error < optimal_error(m - 1, 0.1)
+        for m, error in zip(tosses, errors, strict=True)
     )
     assert np.corrcoef(np.log(1 / errors), tosses)[0, 1] > 0.99
     assert least_tosses(0.5, 0.1) == 0
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_reduction_errs_in_at_most_epsilon_of_its_answers_and_answers_often_enough(name: str) -> None:
+def test_reduction_errs_in_at_most_epsilon_of_its_answers_and_answers_often_enough(
+    name: str,
+) -> None:
     tosser = reduction(name)
     seen = tally(tosser, 400, seed=1)
     unknown = seen.gave_up + seen.unverified
     assert seen.right + seen.wrong + unknown == 400
     assert seen.most_tosses <= tosser.most_tosses
     assert binomtest(unknown, 400, 0.9, alternative="less").pvalue < 0.001
-    assert binomtest(seen.wrong, seen.right + seen.wrong, EPSILON, alternative="less").pvalue < 0.001
+    assert (
+        binomtest(seen.wrong, seen.right + seen.wrong, EPSILON, alternative="less").pvalue < 0.001
+    )
 
 
 def test_search_gives_up_where_the_hidden_coin_makes_the_boundary_a_tie() -> None:
-    """One good coin too many leaves a tie, where H^(t, epsilon) is of the order n / epsilon^2 and not n / eta^2."""
+    """One good coin too many leaves a tie, where H^(t, epsilon) is of the order n / epsilon^2 and
+    not n / eta^2."""
     accuracy, half = EPSILON * ETA / 4, N_ARMS // 2
     even, tied = (
-        simulate("adaptive-top-k", lower_bound(N_ARMS, ETA, surplus), k=half, epsilon=accuracy, runs=3).pulls.mean()
+        simulate(
+            "adaptive-top-k", lower_bound(N_ARMS, ETA, surplus), k=half, epsilon=accuracy, runs=3
+        ).pulls.mean()
         for surplus in (0, 1)
     )
     assert tied > 20 * even
     seen = tally(reduction("adaptive-top-k"), 400)
-    assert binomtest(seen.gave_up, 400, 0.25).pvalue > 0.001  # a good coin in the place of a bad one
+    # a good coin in the place of a bad one
+    assert binomtest(seen.gave_up, 400, 0.25).pvalue > 0.001
 
 
 def test_reduction_gives_up_before_it_tosses_too_often() -> None:
@@ -116,12 +129,16 @@ def test_search_that_guesses_is_found_out_by_the_verification() -> None:
         yield Pulls(np.arange(problem.n_arms), np.ones(problem.n_arms, dtype=np.int64))
         return Answer(rng.permutation(problem.n_arms)[: problem.k])
 
-    seen = tally(Reduction(replace(find("uniform"), search=guess), N_ARMS, EPSILON, N_ARMS, ETA), 50)
+    seen = tally(
+        Reduction(replace(find("uniform"), search=guess), N_ARMS, EPSILON, N_ARMS, ETA), 50
+    )
     assert seen.unverified == 50
 
 
 def test_search_that_takes_only_a_budget_is_given_its_cost() -> None:
-    tosser = Reduction(replace(find("uniform"), goals=(FixedBudget,)), N_ARMS, EPSILON, 200 * N_ARMS, ETA)
+    tosser = Reduction(
+        replace(find("uniform"), goals=(FixedBudget,)), N_ARMS, EPSILON, 200 * N_ARMS, ETA
+    )
     assert tosser.problem.goal == FixedBudget(200 * N_ARMS)
     seen = tally(tosser, 100)
     assert seen.most_tosses == 200
@@ -144,7 +161,9 @@ def test_verdict_names_the_value() -> None:
         (80, 0.2, 0.5, "`eta` is 0.5"),
     ],
 )
-def test_reduction_refuses_what_its_proof_does_not_cover(n_arms: int, epsilon: float, eta: float, words: str) -> None:
+def test_reduction_refuses_what_its_proof_does_not_cover(
+    n_arms: int, epsilon: float, eta: float, words: str
+) -> None:
     with pytest.raises(InvalidInput, match=words):
         Reduction(find("uniform"), n_arms, epsilon, 1000, eta)
 

@@ -22,7 +22,13 @@ MEANS = np.array([0.5, 0.9, 0.1, 0.7, 0.3])
 @st.composite
 def choices(draw: st.DrawFn) -> tuple[list[float], list[int], float]:
     """Means, some of them equal, a set of arms, and a loss."""
-    means = draw(st.lists(st.integers(0, 10).map(lambda level: level / 10) | st.floats(0, 1), min_size=2, max_size=8))
+    means = draw(
+        st.lists(
+            st.integers(0, 10).map(lambda level: level / 10) | st.floats(0, 1),
+            min_size=2,
+            max_size=8,
+        )
+    )
     top = draw(st.lists(st.integers(0, len(means) - 1), min_size=1, unique=True))
     return means, top, draw(st.floats(0, 1))
 
@@ -64,7 +70,9 @@ def test_explore_k_does_not_imply_small_regret() -> None:
 
 
 @given(choices())
-def test_elementwise_implies_regret_and_explore_k(choice: tuple[list[float], list[int], float]) -> None:
+def test_elementwise_implies_regret_and_explore_k(
+    choice: tuple[list[float], list[int], float],
+) -> None:
     means, top, epsilon = choice
     if elementwise(means, top, epsilon):
         assert aggregate_regret(means, top) <= epsilon + 2 * ROUNDING
@@ -72,14 +80,18 @@ def test_elementwise_implies_regret_and_explore_k(choice: tuple[list[float], lis
 
 
 @given(choices())
-def test_regret_is_the_difference_of_two_sums_over_k(choice: tuple[list[float], list[int], float]) -> None:
+def test_regret_is_the_difference_of_two_sums_over_k(
+    choice: tuple[list[float], list[int], float],
+) -> None:
     means, top, _ = choice
     by_hand = sum(sorted(means)[-len(top) :]) - sum(means[arm] for arm in top)
     assert aggregate_regret(means, top) == pytest.approx(by_hand / len(top), abs=1e-12)
 
 
 @given(choices())
-def test_a_set_is_judged_by_its_arms_not_by_their_order(choice: tuple[list[float], list[int], float]) -> None:
+def test_a_set_is_judged_by_its_arms_not_by_their_order(
+    choice: tuple[list[float], list[int], float],
+) -> None:
     means, top, epsilon = choice
     for other in (top[::-1], sorted(top)):
         assert aggregate_regret(means, other) == aggregate_regret(means, top)

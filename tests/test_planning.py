@@ -18,7 +18,9 @@ LEVEL = math.log(1 / 0.05)
 NONE_MADE = np.zeros(40, dtype=np.int64)
 
 
-def explored(rewards: RewardModel, pulls: int = 60, seed: int = 0) -> tuple[Posterior, BoolArray, float]:
+def explored(
+    rewards: RewardModel, pulls: int = 60, seed: int = 0
+) -> tuple[Posterior, BoolArray, float]:
     """40 arms after some exploration, the 15 best of them and the boundary."""
     rng = np.random.default_rng(seed)
     times = rng.integers(pulls // 2, 2 * pulls, 40)
@@ -31,7 +33,11 @@ def explored(rewards: RewardModel, pulls: int = 60, seed: int = 0) -> tuple[Post
 
 
 def planned(
-    rewards: RewardModel, made: IntArray = NONE_MADE, pulls: int = 60, reach: float = 0.6, **goal: Any
+    rewards: RewardModel,
+    made: IntArray = NONE_MADE,
+    pulls: int = 60,
+    reach: float = 0.6,
+    **goal: Any,
 ) -> Plan | None:
     posterior, top, boundary = explored(rewards, pulls)
     return Case(posterior, top, boundary, made, reach).plan(3 * LEVEL / 0.6, LEVEL, **goal)
@@ -64,7 +70,9 @@ def test_a_plan_keeps_to_its_target_and_says_what_it_costs(rewards: RewardModel)
 def test_a_plan_keeps_to_its_budget_and_more_budget_promises_more(rewards: RewardModel) -> None:
     before = math.inf
     for budget in (40, 100, 1000, 5000):
-        found = planned(rewards, budget=budget, reach=math.inf if isinstance(rewards, SubGaussian) else 1.0)
+        found = planned(
+            rewards, budget=budget, reach=math.inf if isinstance(rewards, SubGaussian) else 1.0
+        )
         assert found is not None
         assert found.cost <= budget
         assert found.expected <= before + 1e-9
@@ -103,32 +111,47 @@ def test_arms_near_the_boundary_are_pulled_most() -> None:
 
 
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
-def test_the_bound_to_expect_is_the_mean_over_means_from_the_posterior_and_fresh_rewards(rewards: RewardModel) -> None:
+def test_the_bound_to_expect_is_the_mean_over_means_from_the_posterior_and_fresh_rewards(
+    rewards: RewardModel,
+) -> None:
     posterior, _, _ = explored(rewards)
     found = planned(rewards, target=0.6)
     assert found is not None
     certificate = found.declare(0.05, 0.6, rewards)
     rng = np.random.default_rng(1)
-    bounds = [15 * certificate.bound(fresh_sums(posterior, found.pulls, rewards, rng)) for _ in range(300)]
+    bounds = [
+        15 * certificate.bound(fresh_sums(posterior, found.pulls, rewards, rng)) for _ in range(300)
+    ]
     charge = np.mean(bounds) - LEVEL / found.strength
     error = float(4 * np.std(bounds)) / math.sqrt(300)
     assert charge == pytest.approx(found.expected - LEVEL / found.strength, rel=0.15, abs=error)
 
 
-def fresh_sums(posterior: Posterior, pulls: IntArray, rewards: RewardModel, rng: np.random.Generator) -> FloatArray:
-    """Means from the posterior, then rewards of these means with the spread the posterior believes in."""
+def fresh_sums(
+    posterior: Posterior, pulls: IntArray, rewards: RewardModel, rng: np.random.Generator
+) -> FloatArray:
+    """Means from the posterior, then rewards of these means with the spread the posterior believes
+    in."""
     cumulated = posterior.weights[posterior.row].cumsum(axis=1)
-    means = posterior.grid[np.minimum((cumulated < rng.random((40, 1))).sum(axis=1), posterior.grid.size - 1)]
+    means = posterior.grid[
+        np.minimum((cumulated < rng.random((40, 1))).sum(axis=1), posterior.grid.size - 1)
+    ]
     if isinstance(rewards, Binary):
         return rng.binomial(pulls, means).astype(np.float64)
-    spread = posterior.variance() if isinstance(rewards, SubGaussian) else means * (1 - means) * posterior.dispersion()
+    spread = (
+        posterior.variance()
+        if isinstance(rewards, SubGaussian)
+        else means * (1 - means) * posterior.dispersion()
+    )
     sums: FloatArray = pulls * means + np.sqrt(pulls * spread) * rng.standard_normal(40)
     return sums
 
 
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("strength", [5.0, 25.0])
-def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(inside: bool, strength: float) -> None:
+def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(
+    inside: bool, strength: float
+) -> None:
     """Ways whose start turns out to be too high for any offset are left out."""
     posterior, _, _ = explored(Binary())
     reach, boundary = 0.6, 0.6
@@ -139,7 +162,11 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(inside: bool
     agree: dict[int, list[bool]] = {count: [] for count in pull_counts(400).tolist()}
     with_start = []  # numbers of pulls
     for way in np.flatnonzero(charges[0] < 1e6):
-        count, start, part = int(shapes.pulls[side, way]), shapes.start[side, way], shapes.part[side, way]
+        count, start, part = (
+            int(shapes.pulls[side, way]),
+            shapes.start[side, way],
+            shapes.part[side, way],
+        )
         certificate = Plan(
             np.array([True, False]),
             boundary,
@@ -155,14 +182,19 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(inside: bool
         if np.isfinite(start):
             with_start.append(count)
         for point in np.searchsorted(posterior.grid, [0.1, 0.3, 0.5, 0.7, 0.9]):
-            sums = np.tile(rng.binomial(count, posterior.grid[point], 20_000).astype(float), (2, 1)).T
+            sums = np.tile(
+                rng.binomial(count, posterior.grid[point], 20_000).astype(float), (2, 1)
+            ).T
             charge = certificate.charges(sums)[:, arm]
             error = 5 * charge.std() / math.sqrt(20_000)
-            agree[count].append(charges[point, way] == pytest.approx(charge.mean(), rel=0.1, abs=error + 2e-3))
+            agree[count].append(
+                charges[point, way] == pytest.approx(charge.mean(), rel=0.1, abs=error + 2e-3)
+            )
     assert all(all(agree[count]) for count in (1, 8, 40, 414))
     everywhere = [each for some in agree.values() for each in some]
     assert len(everywhere) >= 100
-    assert np.mean(everywhere) > 0.95  # where a start is almost too high, offsets are larger than the points show
+    # where a start is almost too high, offsets are larger than the points show
+    assert np.mean(everywhere) > 0.95
     if strength == 5:  # binomial charges, binomial offsets, and normal ones
         for least, most in ((1, 16), (17, 64), (65, 414)):
             assert any(least <= count <= most for count in with_start)
@@ -173,7 +205,9 @@ def test_pulls_made_are_never_taken_back_however_many_there_are() -> None:
     made = np.ones(40, dtype=np.int64)
     made[::7] = pull_counts(2**58)[-1]
     for budget in (0, 10**6, 2**60):
-        found = Case(posterior, top, boundary, made, math.inf).plan(3 * LEVEL / 0.6, LEVEL, budget=budget)
+        found = Case(posterior, top, boundary, made, math.inf).plan(
+            3 * LEVEL / 0.6, LEVEL, budget=budget
+        )
         assert found is not None
         assert np.all(found.pulls >= made)
         assert found.cost <= budget

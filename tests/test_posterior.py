@@ -1,4 +1,5 @@
-"""The posterior that guides exploration, against a slow reference, and the tools it is used with."""
+"""The posterior that guides exploration, against a slow reference, and the tools it is used
+with."""
 
 import numpy as np
 import pytest
@@ -13,11 +14,17 @@ from shortlist.search import FloatArray, IntArray, Pulls, Rewards
 
 
 def told(
-    times: IntArray, sums: FloatArray, k: int, rewards: RewardModel, squares: FloatArray | None = None
+    times: IntArray,
+    sums: FloatArray,
+    k: int,
+    rewards: RewardModel,
+    squares: FloatArray | None = None,
 ) -> Posterior:
     """A posterior that has seen these sums."""
     posterior = Posterior(times.size, k, rewards)
-    posterior.add(Pulls(np.arange(times.size), times), Rewards(sums, sums if squares is None else squares))
+    posterior.add(
+        Pulls(np.arange(times.size), times), Rewards(sums, sums if squares is None else squares)
+    )
     posterior.refresh()
     return posterior
 
@@ -26,7 +33,9 @@ def crowd(n: int, seed: int = 0, most: int = 40, k: int | None = None) -> Poster
     """Many 0/1 arms, two groups of means, unequal pulls."""
     rng = np.random.default_rng(seed)
     times = rng.integers(2, most, n)
-    return told(times, rng.binomial(times, rng.choice([0.3, 0.7], n)).astype(float), k or n // 3, Binary())
+    return told(
+        times, rng.binomial(times, rng.choice([0.3, 0.7], n)).astype(float), k or n // 3, Binary()
+    )
 
 
 def bayes(posterior: Posterior, log_likelihood: FloatArray) -> FloatArray:
@@ -38,7 +47,12 @@ def bayes(posterior: Posterior, log_likelihood: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("n", [5, 80])
 def test_the_posterior_of_0_1_rewards_is_bayes_rule_per_arm(n: int) -> None:
     posterior = crowd(n)
-    log = np.array([binom.logpmf(s, p, posterior.grid) for s, p in zip(posterior.sums, posterior.pulls, strict=True)])
+    log = np.array(
+        [
+            binom.logpmf(s, p, posterior.grid)
+            for s, p in zip(posterior.sums, posterior.pulls, strict=True)
+        ]
+    )
     assert posterior.weights[posterior.row] == pytest.approx(bayes(posterior, log), abs=1e-12)
     assert posterior.means() == pytest.approx(bayes(posterior, log) @ posterior.grid)
 
@@ -49,7 +63,9 @@ def test_the_posterior_of_normal_rewards_is_bayes_rule_with_the_pooled_variance(
     times = np.full(4, 25)
     posterior = told(times, draws.sum(axis=1), 2, SubGaussian(), (draws**2).sum(axis=1))
     assert posterior.variance() == pytest.approx(draws.var(axis=1, ddof=1).mean())
-    log = norm.logpdf(posterior.grid, draws.mean(axis=1)[:, None], np.sqrt(posterior.variance() / 25))
+    log = norm.logpdf(
+        posterior.grid, draws.mean(axis=1)[:, None], np.sqrt(posterior.variance() / 25)
+    )
     assert posterior.weights[posterior.row] == pytest.approx(bayes(posterior, log), abs=1e-12)
     assert posterior.means() == pytest.approx(draws.mean(axis=1), abs=0.02)
 
@@ -58,10 +74,14 @@ def test_bounded_rewards_that_vary_less_are_known_better() -> None:
     rng = np.random.default_rng(2)
     mild, wild = rng.beta(40, 40, (6, 30)), rng.integers(0, 2, (6, 30)).astype(float)
     times = np.full(6, 30)
-    one, other = (told(times, each.sum(axis=1), 2, Bounded(), (each**2).sum(axis=1)) for each in (mild, wild))
+    one, other = (
+        told(times, each.sum(axis=1), 2, Bounded(), (each**2).sum(axis=1)) for each in (mild, wild)
+    )
     assert one.dispersion() == pytest.approx(mild.var() / 0.25, rel=0.1)
     assert other.dispersion() == pytest.approx(1, abs=0.15)
-    spreads = [each.weights @ each.grid**2 - (each.weights @ each.grid) ** 2 for each in (one, other)]
+    spreads = [
+        each.weights @ each.grid**2 - (each.weights @ each.grid) ** 2 for each in (one, other)
+    ]
     assert np.all(spreads[0] < spreads[1])
 
 
@@ -104,7 +124,10 @@ def test_the_grid_becomes_finer_where_it_matters() -> None:
     error = np.sqrt(0.25 / 20_000)
     assert np.diff(posterior.grid)[np.abs(posterior.grid[1:] - boundary) < error].max() < error / 2
     assert posterior.grid.size < 150
-    assert np.abs(posterior.means() - sums / times)[np.abs(sums / times - boundary) < 0.05].max() < 2 * error
+    assert (
+        np.abs(posterior.means() - sums / times)[np.abs(sums / times - boundary) < 0.05].max()
+        < 2 * error
+    )
 
 
 def test_the_split_takes_the_largest_means_and_a_boundary_halfway() -> None:
@@ -128,7 +151,8 @@ def test_the_split_stays_until_there_are_more_rewards() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_no_boundary_is_expected_to_lose_less_than_the_balanced_one(seed: int) -> None:
     posterior = crowd(60, seed, k=(5, 20, 30, 45, 55)[seed])
-    for points, excess in ((50, 1.01), (100, 1.003)):  # between two points of the grid it is interpolated
+    # between two points of the grid it is interpolated
+    for points, excess in ((50, 1.01), (100, 1.003)):
         posterior._set_grid((np.arange(points) + 0.5) / points)
         posterior.refresh()
         top, _ = posterior.split(np.random.default_rng(seed))
@@ -143,7 +167,12 @@ def test_losses_are_expected_distances_on_the_wrong_side() -> None:
     wrong = np.where(top[:, None], boundary - posterior.grid, posterior.grid - boundary).clip(0)
     plain = (posterior.weights[posterior.row] * wrong).sum(axis=1)
     assert posterior.expected_loss(top, boundary) == pytest.approx(plain.sum())
-    log = np.array([binom.logpmf(s, p, posterior.grid) for s, p in zip(posterior.sums, posterior.pulls, strict=True)])
+    log = np.array(
+        [
+            binom.logpmf(s, p, posterior.grid)
+            for s, p in zip(posterior.sums, posterior.pulls, strict=True)
+        ]
+    )
     tempered = (bayes(posterior, module.TEMPER * log) * wrong).sum(axis=1)
     loss = posterior.loss(boundary).ravel()[posterior.kinds(top)]
     assert loss == pytest.approx(tempered)
@@ -153,7 +182,8 @@ def test_losses_are_expected_distances_on_the_wrong_side() -> None:
 def test_rewards_of_an_arm_that_is_asked_for_twice_are_added_up() -> None:
     posterior = Posterior(2, 1, Binary())
     posterior.add(
-        Pulls(np.array([0, 1, 0]), np.array([1, 2, 3])), Rewards(np.array([1.0, 1, 2]), np.array([1.0, 1, 2]))
+        Pulls(np.array([0, 1, 0]), np.array([1, 2, 3])),
+        Rewards(np.array([1.0, 1, 2]), np.array([1.0, 1, 2])),
     )
     assert posterior.pulls.tolist() == [4, 2]
     assert posterior.sums.tolist() == posterior.squares.tolist() == [3, 1]
@@ -206,7 +236,8 @@ def test_a_wide_spread_of_means_does_not_start_the_fit_over_with_every_batch() -
     posterior = told(times, times * means, 20, SubGaussian(), times * (means**2 + 0.25))
     grid = posterior.grid
     posterior.add(
-        Pulls(np.arange(40), np.full(40, 3)), Rewards(3 * np.linspace(-5, 5, 40), 3 * (np.linspace(-5, 5, 40) ** 2))
+        Pulls(np.arange(40), np.full(40, 3)),
+        Rewards(3 * np.linspace(-5, 5, 40), 3 * (np.linspace(-5, 5, 40) ** 2)),
     )
     posterior.refresh()
     assert posterior.grid is grid

@@ -1,4 +1,5 @@
-"""What is asked: refused where it makes no sense, and the same question on every scale and from below."""
+"""What is asked: refused where it makes no sense, and the same question on every scale and from
+below."""
 
 import json
 from collections.abc import Callable
@@ -46,13 +47,17 @@ def test_k_arms_must_be_fewer_than_there_are(n_arms: int, k: Any, message: str) 
 
 @pytest.mark.parametrize("epsilon", [0, -0.1, float("nan"), float("inf"), "0.1", True])
 def test_epsilon_must_be_positive_and_finite(epsilon: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"`epsilon` is .*, but must be a finite number greater than 0"):
+    with pytest.raises(
+        InvalidInput, match=r"`epsilon` is .*, but must be a finite number greater than 0"
+    ):
         FixedConfidence(epsilon, 0.05)
 
 
 @pytest.mark.parametrize("delta", [0, 1, 1.5, -0.1, float("nan")])
 def test_delta_must_lie_strictly_between_0_and_1(delta: float) -> None:
-    with pytest.raises(InvalidInput, match=r"`delta` is .*, but must be a number greater than 0 and less than 1"):
+    with pytest.raises(
+        InvalidInput, match=r"`delta` is .*, but must be a number greater than 0 and less than 1"
+    ):
         FixedConfidence(0.1, delta)
 
 
@@ -91,7 +96,9 @@ def test_a_model_admits_the_rewards_it_declares(
 
 
 @pytest.mark.parametrize("model", [Binary(), Bounded(-1, 3), SubGaussian(2)])
-def test_the_unit_scale_divides_epsilon_by_the_scale_and_is_reached_in_one_step(model: RewardModel) -> None:
+def test_the_unit_scale_divides_epsilon_by_the_scale_and_is_reached_in_one_step(
+    model: RewardModel,
+) -> None:
     unit = Problem(5, 2, GOAL, model).unit()
     assert unit.epsilon == pytest.approx(0.1 / model.scale)
     assert unit.delta == 0.05
@@ -140,17 +147,31 @@ def test_numbers_too_large_for_a_float_are_refused_like_infinite_ones(value: int
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: Bounded(0, 1e201), "`high` is 1e[+]201, but must be a number greater than -1e[+]60 and less than 1e"),
-        (lambda: Bounded(-1.7e308, 1.7e308), "`low` is -1.7e[+]308, but must be a number greater than"),
-        (lambda: Bounded(0, 5e-324), "the range is 0 to 4.9.*e-324, but must be at least 1e-60 wide"),
-        (lambda: Bounded(1e13, 1e13 + 1), "and at most 1e[+]09 times its width from 0: subtract a constant"),
+        (
+            lambda: Bounded(0, 1e201),
+            "`high` is 1e[+]201, but must be a number greater than -1e[+]60 and less than 1e",
+        ),
+        (
+            lambda: Bounded(-1.7e308, 1.7e308),
+            "`low` is -1.7e[+]308, but must be a number greater than",
+        ),
+        (
+            lambda: Bounded(0, 5e-324),
+            "the range is 0 to 4.9.*e-324, but must be at least 1e-60 wide",
+        ),
+        (
+            lambda: Bounded(1e13, 1e13 + 1),
+            "and at most 1e[+]09 times its width from 0: subtract a constant",
+        ),
         (
             lambda: SubGaussian(1e-160),
             "`sigma` is 1e-160, but must be a number greater than 1e-60 and less",
         ),
     ],
 )
-def test_scales_whose_squares_would_overflow_are_refused(declare: Callable[[], RewardModel], message: str) -> None:
+def test_scales_whose_squares_would_overflow_are_refused(
+    declare: Callable[[], RewardModel], message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         declare()
     assert not SubGaussian().admits(1e160)
@@ -158,7 +179,8 @@ def test_scales_whose_squares_would_overflow_are_refused(declare: Callable[[], R
 
 def test_numbers_of_any_kind_become_plain_ones() -> None:
     goal = FixedConfidence(np.float32(0.5), np.float64(0.25), np.int64(7))  # type: ignore[arg-type]
-    problem = Problem(np.int64(5), np.int64(2), goal, Bounded(np.int64(0), Fraction(1, 2)))  # type: ignore[arg-type]
+    rewards = Bounded(np.int64(0), Fraction(1, 2))  # type: ignore[arg-type]
+    problem = Problem(np.int64(5), np.int64(2), goal, rewards)  # type: ignore[arg-type]
     assert json.loads(json.dumps(asdict(problem))) == {
         "n_arms": 5,
         "k": 2,
@@ -168,7 +190,9 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
 
 
 def test_an_epsilon_is_refused_in_the_users_units() -> None:
-    with pytest.raises(InvalidInput, match="`epsilon` is 1e-300, but must be at least 1e-60 times the scale"):
+    with pytest.raises(
+        InvalidInput, match="`epsilon` is 1e-300, but must be at least 1e-60 times the scale"
+    ):
         Problem(3, 1, FixedConfidence(1e-300, 0.05), Bounded(0, 1e59)).unit()
     assert Problem(3, 1, FixedConfidence(1e300, 0.05), Bounded(0, 1e-59)).unit().epsilon == 1
 

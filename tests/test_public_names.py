@@ -39,7 +39,9 @@ PUBLIC = {
 
 def python(code: str) -> str:
     """What this code prints in an interpreter of its own."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_the_public_names_are_these() -> None:
@@ -54,7 +56,12 @@ def test_every_public_name_loads(name: str) -> None:
 def test_what_type_checkers_see_is_what_is_public() -> None:
     tree = ast.parse(Path(inspect.getfile(shortlist)).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    seen = {
+        alias.name
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     assert seen | {"__version__"} == PUBLIC
 
 
@@ -78,17 +85,25 @@ def test_a_function_is_not_hidden_by_the_module_of_its_name(imports: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "imports", ["import shortlist", "import shortlist.select", "from shortlist.select import select"]
+    "imports",
+    ["import shortlist", "import shortlist.select", "from shortlist.select import select"],
 )
 def test_select_is_the_function(imports: str) -> None:
-    assert python(f"{imports}; import shortlist; print(shortlist.select.__name__, callable(shortlist.select))") == (
-        "select True"
+    assert (
+        python(
+            f"{imports}; import shortlist; print(shortlist.select.__name__,"
+            " callable(shortlist.select))"
+        )
+        == "select True"
     )
 
 
 def test_the_module_behind_a_function_can_still_be_imported_from() -> None:
     assert (
-        python("import shortlist; shortlist.hardness; from shortlist.hardness import gaps; print(gaps.__name__)")
+        python(
+            "import shortlist; shortlist.hardness; from shortlist.hardness import gaps;"
+            " print(gaps.__name__)"
+        )
         == "gaps"
     )
 

@@ -1,4 +1,5 @@
-"""What a user asks in plain arguments: labels, goal, rewards and the algorithm, or why they make no sense."""
+"""What a user asks in plain arguments: labels, goal, rewards and the algorithm, or why they make no
+sense."""
 
 from typing import Any
 
@@ -7,7 +8,16 @@ import pytest
 
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
-from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, RewardModel, SubGaussian, model_of
+from shortlist.problem import (
+    Binary,
+    Bounded,
+    FixedBudget,
+    FixedConfidence,
+    Problem,
+    RewardModel,
+    SubGaussian,
+    model_of,
+)
 from shortlist.question import Question, goal_of, labels_of, question
 from shortlist.search import Answer, Search
 
@@ -19,12 +29,24 @@ def nothing(problem: Problem, rng: np.random.Generator) -> Search:
 
 @pytest.fixture(autouse=True)
 def _the_two_defaults_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, goal, capped in (("certified", FixedConfidence, True), ("expected-loss", FixedBudget, False)):
-        monkeypatch.setitem(ALGORITHMS, name, Algorithm(name, nothing, (goal,), "", "", capped=capped))
+    for name, goal, capped in (
+        ("certified", FixedConfidence, True),
+        ("expected-loss", FixedBudget, False),
+    ):
+        monkeypatch.setitem(
+            ALGORITHMS, name, Algorithm(name, nothing, (goal,), "", "", capped=capped)
+        )
 
 
 def ask(**changes: Any) -> Question:
-    plain: dict[str, Any] = {"arms": 9, "k": 2, "epsilon": None, "delta": 0.05, "budget": None, "rewards": (0, 1)}
+    plain: dict[str, Any] = {
+        "arms": 9,
+        "k": 2,
+        "epsilon": None,
+        "delta": 0.05,
+        "budget": None,
+        "rewards": (0, 1),
+    }
     return question(**{**plain, "algorithm": "auto", "options": None, **changes})
 
 
@@ -91,7 +113,9 @@ def test_arms_are_counted_or_named(arms: object, labels: tuple[object, ...]) -> 
         (["a", 0.5], r"an arm is called 0\.5"),
     ],
 )
-def test_arms_that_cannot_be_told_apart_or_written_down_are_refused(arms: object, message: str) -> None:
+def test_arms_that_cannot_be_told_apart_or_written_down_are_refused(
+    arms: object, message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         labels_of(arms)
 
@@ -106,7 +130,9 @@ def test_arms_that_cannot_be_told_apart_or_written_down_are_refused(arms: object
         (Bounded(1, 5), Bounded(1, 5)),
     ],
 )
-def test_rewards_are_declared_by_a_range_a_word_or_a_model(declared: object, model: RewardModel) -> None:
+def test_rewards_are_declared_by_a_range_a_word_or_a_model(
+    declared: object, model: RewardModel
+) -> None:
     assert model_of(declared) == model
 
 

@@ -34,7 +34,9 @@ def test_groups_are_those_of_numpy(keys: list[int]) -> None:
     assert np.array_equal(group, positions)
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([-np.inf, 0.0, 0.25, 7.0])] * 3), min_size=1, max_size=40))
+@given(
+    st.lists(st.tuples(*[st.sampled_from([-np.inf, 0.0, 0.25, 7.0])] * 3), min_size=1, max_size=40)
+)
 def test_rows_of_a_table_are_grouped_like_by_numpy(rows: list[tuple[float, float, float]]) -> None:
     table = np.array(rows)
     distinct, group = grouped_by(*table.T)

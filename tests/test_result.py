@@ -17,7 +17,10 @@ EPSILON = FixedConfidence(0.1, 0.05, 500)
 
 
 def result(
-    bound: float | None = 0.08, confidence: float | None = 0.95, goal: Goal = EPSILON, **evidence: object
+    bound: float | None = 0.08,
+    confidence: float | None = 0.95,
+    goal: Goal = EPSILON,
+    **evidence: object,
 ) -> Result:
     answer = Answer(np.array([2, 1]), bound, confidence, evidence)
     outcome = Outcome(answer, np.array([10, 20, 10, 0]), np.array([1.0, 16.0, 7.0, 0.0]))
@@ -38,20 +41,29 @@ def test_the_top_is_listed_best_first() -> None:
         (
             result(bound=0.3),
             False,
-            "The budget ended before epsilon = 0.1 was reached. "
-            "At most 0.3 of mean reward is lost, with 0.95 confidence.",
+            (
+                "The budget ended before epsilon = 0.1 was reached. "
+                "At most 0.3 of mean reward is lost, with 0.95 confidence."
+            ),
         ),
         (
             result(bound=None, confidence=None),
             False,
-            "The budget ended before epsilon = 0.1 was reached. Nothing is guaranteed about what this choice loses.",
+            (
+                "The budget ended before epsilon = 0.1 was reached. Nothing is guaranteed about"
+                " what this choice loses."
+            ),
         ),
         (
             result(bound=None, confidence=None, goal=FixedBudget(500)),
             None,
             "Nothing is guaranteed about what this choice loses.",
         ),
-        (result(goal=FixedBudget(500)), None, "At most 0.08 of mean reward is lost, with 0.95 confidence."),
+        (
+            result(goal=FixedBudget(500)),
+            None,
+            "At most 0.08 of mean reward is lost, with 0.95 confidence.",
+        ),
     ],
 )
 def test_reaching_epsilon_is_never_confused_with_the_end_of_the_budget(
@@ -71,7 +83,11 @@ def test_rounding_between_units_does_not_make_a_bound_exceed_epsilon() -> None:
 
 def test_json_says_everything_in_plain_numbers() -> None:
     found = result(
-        looks=np.int64(2), lost=np.array([0.5, np.inf]), deep={"x": (float("nan"), None)}, kind=EPSILON, word="yes"
+        looks=np.int64(2),
+        lost=np.array([0.5, np.inf]),
+        deep={"x": (float("nan"), None)},
+        kind=EPSILON,
+        word="yes",
     )
     data = json.loads(found.to_json())
     assert data == found.to_dict()

@@ -8,13 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search, best, mirrored, sample, sums_by_entry
+from shortlist.search import (
+    Answer,
+    Progress,
+    Pulls,
+    Rewards,
+    Search,
+    best,
+    mirrored,
+    sample,
+    sums_by_entry,
+)
 
 values = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=12)
 
 
 @given(values, st.data())
-def test_best_are_the_k_largest_from_large_to_small(numbers: list[float], data: st.DataObject) -> None:
+def test_best_are_the_k_largest_from_large_to_small(
+    numbers: list[float], data: st.DataObject
+) -> None:
     k = data.draw(st.integers(0, len(numbers)))
     chosen = best(np.array(numbers), k, np.random.default_rng(0))
     assert len(set(chosen.tolist())) == k
@@ -69,7 +81,9 @@ def bottom_three(seen: list[Rewards]) -> Search:
     return Answer(np.argsort(-reply.sums)[:3], 0.2, 0.9, {"key": 1})
 
 
-def test_a_mirrored_search_sees_one_minus_x_and_returns_the_others_with_the_same_total_loss() -> None:
+def test_a_mirrored_search_sees_one_minus_x_and_returns_the_others_with_the_same_total_loss() -> (
+    None
+):
     rewards = np.array([[1, 0.5, 0], [0.9, 0.8, 1], [0, 0, 0.1], [1, 1, 1], [0.2, 0.1, 0]])
     seen: list[Rewards] = []
     search = mirrored(bottom_three(seen), 5)

@@ -19,7 +19,13 @@ from shortlist.result import Arm
 from shortlist.search import Answer, Pulls, Rewards, Search
 
 NAMES = ["worst", "bad", "good", "best"]
-SURE: dict[str, Any] = {"k": 2, "epsilon": 0.2, "delta": 0.05, "algorithm": "adaptive-top-k-tight", "progress": False}
+SURE: dict[str, Any] = {
+    "k": 2,
+    "epsilon": 0.2,
+    "delta": 0.05,
+    "algorithm": "adaptive-top-k-tight",
+    "progress": False,
+}
 
 
 def coin(arm: int, seed: int) -> bool:
@@ -46,9 +52,11 @@ async def async_coins(arm: int, times: int, seed: int) -> np.ndarray[Any, Any]:
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> list[Rewards]:
-    """A search called "scripted" that pulls arm 1 three times and arm 0 twice, then arm 1 once more; what it is told.
+    """A search called "scripted" that pulls arm 1 three times and arm 0 twice, then arm 1 once
+    more; what it is told.
 
-    It claims a bound of half of what its epsilon allows on the unit scale, or of twice that if its budget is odd."""
+    It claims a bound of half of what its epsilon allows on the unit scale, or of twice that if its
+    budget is odd."""
     told: list[Rewards] = []
 
     def search(problem: Problem, rng: np.random.Generator) -> Search:
@@ -60,15 +68,29 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> list[Rewards]:
         return Answer(np.array([1]), problem.epsilon * factor, 1 - problem.delta)
 
     goals = (FixedConfidence, FixedBudget)
-    monkeypatch.setitem(ALGORITHMS, "scripted", Algorithm("scripted", search, goals, "none", "here", capped=True))
+    monkeypatch.setitem(
+        ALGORITHMS, "scripted", Algorithm("scripted", search, goals, "none", "here", capped=True)
+    )
     return told
 
 
 def test_the_front_door_is_the_one_that_was_agreed() -> None:
     parameters = inspect.signature(shortlist.select).parameters
     assert next(iter(parameters)) == "pull"
-    assert {"arms", "k", "epsilon", "delta", "budget", "rewards", "algorithm", "seed", "pull_many"} <= set(parameters)
-    assert all(each.kind is each.KEYWORD_ONLY for name, each in parameters.items() if name != "pull")
+    assert {
+        "arms",
+        "k",
+        "epsilon",
+        "delta",
+        "budget",
+        "rewards",
+        "algorithm",
+        "seed",
+        "pull_many",
+    } <= set(parameters)
+    assert all(
+        each.kind is each.KEYWORD_ONLY for name, each in parameters.items() if name != "pull"
+    )
     assert (parameters["delta"].default, parameters["seed"].default) == (0.05, 0)
 
 
@@ -77,7 +99,9 @@ def test_the_best_are_found_with_the_guarantee_asked_for() -> None:
     assert set(result.top) == {3, 4}
     assert (result.regret_bound, result.confidence, result.reached) == (0.2, 0.95, True)
     assert result.pulls == sum(arm.pulls for arm in result.arms)
-    assert result.top == tuple(sorted(result.top, key=lambda arm: -(result.arms[int(arm)].mean or 0)))
+    assert result.top == tuple(
+        sorted(result.top, key=lambda arm: -(result.arms[int(arm)].mean or 0))
+    )
 
 
 def test_a_function_is_given_the_label_and_the_result_speaks_of_labels() -> None:
@@ -93,7 +117,9 @@ def test_a_budget_alone_is_kept_and_promises_nothing() -> None:
     assert (result.regret_bound, result.confidence, result.reached) == (None, None, None)
 
 
-@pytest.mark.parametrize(("budget", "reached", "bound"), [(99, False, 0.4), (100, True, 0.1), (None, True, 0.1)])
+@pytest.mark.parametrize(
+    ("budget", "reached", "bound"), [(99, False, 0.4), (100, True, 0.1), (None, True, 0.1)]
+)
 def test_a_capped_search_says_whether_it_reached_epsilon(
     scripted: list[Rewards], budget: int | None, reached: bool, bound: float
 ) -> None:
@@ -107,16 +133,25 @@ def test_a_capped_search_says_whether_it_reached_epsilon(
 def test_the_search_sees_unit_rewards_and_the_user_his_own(scripted: list[Rewards]) -> None:
     values = iter([1, 9, 5, 3, 7, 9])  # interleaved: arms 1, 0, 1, 1, 0, and then 1 again
     result = shortlist.select(
-        lambda arm: next(values), arms=["x", "y"], k=1, epsilon=1, rewards=(1, 9), algorithm="scripted"
+        lambda arm: next(values),
+        arms=["x", "y"],
+        k=1,
+        epsilon=1,
+        rewards=(1, 9),
+        algorithm="scripted",
     )
     assert [told.sums.tolist() for told in scripted] == [[0.25, 1.75, 0.5], [1.0]]
     assert [arm.mean for arm in result.arms] == [8.0, 4.5]
     assert result.arms[1] == Arm("y", 4, 4.5, True)
 
 
-@pytest.mark.parametrize("function", [{"pull": coin}, {"pull_many": coins}, {"pull_many": coins, "batch": 7}])
+@pytest.mark.parametrize(
+    "function", [{"pull": coin}, {"pull_many": coins}, {"pull_many": coins, "batch": 7}]
+)
 def test_the_seed_settles_everything(function: dict[str, Any]) -> None:
-    first, again, other = (shortlist.select(**function, arms=5, seed=seed, **SURE) for seed in (1, 1, 2))
+    first, again, other = (
+        shortlist.select(**function, arms=5, seed=seed, **SURE) for seed in (1, 1, 2)
+    )
     assert first == again
     assert first.arms != other.arms
     assert set(first.top) == set(other.top) == {3, 4}
@@ -138,10 +173,13 @@ def test_pull_many_is_asked_once_per_entry_or_for_at_most_a_batch(scripted: list
 
 @given(st.permutations(range(5)))
 def test_relabelling_arms_relabels_the_answer(order: list[int]) -> None:
-    """Every arm gives the same rewards whatever its place: with clear gaps the same labels are chosen."""
+    """Every arm gives the same rewards whatever its place: with clear gaps the same labels are
+    chosen."""
     labels = [f"arm {arm}" for arm in order]
     rewards = {f"arm {arm}": arm / 4 for arm in order}
-    result = shortlist.select(rewards.__getitem__, arms=labels, k=2, budget=50, algorithm="sar", progress=False)
+    result = shortlist.select(
+        rewards.__getitem__, arms=labels, k=2, budget=50, algorithm="sar", progress=False
+    )
     assert result.top == ("arm 4", "arm 3")
 
 
@@ -152,7 +190,9 @@ def test_a_refused_reward_ends_the_run_at_once() -> None:
         pulled.append(arm)
         return None if arm == "good" else 0.5
 
-    with pytest.raises(InvalidReward, match="a reward of arm 'good' is None, but must be a number between 0 and 1"):
+    with pytest.raises(
+        InvalidReward, match="a reward of arm 'good' is None, but must be a number between 0 and 1"
+    ):
         shortlist.select(pull, arms=NAMES, **SURE)
     assert pulled[-1] == "good"
     assert len(pulled) <= len(NAMES)
@@ -184,10 +224,15 @@ def test_a_function_that_runs_out_is_not_taken_for_the_end_of_the_search() -> No
         ({"workers": 0}, "`workers` is 0"),
         ({"rewards": (1, 0)}, "`high` is 0"),
         ({"options": {"tight": True}}, "option 'tight' is unknown"),
-        ({"pull": async_coin, "executor": "threads"}, "`executor` is 'threads', but an async function runs"),
+        (
+            {"pull": async_coin, "executor": "threads"},
+            "`executor` is 'threads', but an async function runs",
+        ),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_pulled(changes: dict[str, Any], message: str) -> None:
+def test_what_makes_no_sense_is_refused_before_anything_is_pulled(
+    changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         shortlist.select(**{"pull": coin, "arms": 5, **SURE, **changes})
 
@@ -260,7 +305,9 @@ def test_a_failing_async_evaluation_ends_the_others() -> None:
 
     async def main() -> int:
         with pytest.raises(KeyError) as caught:
-            await shortlist.select_async(pull, arms=5, k=2, budget=20, algorithm="uniform", workers=5)
+            await shortlist.select_async(
+                pull, arms=5, k=2, budget=20, algorithm="uniform", workers=5
+            )
         assert caught.value.__notes__ == ["raised while evaluating arm 3, pull 0"]
         return len(asyncio.all_tasks())
 

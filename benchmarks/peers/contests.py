@@ -1,6 +1,7 @@
 """What is asked of every method: which arms, how many of them, and what is promised or spent.
 
-All methods get the same arms: the same means, in an order of their own in every run, with rewards 0 or 1."""
+All methods get the same arms: the same means, in an order of their own in every run, with rewards 0
+or 1."""
 
 import json
 import time
@@ -46,7 +47,8 @@ class Outcome:
 
 @dataclass
 class Entry:
-    """A method in a contest and what came of it; `error` says why some of its runs have no outcome."""
+    """A method in a contest and what came of it; `error` says why some of its runs have no
+    outcome."""
 
     method: str
     arms: Arms
@@ -76,7 +78,9 @@ def ours(method: str, arms: Arms, goals: Sequence[Goal], seconds: float) -> Entr
         means = arms.shuffled(run)
         problem = Problem(means.size, arms.k, goal, Binary())
         started = time.perf_counter()
-        outcome = drive(find(method), problem, BernoulliBandit(means), np.random.default_rng([run, 2]))
+        outcome = drive(
+            find(method), problem, BernoulliBandit(means), np.random.default_rng([run, 2])
+        )
         took = time.perf_counter() - started
         regret = aggregate_regret(means, outcome.answer.top)
         entry.outcomes.append(Outcome(run, int(outcome.pulls.sum()), took, regret, stopped=True))
@@ -95,7 +99,13 @@ def same_budgets(entry: Entry) -> list[Goal]:
 def task(arms: Arms, runs: int, seconds: float, settings: dict[str, object]) -> str:
     """What a peer's own process is told, as JSON."""
     means = [arms.shuffled(run).tolist() for run in range(runs)]
-    asked = {"means": means, "k": arms.k, "epsilon": arms.epsilon, "delta": DELTA, "seconds": seconds}
+    asked = {
+        "means": means,
+        "k": arms.k,
+        "epsilon": arms.epsilon,
+        "delta": DELTA,
+        "seconds": seconds,
+    }
     return json.dumps({**asked, **settings})
 
 
@@ -108,4 +118,6 @@ def read(entry: Entry, lines: Sequence[str]) -> None:
             entry.error = said["error"]
             continue
         regret = aggregate_regret(entry.arms.shuffled(said["run"]), np.array(said["chosen"]))
-        entry.outcomes.append(Outcome(said["run"], said["pulls"], said["seconds"], regret, said["stopped"]))
+        entry.outcomes.append(
+            Outcome(said["run"], said["pulls"], said["seconds"], regret, said["stopped"])
+        )

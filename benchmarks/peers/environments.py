@@ -1,4 +1,5 @@
-"""A virtual environment for every peer, so that no two of them, nor we, have to agree on anything."""
+"""A virtual environment for every peer, so that no two of them, nor we, have to agree on
+anything."""
 
 import subprocess
 import sys
@@ -21,7 +22,16 @@ def python_with(package: str) -> Path:
         return python
     venv.create(folder, clear=True, with_pip=True)
     for way in WAYS:
-        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *way, package]
+        command = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *way,
+            package,
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0:
             return python

@@ -25,7 +25,10 @@ def page(
     """The whole page."""
     known = {"shortlist": shortlist.__version__, **versions, "Python": platform.python_version()}
     listed = ", ".join(f"{package} {version}" for package, version in known.items())
-    tables = [f"**{entries[0].arms.what}**\n\n" + "\n".join(_best_arm_table(entries)) + "\n" for entries in best_arm]
+    tables = [
+        f"**{entries[0].arms.what}**\n\n" + "\n".join(_best_arm_table(entries)) + "\n"
+        for entries in best_arm
+    ]
     return TEMPLATE.read_text(encoding="utf-8").format(
         runs=runs,
         seconds=f"{seconds:g}",
@@ -47,9 +50,21 @@ def _best_arm_table(entries: Sequence[Entry]) -> Iterator[str]:
             continue
         stopped = [outcome for outcome in entry.outcomes if outcome.stopped]
         wrong = sum(_failed(entry, outcome) for outcome in stopped)
-        cells = [entry.method, _count(entry), str(len(stopped)), f"{_mean(entry.outcomes, 'pulls'):,.0f}"]
-        cells += [_ratio(entry.outcomes, first, "pulls"), str(wrong), *_verdict(wrong, len(stopped))]
-        cells += [f"{1e3 * _mean(entry.outcomes, 'seconds'):,.0f}", _ratio(entry.outcomes, first, "seconds")]
+        cells = [
+            entry.method,
+            _count(entry),
+            str(len(stopped)),
+            f"{_mean(entry.outcomes, 'pulls'):,.0f}",
+        ]
+        cells += [
+            _ratio(entry.outcomes, first, "pulls"),
+            str(wrong),
+            *_verdict(wrong, len(stopped)),
+        ]
+        cells += [
+            f"{1e3 * _mean(entry.outcomes, 'seconds'):,.0f}",
+            _ratio(entry.outcomes, first, "seconds"),
+        ]
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -64,7 +79,12 @@ def _keep_table(duels: Sequence[Sequence[Entry]]) -> Iterator[str]:
         for entry in entries:
             own = entry.outcomes
             failed = sum(_failed(entry, outcome) for outcome in own)
-            cells = [entry.method, _count(entry), f"{_mean(own, 'pulls'):,.0f}", f"{_mean(own, 'regret'):.4f}"]
+            cells = [
+                entry.method,
+                _count(entry),
+                f"{_mean(own, 'pulls'):,.0f}",
+                f"{_mean(own, 'regret'):.4f}",
+            ]
             cells += [_ratio(own, first, "regret"), f"{failed / len(own):.0%}"]
             cells += [f"{1e3 * _mean(own, 'seconds'):,.0f}", _ratio(own, first, "seconds")]
             yield "| " + " | ".join(cells) + " |"
@@ -83,7 +103,9 @@ def _verdict(wrong: int, runs: int) -> tuple[str, str]:
     if runs == 0:
         return "", ""
     interval = binomtest(wrong, runs).proportion_ci(0.95, "exact")
-    promise = "broken" if interval.low > DELTA else "kept" if wrong / runs <= DELTA else "not settled"
+    promise = (
+        "broken" if interval.low > DELTA else "kept" if wrong / runs <= DELTA else "not settled"
+    )
     return f"{interval.low:.1%} to {interval.high:.1%}", promise
 
 
@@ -94,5 +116,8 @@ def _mean(outcomes: Sequence[Outcome], what: str) -> float:
 def _ratio(own: Sequence[Outcome], first: Sequence[Outcome], what: str) -> str:
     """To the method everybody is compared with, over the runs that both made."""
     both = {outcome.run for outcome in own} & {outcome.run for outcome in first}
-    mine, base = (_mean([each for each in some if each.run in both], what) if both else 0.0 for some in (own, first))
+    mine, base = (
+        _mean([each for each in some if each.run in both], what) if both else 0.0
+        for some in (own, first)
+    )
     return f"{mine / base:.2g}" if base else "-"

@@ -1,7 +1,9 @@
-"""Us beside packages from PyPI that do part of the job: `python benchmarks/peers/run.py`, half an hour at most.
+"""Us beside packages from PyPI that do part of the job: `python benchmarks/peers/run.py`, half an
+hour at most.
 
-Every peer runs in a virtual environment of its own (made on the first call, below this folder), one run after the other
-on the same arms as ours. The page docs/peers.md is written from what came out."""
+Every peer runs in a virtual environment of its own (made on the first call, below this folder), one
+run after the other on the same arms as ours. The page docs/peers.md is written from what came
+out."""
 
 import subprocess
 import tempfile
@@ -38,14 +40,29 @@ BEST_ARM_PEERS = (
     Peer("PyPRS", "GSP", "PyPRS GSP"),
 )
 KEEP_PEERS = (
-    Peer("optuna", "SuccessiveHalvingPruner", "Optuna SuccessiveHalving, 16 to 128", {"first": 16, "last": 128}),
-    Peer("optuna", "SuccessiveHalvingPruner", "Optuna SuccessiveHalving, 64 to 512", {"first": 64, "last": 512}),
+    Peer(
+        "optuna",
+        "SuccessiveHalvingPruner",
+        "Optuna SuccessiveHalving, 16 to 128",
+        {"first": 16, "last": 128},
+    ),
+    Peer(
+        "optuna",
+        "SuccessiveHalvingPruner",
+        "Optuna SuccessiveHalving, 64 to 512",
+        {"first": 64, "last": 512},
+    ),
     Peer("optuna", "HyperbandPruner", "Optuna Hyperband, 16 to 128", {"first": 16, "last": 128}),
 )
 
 
 @click.command()
-@click.option("--runs", default=200, show_default=True, help="Runs of every method on every set of arms, at most.")
+@click.option(
+    "--runs",
+    default=200,
+    show_default=True,
+    help="Runs of every method on every set of arms, at most.",
+)
 @click.option("--seconds", default=60.0, show_default=True, help="Time for them, at most.")
 @click.option("--out", type=click.Path(path_type=Path), default=PAGE, help="The page to write.")
 def main(runs: int, seconds: float, out: Path) -> None:
@@ -59,7 +76,9 @@ def main(runs: int, seconds: float, out: Path) -> None:
 def contest(arms: Arms, runs: int, seconds: float) -> list[Entry]:
     """Everybody on the same arms, ours first."""
     CONSOLE.print(f"{arms.name}: ours")
-    own = [ours(method, arms, confidence(arms, runs), seconds) for method in ("certified", "uniform")]
+    own = [
+        ours(method, arms, confidence(arms, runs), seconds) for method in ("certified", "uniform")
+    ]
     return own + [theirs(peer, arms, 1 - DELTA, runs, seconds) for peer in BEST_ARM_PEERS]
 
 
@@ -67,7 +86,14 @@ def duel(peer: Peer, runs: int, seconds: float) -> list[Entry]:
     """A peer that spends what it spends, and ours with as many pulls in every run."""
     entry = theirs(peer, KEEP, None, runs, seconds)
     budgets = same_budgets(entry)
-    return [entry, *(ours(method, KEEP, budgets, seconds) for method in ("expected-loss", "uniform") if budgets)]
+    return [
+        entry,
+        *(
+            ours(method, KEEP, budgets, seconds)
+            for method in ("expected-loss", "uniform")
+            if budgets
+        ),
+    ]
 
 
 def theirs(peer: Peer, arms: Arms, promised: float | None, runs: int, seconds: float) -> Entry:
@@ -81,11 +107,16 @@ def theirs(peer: Peer, arms: Arms, promised: float | None, runs: int, seconds: f
         return entry
     with tempfile.TemporaryDirectory() as folder:
         asked, said = Path(folder, "task.json"), Path(folder, "runs.jsonl")
-        asked.write_text(task(arms, runs, seconds, {"method": peer.method, **peer.settings}), encoding="utf-8")
+        asked.write_text(
+            task(arms, runs, seconds, {"method": peer.method, **peer.settings}), encoding="utf-8"
+        )
         script = HERE / f"with_{peer.package.lower()}.py"
         try:
             done = subprocess.run(
-                [python, script, asked, said], capture_output=True, text=True, timeout=seconds + GRACE
+                [python, script, asked, said],
+                capture_output=True,
+                text=True,
+                timeout=seconds + GRACE,
             )
             entry.error = "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
         except subprocess.TimeoutExpired:

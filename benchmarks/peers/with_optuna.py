@@ -1,4 +1,5 @@
-"""Optuna's halving pruners, in their own environment: trials are arms, a step is a pull, and the best are kept."""
+"""Optuna's halving pruners, in their own environment: trials are arms, a step is a pull, and the
+best are kept."""
 
 from typing import Any
 
@@ -15,7 +16,8 @@ def pruner(asked: dict[str, Any]) -> optuna.pruners.BasePruner:
 
 
 def choose(asked: dict[str, Any], run: int) -> Chosen:
-    """Report the mean at every rung; keep the k arms that got furthest, among those the best means."""
+    """Report the mean at every rung; keep the k arms that got furthest, among those the best
+    means."""
     rng = np.random.default_rng(run)
     means, rungs = asked["means"][run], [asked["first"]]
     while rungs[-1] < asked["last"]:

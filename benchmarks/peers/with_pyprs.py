@@ -1,4 +1,5 @@
-"""PyPRS, in its own environment: the best alternative, or a good one, with a probability; its defaults otherwise."""
+"""PyPRS, in its own environment: the best alternative, or a good one, with a probability; its
+defaults otherwise."""
 
 import random
 from typing import Any
@@ -10,7 +11,8 @@ from PyPRS.Procedures.KT import KT
 from PyPRS.SampleGen.SampleGenerate import SampleGenerate
 
 PROCEDURES = {"KT": KT, "GSP": GSP}
-DEFAULTS = {"KT": {"n0": 20, "g": 20}, "GSP": {"n0": 0, "n1": 50, "r_bar": 10, "beta": 100}}  # those of its window
+# those of its window
+DEFAULTS = {"KT": {"n0": 20, "g": 20}, "GSP": {"n0": 0, "n1": 50, "r_bar": 10, "beta": 100}}
 
 
 def reward(alternative: list[float], seed: list[int]) -> float:

@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 from protocol import Chosen, serve
-from rovingbandit import LUCB, BanditEnvironment, BestArmIdentification, OnlineRunner, TopTwoThompson
+from rovingbandit import (
+    LUCB,
+    BanditEnvironment,
+    BestArmIdentification,
+    OnlineRunner,
+    TopTwoThompson,
+)
 
 POLICIES = {"TopTwoThompson": TopTwoThompson, "LUCB": LUCB}
 

@@ -1,6 +1,7 @@
 """shortlist: find the K best of n noisy alternatives with few evaluations and a guarantee.
 
-These are the public names. Each is loaded when it is first used, so that `shortlist --help` need not wait for numpy."""
+These are the public names. Each is loaded when it is first used, so that `shortlist --help` need
+not wait for numpy."""
 
 import sys
 from importlib import import_module
@@ -54,14 +55,22 @@ if TYPE_CHECKING:
     from shortlist.experiment import Experiment
     from shortlist.forecast import Forecast, forecast
     from shortlist.hardness import Hardness, hardness
-    from shortlist.problem import Binary, Bounded, FixedBudget, FixedConfidence, Problem, SubGaussian
+    from shortlist.problem import (
+        Binary,
+        Bounded,
+        FixedBudget,
+        FixedConfidence,
+        Problem,
+        SubGaussian,
+    )
     from shortlist.result import Result
     from shortlist.select import select, select_async
     from shortlist.simulation.replicate import Runs, simulate
 else:
 
     def __getattr__(name):
-        """Load a public name; type checkers read the imports above instead, and so still refuse a misspelt one."""
+        """Load a public name; type checkers read the imports above instead, and so still refuse a
+        misspelt one."""
         if name in _MODULES:
             return import_module(f"shortlist.{name}")
         if name not in _HOMES:
@@ -76,8 +85,9 @@ def __dir__() -> list[str]:
 class _Package(ModuleType):
     """Lets a public function share its name with the module it lives in.
 
-    Importing a submodule binds it as an attribute of its package, which would put the module `shortlist.hardness` in
-    the place of the function. That one assignment is ignored; `from shortlist.hardness import ...` works as ever."""
+    Importing a submodule binds it as an attribute of its package, which would put the module
+    `shortlist.hardness` in the place of the function. That one assignment is ignored; `from
+    shortlist.hardness import ...` works as ever."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

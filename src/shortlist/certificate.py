@@ -1,16 +1,17 @@
 """The split certificate: how much can a set lose that was chosen before these rewards were drawn?
 
-Aggregate regret is a sum over arms, and the errors of independent arms average out. So instead of a confidence
-interval per arm (and a union bound over arms) every arm is *charged* for evidence against its place in the set:
+Aggregate regret is a sum over arms, and the errors of independent arms average out. So instead of a
+confidence interval per arm (and a union bound over arms) every arm is *charged* for evidence
+against its place in the set:
 
     y_i      = x_i - b outside the set, b - x_i inside          (x_i the fresh mean, b the boundary)
-    charge_i = max(0, slope_i * y_i + offset_i) / strength      (0 where the arm has at most `start_i` successes)
-    K * R_T <= sum_i charge_i + ln(1/delta) / strength          with probability at least 1 - delta.
+    charge_i = max(0, slope_i * y_i + offset_i) / strength      (0 up to `start_i` successes)
+    K * R_T <= sum_i charge_i + ln(1/delta) / strength          with probability 1 - delta.
 
-All but the rewards must be fixed before they are drawn. An offset is right when the arm's exponential moment is:
-for every mean g beyond the boundary, E[exp(-strength * charge)] <= exp(-strength * min(g, reach)). With `reach` =
-K * epsilon the bound holds whenever it is at most K * epsilon; with the largest possible reach it always holds.
-The proof is in docs/certificate.md."""
+All but the rewards must be fixed before they are drawn. An offset is right when the arm's
+exponential moment is: for every mean g beyond the boundary, E[exp(-strength * charge)] <=
+exp(-strength * min(g, reach)). With `reach` = K * epsilon the bound holds whenever it is at most K
+* epsilon; with the largest possible reach it always holds. The proof is in docs/certificate.md."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from shortlist.problem import Binary, RewardModel, SubGaussian, number
 from shortlist.ranking import grouped_by
 from shortlist.search import BoolArray, FloatArray, IntArray
 
-CHECKS = 64, 256  # means at which the exponential moment of a 0/1 arm is checked, at least and at most,
+# means at which the exponential moment of a 0/1 arm is checked, at least and at most,
+CHECKS = 64, 256
 MORE_CHECKS = 16  # so many more for every unit of its exponent
 RETREATS = 4  # times a start is lowered at most, by about a fifth of a standard deviation
 TINY = 1e-300  # stands in for what is too small for a float, so that a charge never passes for none
@@ -44,10 +46,13 @@ class Certificate:
 
     def charges(self, sums: FloatArray) -> FloatArray:
         """What every arm is charged for these rewards."""
-        against = np.where(self.top, self.pulls * self.boundary - sums, sums - self.pulls * self.boundary)
+        against = np.where(
+            self.top, self.pulls * self.boundary - sums, sums - self.pulls * self.boundary
+        )
         successes = np.where(self.top, self.pulls - sums, sums)
         charge = np.maximum(0, self.slope * against / self.pulls + self.offset) / self.strength
-        return np.where(successes <= self.start, 0.0, charge)  # so that NaN is never taken for no charge
+        # so that NaN is never taken for no charge
+        return np.where(successes <= self.start, 0.0, charge)
 
     def bound(self, sums: FloatArray) -> float:
         """Upper confidence bound on the aggregate regret of the set."""
@@ -67,20 +72,26 @@ def declare(
     slope: FloatArray | None = None,
     start: FloatArray | None = None,
 ) -> Certificate:
-    """Fix a certificate with the least offsets that are right for this kind of rewards (unit scale).
+    """Fix a certificate with the least offsets that are right for this kind of rewards (unit
+    scale).
 
-    `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1 rewards, and is lowered
-    for an arm where it is too high for any offset."""
+    `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1
+    rewards, and is lowered for an arm where it is too high for any offset."""
     number("boundary", boundary)
     slope = np.full(top.size, strength) if slope is None else slope
     start = np.full(top.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not isinstance(rewards, Binary):
-        raise InvalidInput(f"`start` is given for rewards that are {rewards.rule}, but needs rewards that are 0 or 1")
+        raise InvalidInput(
+            f"`start` is given for rewards that are {rewards.rule}, but needs rewards that are 0"
+            " or 1"
+        )
     begin, offset = start.copy(), np.empty(top.size)
     for side in (True, False):
         arms = np.flatnonzero(top == side)
         # One offset per distinct way of charging: many arms share one.
-        (counts, slopes, starts), way = grouped_by(pulls[arms].astype(np.float64), slope[arms], start[arms])
+        (counts, slopes, starts), way = grouped_by(
+            pulls[arms].astype(np.float64), slope[arms], start[arms]
+        )
         edge = 1 - boundary if side else boundary
         found = offsets(counts, edge, strength, reach, rewards, slope=slopes, start=starts)
         begin[arms], offset[arms] = (each[way] for each in found)
@@ -97,16 +108,20 @@ def offsets(
     slope: FloatArray,
     start: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Starts and least offsets for arms outside the set, as seen from `boundary` (inside: mirror the rewards).
+    """Starts and least offsets for arms outside the set, as seen from `boundary` (inside: mirror
+    the rewards).
 
-    A start with so much that is not charged that no offset is right is lowered until there is one, or given up."""
+    A start with so much that is not charged that no offset is right is lowered until there is one,
+    or given up."""
     if isinstance(rewards, SubGaussian):
         return start, subgaussian_offset(pulls, strength, reach, slope)
     reach = min(reach, 1 - boundary)
     begin, offset = start.copy(), bounded_offset(pulls, boundary, boundary, strength, reach, slope)
     ways, retreats = np.flatnonzero(np.isfinite(start)), 0
     while ways.size and retreats <= RETREATS:
-        found = binary_offset(pulls[ways], boundary, strength, reach, slope=slope[ways], start=begin[ways])
+        found = binary_offset(
+            pulls[ways], boundary, strength, reach, slope=slope[ways], start=begin[ways]
+        )
         offset[ways] = np.where(np.isfinite(found), found, offset[ways])
         ways = ways[~np.isfinite(found)]
         begin[ways] -= np.ceil(0.1 * np.sqrt(pulls[ways]))
@@ -115,8 +130,11 @@ def offsets(
     return begin, offset
 
 
-def subgaussian_offset(pulls: FloatArray, strength: float, reach: FloatArray | float, slope: FloatArray) -> FloatArray:
-    """slope^2 / 8N for rewards with sigma = 1/2, and what a slope below the strength falls short of at `reach`."""
+def subgaussian_offset(
+    pulls: FloatArray, strength: float, reach: FloatArray | float, slope: FloatArray
+) -> FloatArray:
+    """slope^2 / 8N for rewards with sigma = 1/2, and what a slope below the strength falls short of
+    at `reach`."""
     with np.errstate(invalid="ignore", over="ignore"):  # 0 times an infinite reach
         missing = np.where(slope < strength, (strength - slope) * reach, 0.0)
         result: FloatArray = slope**2 / (8 * pulls) + missing
@@ -131,12 +149,16 @@ def bounded_offset(
     reach: FloatArray | float,
     slope: FloatArray,
 ) -> FloatArray:
-    """The largest N ln(1 - m u) + slope b + strength (m - b), u = 1 - e^(-slope/N), for m in [low, boundary + reach].
+    """The largest N ln(1 - m u) + slope b + strength (m - b), u = 1 - e^(-slope/N), for m in [low,
+    boundary + reach].
 
-    Rewards in [0, 1] have E[exp(-slope * x)] <= (1 - m u)^N at mean m. It is concave, its maximiser in closed form."""
+    Rewards in [0, 1] have E[exp(-slope * x)] <= (1 - m u)^N at mean m. It is concave, its maximiser
+    in closed form."""
     u = -np.expm1(-slope / pulls)
     worst = np.minimum(np.maximum(1 / u - pulls / strength, low), boundary + reach)
-    result: FloatArray = pulls * _log_shrink(worst, slope / pulls) + slope * boundary + strength * (worst - boundary)
+    result: FloatArray = (
+        pulls * _log_shrink(worst, slope / pulls) + slope * boundary + strength * (worst - boundary)
+    )
     return result
 
 
@@ -144,7 +166,8 @@ def _log_shrink(mean: FloatArray, step: FloatArray) -> FloatArray:
     """ln(1 - m (1 - e^-step)) without loss of digits, be the step small (many pulls) or large."""
     near = np.log1p(mean * np.expm1(-np.minimum(step, 1)))
     rest = (1 - mean) + mean * np.exp(-step)
-    far = np.where(rest > TINY, np.log(np.maximum(rest, TINY)), -step)  # so little is left at a mean of 1 only
+    # so little is left at a mean of 1 only
+    far = np.where(rest > TINY, np.log(np.maximum(rest, TINY)), -step)
     return np.where(step < 1, near, far)
 
 
@@ -158,20 +181,30 @@ def binary_offset(
     start: FloatArray,
     checks: int | None = None,
 ) -> FloatArray:
-    """Least offset for 0/1 rewards where up to `start` successes cost nothing: an exact moment, checked on a grid.
+    """Least offset for 0/1 rewards where up to `start` successes cost nothing: an exact moment,
+    checked on a grid.
 
-    It is infinite where no offset is right: then the moment is too large already where nothing is charged.
+    It is infinite where no offset is right: then the moment is too large already where nothing is
+    charged.
 
-    With S successes in N, E[exp(-strength * charge)] <= A(m) + e^-offset B(m) at mean m, where A = P(S <= start) and
-    B = E[exp(-slope (S/N - b)); S > start]. It must not exceed R(m) = exp(-strength (m - b)). Between two points of the
-    grid that follows from either of two facts: the moment falls with m, so its value at the left end against R at the
-    right end will do; or both ends keep a margin of (step^2 / 8) times a bound on the second derivative. Beyond the
-    grid A is negligible and B has the closed form of `bounded_offset`."""
-    pulls, slope, start = pulls[:, None], slope[:, None], np.clip(np.floor(start), -1, pulls)[:, None]  # (ways, 1)
+    With S successes in N, E[exp(-strength * charge)] <= A(m) + e^-offset B(m) at mean m, where A =
+    P(S <= start) and B = E[exp(-slope (S/N - b)); S > start]. It must not exceed R(m) =
+    exp(-strength (m - b)). Between two points of the grid that follows from either of two facts:
+    the moment falls with m, so its value at the left end against R at the right end will do; or
+    both ends keep a margin of (step^2 / 8) times a bound on the second derivative. Beyond the grid
+    A is negligible and B has the closed form of `bounded_offset`."""
+    # (ways, 1)
+    pulls, slope, start = (
+        pulls[:, None],
+        slope[:, None],
+        np.clip(np.floor(start), -1, pulls)[:, None],
+    )
     checks = checks or int(min(CHECKS[0] + MORE_CHECKS * strength * reach, CHECKS[1]))
     widest = 0.25 if boundary < 0.5 else boundary * (1 - boundary)
     deviations = math.sqrt(2 * (strength * reach + 12))  # there A is below e^-12 of what is allowed
-    far = np.minimum(reach, np.maximum(0, start / pulls - boundary) + deviations * np.sqrt(widest / pulls))
+    far = np.minimum(
+        reach, np.maximum(0, start / pulls - boundary) + deviations * np.sqrt(widest / pulls)
+    )
     gap = far * np.linspace(0, 1, checks + 1)  # (ways, checks + 1)
     mean = boundary + gap
     free, log_charged = _binary_moments(pulls, slope, start, mean, boundary)
@@ -188,20 +221,25 @@ def binary_offset(
 def _binary_moments(
     pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
 ) -> tuple[FloatArray, FloatArray]:
-    """A and ln B of `binary_offset`; the exponential tilt of a binomial is a binomial with another mean."""
+    """A and ln B of `binary_offset`; the exponential tilt of a binomial is a binomial with another
+    mean."""
     step, some = slope / pulls, np.maximum(start, 0)
-    # P(S <= start). `betaincc` of the mean itself is ten times slower, and differs by 1e-16 times the pulls at most.
+    # P(S <= start). `betaincc` of the mean itself is ten times slower, and differs by 1e-16 times
+    # the pulls at most.
     free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))
     log_shrink = _log_shrink(mean, step)
     tilted = np.minimum(mean * np.exp(-step - log_shrink), 1)
-    above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))  # P(S > start) under the tilt
+    # P(S > start) under the tilt
+    above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))
     return free, pulls * log_shrink + slope * boundary + np.log(np.maximum(above, TINY))
 
 
 def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
-    """Bound on |d^2/dm^2 E_m f(S)| for any f with values in [0, 1], next to every point of the grid.
+    """Bound on |d^2/dm^2 E_m f(S)| for any f with values in [0, 1], next to every point of the
+    grid.
 
-    It is E|W| / 2, W the second score of the binomial; near means of 0 and 1 N^2 times a second difference is less."""
+    It is E|W| / 2, W the second score of the binomial; near means of 0 and 1 N^2 times a second
+    difference is less."""
     here = mean * (1 - mean)
     spread = here.copy()  # the least between the points before and after, since it is concave
     spread[:, 1:] = np.minimum(spread[:, 1:], here[:, :-1])
@@ -229,6 +267,7 @@ def _tail_offset(
     slope: FloatArray,
 ) -> FloatArray:
     """Least offset for means from `last` to boundary + reach, where A is at most `free`."""
-    share = np.exp(np.minimum(np.log(np.maximum(free, TINY)) + strength * reach, 0))  # of what is allowed
+    # of what is allowed
+    share = np.exp(np.minimum(np.log(np.maximum(free, TINY)) + strength * reach, 0))
     offset = _least_offset(1 - share, bounded_offset(pulls, boundary, last, strength, reach, slope))
     return np.where(last < boundary + reach, offset, -np.inf)[:, 0]

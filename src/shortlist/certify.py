@@ -1,4 +1,5 @@
-"""Check a set that was chosen by any other means: how much can it lose, by fresh rewards of every arm?"""
+"""Check a set that was chosen by any other means: how much can it lose, by fresh rewards of every
+arm?"""
 
 import math
 
@@ -34,13 +35,15 @@ def certify(
     rewards: RewardsDeclared = UNIT,
     strength: float | None = None,
 ) -> float:
-    """Upper confidence bound on the aggregate regret of a set that was chosen before these rewards were drawn.
+    """Upper confidence bound on the aggregate regret of a set that was chosen before these rewards
+    were drawn.
 
-    `top` are the chosen arms, `pulls` and `sums` the fresh pulls of every arm and the sums of their rewards,
-    `boundary` a value between the worst chosen and the best other mean, as believed beforehand. With probability at
-    least 1 - `delta` the regret is at most the number returned. With `epsilon`, the bound is made to be tight near
-    `epsilon` and is infinite where it would exceed it. Everything but `sums` must be fixed before the rewards are
-    seen, or the probability does not hold; so must `strength`, which trades ln(1/delta) against the noise."""
+    `top` are the chosen arms, `pulls` and `sums` the fresh pulls of every arm and the sums of their
+    rewards, `boundary` a value between the worst chosen and the best other mean, as believed
+    beforehand. With probability at least 1 - `delta` the regret is at most the number returned.
+    With `epsilon`, the bound is made to be tight near `epsilon` and is infinite where it would
+    exceed it. Everything but `sums` must be fixed before the rewards are seen, or the probability
+    does not hold; so must `strength`, which trades ln(1/delta) against the noise."""
     model = model_of(rewards)
     counts, totals, chosen = _fresh(top, pulls, sums, model)
     k = int(chosen.sum())
@@ -48,7 +51,9 @@ def certify(
     edge = (number("boundary", boundary) - model.shift) / model.scale
     if not isinstance(model, SubGaussian) and not 0 <= edge <= 1:
         low, high = model.shift, model.shift + model.scale
-        raise InvalidInput(f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards")
+        raise InvalidInput(
+            f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards"
+        )
     reach, level = math.inf if isinstance(model, SubGaussian) else 1.0, -math.log(delta)
     largest = reach * min(k, chosen.size - k) / k  # so many arms can be exchanged at most
     unit_strength = 2 * math.sqrt(8 * level / float((1 / counts).sum()))
@@ -57,8 +62,12 @@ def certify(
         unit_strength = 2 * level / reach
     if strength is not None:
         unit_strength = number("strength", strength, above=0) * model.scale
-    certificate = declare(chosen, edge, counts, strength=unit_strength, delta=delta, reach=reach, rewards=model.unit())
-    bound = min(largest, certificate.bound((totals - counts * model.shift) / model.scale)) * model.scale
+    certificate = declare(
+        chosen, edge, counts, strength=unit_strength, delta=delta, reach=reach, rewards=model.unit()
+    )
+    bound = (
+        min(largest, certificate.bound((totals - counts * model.shift) / model.scale)) * model.scale
+    )
     return math.inf if epsilon is not None and bound > epsilon else bound
 
 
@@ -69,17 +78,20 @@ def _fresh(
     counts, totals = np.asarray(pulls), np.asarray(sums)
     if counts.ndim != 1 or counts.shape != totals.shape:
         raise InvalidInput(
-            f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number per arm"
+            f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number"
+            " per arm"
         )
     if not np.issubdtype(counts.dtype, np.integer) or np.any(counts < 1):
-        raise InvalidInput(f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1")
+        raise InvalidInput(
+            f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1"
+        )
     if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
         raise InvalidInput(f"`sums` is {sums!r}, but must be numbers")
     wrong = np.flatnonzero(~_possible(totals, counts, rewards))
     if wrong.size:
         raise InvalidInput(
-            f"the sum of arm {wrong[0]} is {totals[wrong[0]]}, but must be that of {counts[wrong[0]]} rewards, "
-            f"each {rewards.rule}"
+            f"the sum of arm {wrong[0]} is {totals[wrong[0]]}, but must be that of"
+            f" {counts[wrong[0]]} rewards, each {rewards.rule}"
         )
     arms = chosen_arms(top, counts.size)
     check_choice(counts.size, arms.size)

@@ -1,4 +1,5 @@
-"""How a run shows where it stands: a bar on a terminal, a line now and then elsewhere, always on stderr.
+"""How a run shows where it stands: a bar on a terminal, a line now and then elsewhere, always on
+stderr.
 
 And how what others wrote is made fit to be shown."""
 
@@ -44,7 +45,11 @@ class Lines:
         now = time.monotonic()
         if now >= self.due:
             self.due = now + PAUSE
-            print(f"{now - self.started:.0f} s: {standing(pulls, self.budget, progress)}", file=sys.stderr, flush=True)
+            print(
+                f"{now - self.started:.0f} s: {standing(pulls, self.budget, progress)}",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 class Bar:
@@ -60,7 +65,8 @@ class Bar:
             console=Console(stderr=True),
             transient=True,
             auto_refresh=False,  # no thread: worker processes are forked while the bar is up
-            redirect_stdout=sys.stdout.isatty(),  # what the user's function prints goes above it, never elsewhere
+            # what the user's function prints goes above it, never elsewhere
+            redirect_stdout=sys.stdout.isatty(),
         )
         self.task = self.bar.add_task("", total=budget)
         self.budget = budget
@@ -71,7 +77,9 @@ class Bar:
         now = time.monotonic()
         if now >= self.due:
             self.due = now + REFRESH
-            self.bar.update(self.task, completed=pulls, description=standing(pulls, self.budget, progress))
+            self.bar.update(
+                self.task, completed=pulls, description=standing(pulls, self.budget, progress)
+            )
             self.bar.start()
             self.bar.refresh()
 
@@ -83,7 +91,11 @@ class Bar:
 def standing(pulls: int, budget: int | None, progress: Progress) -> str:
     """Where a search stands, in words."""
     facts = [plural(pulls, "pull") if budget is None else f"{pulls:,} of {plural(budget, 'pull')}"]
-    facts += [f"{count:,} {name}" for name in ("accepted", "undecided") if (count := getattr(progress, name))]
+    facts += [
+        f"{count:,} {name}"
+        for name in ("accepted", "undecided")
+        if (count := getattr(progress, name))
+    ]
     if progress.bound is not None:
         facts.append(f"bound {progress.bound:.3g}")
     return ", ".join(facts)
@@ -95,7 +107,9 @@ def plural(count: int, noun: str) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    """A text that leaves a terminal alone: characters that are not to be seen are spelt, but for those to be kept."""
+    """A text that leaves a terminal alone: characters that are not to be seen are spelt, but for
+    those to be kept."""
     return "".join(
-        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode() for each in text
+        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode()
+        for each in text
     )

@@ -4,7 +4,7 @@ ShortlistError
 ├── InvalidInput (ValueError)         a value breaks a rule; the message names both
 │   ├── UnknownName (LookupError)     no algorithm or instance of that name
 │   ├── UnsupportedGoal               the algorithm does not serve this goal
-│   ├── InvalidReward                 a reward is no number, outside its declared range, or one too many
+│   ├── InvalidReward                 no number, outside its declared range, or one too many
 │   ├── UnknownTicket (LookupError)   no ticket of that number was ever handed out
 │   └── ConflictingReward             a ticket was told before, with another reward; the first stays
 ├── EvaluationFailed (RuntimeError)   a pull gave no reward, for the reason in the message

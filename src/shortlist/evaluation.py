@@ -1,4 +1,5 @@
-"""One evaluation of an arm: how the user's function is called, with which seed, and which rewards are taken from it."""
+"""One evaluation of an arm: how the user's function is called, with which seed, and which rewards
+are taken from it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ Label = str | int
 class Call(NamedTuple):
     """One call of the user's function: pull arm `label` `times` times.
 
-    `draw` counts the pulls of an arm from 0 and is that of the first one here; no two calls of a run share it, so a
-    call that is made twice, because a worker was lost, is known to be the same."""
+    `draw` counts the pulls of an arm from 0 and is that of the first one here; no two calls of a
+    run share it, so a call that is made twice, because a worker was lost, is known to be the
+    same."""
 
     position: int  # among the calls of its request, ordered by entry
     label: Label
@@ -37,7 +39,9 @@ class Evaluation:
     seeded: bool
 
     @classmethod
-    def of(cls, pull: Callable[..., Any] | None, pull_many: Callable[..., Any] | None) -> "Evaluation":
+    def of(
+        cls, pull: Callable[..., Any] | None, pull_many: Callable[..., Any] | None
+    ) -> "Evaluation":
         """Take the one function that is given."""
         for name, function in (("pull", pull), ("pull_many", pull_many)):
             if function is not None and not callable(function):
@@ -46,7 +50,11 @@ class Evaluation:
             return cls(pull, False, takes_seed(pull))
         if pull_many is not None and pull is None:
             return cls(pull_many, True, takes_seed(pull_many))
-        given = "neither of `pull` and `pull_many` is" if pull is None else "both `pull` and `pull_many` are"
+        given = (
+            "neither of `pull` and `pull_many` is"
+            if pull is None
+            else "both `pull` and `pull_many` are"
+        )
         raise InvalidInput(f"{given} given, but it must be one of them")
 
     @property
@@ -58,7 +66,9 @@ class Evaluation:
     def __call__(self, call: Call) -> Any:
         """Evaluate an arm; whatever the user's function returns or raises."""
         arguments = (call.label, call.times) if self.many else (call.label,)
-        return self.function(*arguments, seed=call.seed) if self.seeded else self.function(*arguments)
+        return (
+            self.function(*arguments, seed=call.seed) if self.seeded else self.function(*arguments)
+        )
 
 
 def takes_seed(function: Callable[..., Any]) -> bool:
@@ -67,20 +77,30 @@ def takes_seed(function: Callable[..., Any]) -> bool:
         parameter = signature(function).parameters.get("seed")
     except (TypeError, ValueError):  # some built-in functions have no signature
         return False
-    return parameter is not None and parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return parameter is not None and parameter.kind in (
+        Parameter.KEYWORD_ONLY,
+        Parameter.POSITIONAL_OR_KEYWORD,
+    )
 
 
 def draw_seed(seed: int, arm: int, draw: int) -> int:
-    """The seed of one pull: 63 bits that depend on nothing but the run's seed, the arm's position and the draw."""
+    """The seed of one pull: 63 bits that depend on nothing but the run's seed, the arm's position
+    and the draw."""
     state = np.random.SeedSequence(seed, spawn_key=(arm, draw)).generate_state(1, np.uint64)
     return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
 
 
 class Evaluator:
-    """What all requests of a run share: the function, the labels, and how often each arm was pulled."""
+    """What all requests of a run share: the function, the labels, and how often each arm was
+    pulled."""
 
     def __init__(
-        self, evaluation: Evaluation, labels: Sequence[Label], model: RewardModel, seed: int, batch: int | None = None
+        self,
+        evaluation: Evaluation,
+        labels: Sequence[Label],
+        model: RewardModel,
+        seed: int,
+        batch: int | None = None,
     ) -> None:
         self.evaluation, self.labels, self.model, self.seed = evaluation, labels, model, seed
         self.most = batch if evaluation.many else 1  # pulls in a call
@@ -88,7 +108,8 @@ class Evaluator:
         self.pulls = 0
 
     def begin(self, request: Pulls) -> "Batch":
-        """Number the pulls of a request: every entry goes on where the last one of its arm ended."""
+        """Number the pulls of a request: every entry goes on where the last one of its arm
+        ended."""
         first = []
         for arm, times in zip(request.arms.tolist(), request.times.tolist(), strict=True):
             first.append(self.drawn[arm])
@@ -99,19 +120,23 @@ class Evaluator:
 class Batch:
     """One request, as calls whose results may come in any order.
 
-    They are added up only at the end and in the order of the request: sums of floats depend on their order, and the
-    answer of a run must not depend on which worker was quicker."""
+    They are added up only at the end and in the order of the request: sums of floats depend on
+    their order, and the answer of a run must not depend on which worker was quicker."""
 
     def __init__(self, run: Evaluator, request: Pulls, first: list[int]) -> None:
         self.run, self.request, self.first = run, request, first
-        n_calls = np.minimum(request.times, 1) if run.most is None else -(-request.times // run.most)
+        n_calls = (
+            np.minimum(request.times, 1) if run.most is None else -(-request.times // run.most)
+        )
         self.positions = (np.cumsum(n_calls) - n_calls).tolist()
         self.entries = np.repeat(np.arange(request.arms.size), n_calls)
-        self.sums, self.squares, self.opening = np.zeros((3, self.entries.size))  # opening: the first reward of a call
+        # opening: the first reward of a call
+        self.sums, self.squares, self.opening = np.zeros((3, self.entries.size))
         self.times = np.zeros(self.entries.size, dtype=np.int64)
 
     def calls(self) -> Iterator[Call]:
-        """Every arm gets its first call, then every arm its second: a world that changes meanwhile meets all alike."""
+        """Every arm gets its first call, then every arm its second: a world that changes meanwhile
+        meets all alike."""
         times = self.request.times.tolist()
         longest = max(times, default=0)
         step, under_way = self.run.most or max(longest, 1), list(range(len(times)))
@@ -135,7 +160,9 @@ class Batch:
         """What the search is sent when all calls are done."""
         size = self.request.arms.size
         sums = sums_by_entry(self.sums, self.times, self.opening, self.entries, size)
-        return Rewards(sums, np.asarray(np.bincount(self.entries, self.squares, size), dtype=np.float64))
+        return Rewards(
+            sums, np.asarray(np.bincount(self.entries, self.squares, size), dtype=np.float64)
+        )
 
     def _call(self, entry: int, nth: int, begin: int, times: int) -> Call:
         arm, draw = int(self.request.arms[entry]), self.first[entry] + begin
@@ -147,19 +174,29 @@ def checked_reward(call: Call, reward: object, model: RewardModel) -> float:
     """Return `reward` as a float if it is a number that keeps to the declaration."""
     number = real(reward)
     if not model.admits(number):
-        raise InvalidReward(f"a reward of arm {call.label!r} is {shown(reward)}, but must be {model.rule}")
+        raise InvalidReward(
+            f"a reward of arm {call.label!r} is {shown(reward)}, but must be {model.rule}"
+        )
     return number
 
 
 def checked_rewards(call: Call, rewards: Any, model: RewardModel) -> FloatArray:
-    """Return `rewards` as an array if they are as many numbers as pulls, and all keep to the declaration."""
-    if isinstance(rewards, str) or not (isinstance(rewards, Sequence) or hasattr(rewards, "__array__")):
-        raise InvalidReward(f"the rewards of arm {call.label!r} are {rewards!r}, but must be a list or an array")
+    """Return `rewards` as an array if they are as many numbers as pulls, and all keep to the
+    declaration."""
+    if isinstance(rewards, str) or not (
+        isinstance(rewards, Sequence) or hasattr(rewards, "__array__")
+    ):
+        raise InvalidReward(
+            f"the rewards of arm {call.label!r} are {rewards!r}, but must be a list or an array"
+        )
     array = _array(rewards)
     if array.shape[:1] != (call.times,):
         size = f"{array.shape[0]} numbers" if array.ndim else "a single number"
-        raise InvalidReward(f"the rewards of arm {call.label!r} are {size}, but it was pulled {call.times} times")
-    if array.ndim > 1 or array.dtype.kind not in "buif":  # None and "1" must not slip through as numbers
+        raise InvalidReward(
+            f"the rewards of arm {call.label!r} are {size}, but it was pulled {call.times} times"
+        )
+    # None and "1" must not slip through as numbers
+    if array.ndim > 1 or array.dtype.kind not in "buif":
         return np.array([checked_reward(call, reward, model) for reward in rewards])
     numbers = array.astype(np.float64)
     wrong = array[~np.asarray(model.admits(numbers))]

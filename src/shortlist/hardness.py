@@ -1,7 +1,9 @@
-"""How hard is an instance: the gaps and hardness parameters of Section 1.1, and c-spread instances (Section 1.2).
+"""How hard is an instance: the gaps and hardness parameters of Section 1.1, and c-spread instances
+(Section 1.2).
 
     Delta_i = theta_i - theta_(K+1) for the top K, theta_K - theta_i for the others
-    t       = the most arms that may be swapped across the boundary: t * Delta_(K-t), t * Delta_(K+t+1) <= K epsilon
+    t       = the most arms that may be swapped across the boundary:
+              t * Delta_(K-t) and t * Delta_(K+t+1) are at most K epsilon
     Psi_t   = min(Delta_(K-t), Delta_(K+t+1)),  Psi_t^epsilon = max(epsilon, Psi_t)
     H       = sum of min(Delta_i^-2, (Psi_t^epsilon)^-2)
 
@@ -76,7 +78,8 @@ def _exchangeable(ordered: FloatArray, k: int, epsilon: float) -> tuple[int, flo
 
 
 def _sum_of_inverse_squares(values: FloatArray) -> float:
-    with np.errstate(divide="ignore", over="ignore"):  # a gap of 0, or all but 0, is infinitely hard
+    # a gap of 0, or all but 0, is infinitely hard
+    with np.errstate(divide="ignore", over="ignore"):
         return float(np.sum(values**-2.0))
 
 
@@ -84,8 +87,9 @@ def spread(means: npt.ArrayLike) -> float | None:
     """The least c for which the arms are c-spread, or None if there is none, as with ties.
 
     c-spread: |i - j| / (c n) <= |theta_i - theta_j| <= c |i - j| / n for all i, j, and c >= 1.
-    Neighbours decide: a difference over d places is a sum of d steps between neighbours, so it lies between d times
-    the least and d times the largest step, and both bounds hold for all pairs if they hold for d = 1."""
+    Neighbours decide: a difference over d places is a sum of d steps between neighbours, so it lies
+    between d times the least and d times the largest step, and both bounds hold for all pairs if
+    they hold for d = 1."""
     theta = arm_means(means)
     if theta.size < 2:
         raise InvalidInput(f"`means` has {theta.size} arms, but a spread needs at least 2")
@@ -96,22 +100,27 @@ def spread(means: npt.ArrayLike) -> float | None:
 
 
 def spread_upper_bound(n_arms: int, k: int, epsilon: float, c: float) -> float:
-    """What H^(t, epsilon) is at most on c-spread arms: O(c^2.5 gamma^-1/2 n / sqrt(epsilon)), gamma = k / n <= 1/2.
+    """What H^(t, epsilon) is at most on c-spread arms: O(c^2.5 gamma^-1/2 n / sqrt(epsilon)), gamma
+    = k / n <= 1/2.
 
-    Lemma "c-spread", with constants: H <= 4 c^2 n^2 / m, where m = min(k, n - k, sqrt(k n epsilon / (2c))) <= t + 1.
-    - t(t + 1) <= k n epsilon / c satisfies both conditions on t, as Delta_(K-t) and Delta_(K+t+1) <= c (t + 1) / n.
-      So unless t is at its cap, (t + 1)(t + 2) > k n epsilon / c, hence 2 (t + 1)^2 > k n epsilon / c.
-    - The j-th arm from the boundary on either side has Delta >= j / (cn), and Psi_t >= (t + 1) / (cn). So
-      H <= 2 (cn)^2 * (sum over j of max(j, t + 1)^-2) <= 2 (cn)^2 * 2 / (t + 1)."""
+    Lemma "c-spread", with constants: H <= 4 c^2 n^2 / m, where m = min(k, n - k, sqrt(k n epsilon /
+    (2c))) <= t + 1.
+    - t(t + 1) <= k n epsilon / c satisfies both conditions on t, as Delta_(K-t) and Delta_(K+t+1)
+      <= c (t + 1) / n. So unless t is at its cap, (t + 1)(t + 2) > k n epsilon / c, hence 2 (t +
+      1)^2 > k n epsilon / c.
+    - The j-th arm from the boundary on either side has Delta >= j / (cn), and Psi_t >= (t + 1) /
+      (cn). So H <= 2 (cn)^2 * (sum over j of max(j, t + 1)^-2) <= 2 (cn)^2 * 2 / (t + 1)."""
     _check_spread(n_arms, epsilon, c)
     check_choice(n_arms, k)
     return 4 * (c * n_arms) ** 2 / min(k, n_arms - k, math.sqrt(k * n_arms * epsilon / (2 * c)))
 
 
 def spread_lower_bound(n_arms: int, epsilon: float, c: float) -> float:
-    """What H^(0, epsilon) is at least on c-spread arms, for every k: Omega(n / (c epsilon)) once epsilon n >= c.
+    """What H^(0, epsilon) is at least on c-spread arms, for every k: Omega(n / (c epsilon)) once
+    epsilon n >= c.
 
-    Lemma "c-spread": one side of the boundary holds n/2 arms, and the j-th of them has Delta <= c j / n."""
+    Lemma "c-spread": one side of the boundary holds n/2 arms, and the j-th of them has Delta <= c j
+    / n."""
     _check_spread(n_arms, epsilon, c)
     j = np.arange(1, (n_arms + 1) // 2 + 1)
     return _sum_of_inverse_squares(np.maximum(c * j / n_arms, epsilon))

@@ -1,8 +1,9 @@
 """The lower bound of Section 4 as running code.
 
-To tell a coin of value 0.5 + eta from one of 0.5 - eta takes of the order of ln(1/epsilon) tosses (`least_tosses`).
-Whoever finds the K = n/2 best of n such coins tells one coin by the way, hidden among the others (`Reduction`). So a
-search must pay n ln(1/epsilon), though H^(t, epsilon) does not grow with 1/epsilon; `demonstrate` measures it."""
+To tell a coin of value 0.5 + eta from one of 0.5 - eta takes of the order of ln(1/epsilon) tosses
+(`least_tosses`). Whoever finds the K = n/2 best of n such coins tells one coin by the way, hidden
+among the others (`Reduction`). So a search must pay n ln(1/epsilon), though H^(t, epsilon) does not
+grow with 1/epsilon; `demonstrate` measures it."""
 
 import math
 from dataclasses import dataclass
@@ -50,13 +51,16 @@ class Coin:
 
 
 def optimal_error(tosses: int, eta: float) -> float:
-    """The least share of wrong answers of any tosser that answers with probability at least 1 - UNKNOWN.
+    """The least share of wrong answers of any tosser that answers with probability at least 1 -
+    UNKNOWN.
 
-    Theorem "two-point": only the number of heads matters, and the best rule answers where it is farthest from half.
-    Where the farthest outcomes do not add up to the share exactly, the last one is answered in part."""
+    Theorem "two-point": only the number of heads matters, and the best rule answers where it is
+    farthest from half. Where the farthest outcomes do not add up to the share exactly, the last one
+    is answered in part."""
     whole("tosses", tosses, at_least=0)
     number("eta", eta, above=0, below=0.5)
-    rarer = np.arange(tosses // 2 + 1)  # heads or tails, whichever are fewer; from the clearest outcome on
+    # heads or tails, whichever are fewer; from the clearest outcome on
+    rarer = np.arange(tosses // 2 + 1)
     mass = binom.pmf(rarer, tosses, 0.5 - eta) + binom.pmf(tosses - rarer, tosses, 0.5 - eta)
     if tosses % 2 == 0:
         mass[-1] /= 2  # half heads is one outcome, not two
@@ -66,7 +70,8 @@ def optimal_error(tosses: int, eta: float) -> float:
 
 
 def least_tosses(error: float, eta: float) -> int:
-    """The least number of tosses with which any tosser errs in at most this share of its answers."""
+    """The least number of tosses with which any tosser errs in at most this share of its
+    answers."""
     number("error", error, above=0)
     low, high = -1, 0
     while optimal_error(high, eta) > error:
@@ -78,10 +83,12 @@ def least_tosses(error: float, eta: float) -> int:
 
 
 def least_pulls(n_arms: int, epsilon: float, eta: float) -> float:
-    """What any search that is right with probability 0.9 pays on average on n/2 good and n/2 bad coins, at least.
+    """What any search that is right with probability 0.9 pays on average on n/2 good and n/2 bad
+    coins, at least.
 
-    Theorem "lb-eps" with its constants, for n epsilon >= 4 eta: a search of cost C makes a `Reduction` that errs in
-    at most 4 epsilon / eta of its answers after 20 C / n tosses, which cannot be fewer than `least_tosses`."""
+    Theorem "lb-eps" with its constants, for n epsilon >= 4 eta: a search of cost C makes a
+    `Reduction` that errs in at most 4 epsilon / eta of its answers after 20 C / n tosses, which
+    cannot be fewer than `least_tosses`."""
     return n_arms / 20 * least_tosses(4 * epsilon / eta, eta)
 
 
@@ -89,14 +96,17 @@ def least_pulls(n_arms: int, epsilon: float, eta: float) -> float:
 class Reduction:
     """A tosser made of any top-K search: hide the coin among n others and see whether it is chosen.
 
-    `cost` is C, the pulls the search needs on average on n/2 good and n/2 bad coins. The coin is tossed at most
-    20 C / n times. If n epsilon >= 16 (the paper's c_K is 8) and the search is right with probability 0.9:
-    - unknown with probability at most 0.6. Where the hidden coin does not change the number of good ones, which has
-      probability 1/2, the search asks for too many tosses with probability 0.1 (Claim "give-up") and fails with
-      0.1 (Claim "verification"). Where it does, the boundary is a tie, H is of the order n / epsilon^2 against what
-      the paper says, and the search may well cost more than C; an unknown of up to 0.9 leaves room for that.
-    - wrong with probability at most 3/8 epsilon, thus in at most epsilon of the answers. A verified choice has at
-      most epsilon K / 8 + 2 coins on the wrong side, and the hidden one is any of at least K alike (Claim "embed")."""
+    `cost` is C, the pulls the search needs on average on n/2 good and n/2 bad coins. The coin is
+    tossed at most 20 C / n times. If n epsilon >= 16 (the paper's c_K is 8) and the search is right
+    with probability 0.9:
+    - unknown with probability at most 0.6. Where the hidden coin does not change the number of good
+      ones, which has probability 1/2, the search asks for too many tosses with probability 0.1
+      (Claim "give-up") and fails with 0.1 (Claim "verification"). Where it does, the boundary is a
+      tie, H is of the order n / epsilon^2 against what the paper says, and the search may well cost
+      more than C; an unknown of up to 0.9 leaves room for that.
+    - wrong with probability at most 3/8 epsilon, thus in at most epsilon of the answers. A verified
+      choice has at most epsilon K / 8 + 2 coins on the wrong side, and the hidden one is any of at
+      least K alike (Claim "embed")."""
 
     algorithm: Algorithm
     n_arms: int
@@ -109,13 +119,21 @@ class Reduction:
         number("epsilon", self.epsilon, above=0, below=1)
         number("cost", self.cost, above=0)
         if self.n_arms * self.epsilon < 16:
-            raise InvalidInput(f"`n_arms` is {self.n_arms}, but must be at least 16 / epsilon = {16 / self.epsilon:g}")
+            raise InvalidInput(
+                f"`n_arms` is {self.n_arms}, but must be at least 16 / epsilon ="
+                f" {16 / self.epsilon:g}"
+            )
 
     @property
     def problem(self) -> Problem:
-        """What the search is asked: epsilon' = epsilon * eta / 4, or as well as it can for its cost."""
+        """What the search is asked: epsilon' = epsilon * eta / 4, or as well as it can for its
+        cost."""
         confidence = FixedConfidence(self.epsilon * self.eta / 4, FAILURE)
-        goal = confidence if FixedConfidence in self.algorithm.goals else FixedBudget(math.ceil(self.cost))
+        goal = (
+            confidence
+            if FixedConfidence in self.algorithm.goals
+            else FixedBudget(math.ceil(self.cost))
+        )
         return Problem(self.n_arms, self.n_arms // 2, goal, Binary())
 
     @property
@@ -143,7 +161,8 @@ class Reduction:
         search_rng: np.random.Generator,
         reward_rng: np.random.Generator,
     ) -> IntArray | None:
-        """The arms chosen, with `coin` in its place among the others; None if it would be tossed too often."""
+        """The arms chosen, with `coin` in its place among the others; None if it would be tossed
+        too often."""
         search = self.algorithm.start(self.problem, search_rng)
         rewards: Rewards | None = None
         while True:
@@ -160,15 +179,26 @@ class Reduction:
             rewards = Rewards(heads, heads)
 
     def _verified(self, chosen: FloatArray) -> bool:
-        """Whether the chosen coins but the hidden one are good enough; their values are known, having been made."""
+        """Whether the chosen coins but the hidden one are good enough; their values are known,
+        having been made."""
         slack = self.epsilon * self.eta / 4 + 2 * self.eta / (self.n_arms // 2)
         return bool(chosen.mean() >= 0.5 + self.eta - slack)
 
 
-def measured_cost(algorithm: str, n_arms: int, epsilon: float, eta: float, *, runs: int = 10, seed: int = 0) -> float:
+def measured_cost(
+    algorithm: str, n_arms: int, epsilon: float, eta: float, *, runs: int = 10, seed: int = 0
+) -> float:
     """The C of a search that takes epsilon: its mean pulls at epsilon' = epsilon * eta / 4."""
     means = lower_bound(n_arms, eta)
-    measured = simulate(algorithm, means, k=n_arms // 2, epsilon=epsilon * eta / 4, delta=FAILURE, runs=runs, seed=seed)
+    measured = simulate(
+        algorithm,
+        means,
+        k=n_arms // 2,
+        epsilon=epsilon * eta / 4,
+        delta=FAILURE,
+        runs=runs,
+        seed=seed,
+    )
     return float(measured.pulls.mean())
 
 
@@ -199,7 +229,8 @@ def tally(reduction: Reduction, runs: int, seed: int = 0) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The least budget that was enough for epsilon on n coins, beside the hardness that does not see epsilon."""
+    """The least budget that was enough for epsilon on n coins, beside the hardness that does not
+    see epsilon."""
 
     n_arms: int
     epsilon: float
@@ -233,8 +264,9 @@ def demonstrate(
 ) -> Growth:
     """Measure how the budget that a search needs on the hard instance grows with ln(1/epsilon).
 
-    For uniform sampling an arm lands on the wrong side with probability of about exp(-2 eta^2 N) after N tosses, and
-    epsilon / (2 eta) of them may: N grows by about 1 / (2 eta^2) per unit of ln(1/epsilon)."""
+    For uniform sampling an arm lands on the wrong side with probability of about exp(-2 eta^2 N)
+    after N tosses, and epsilon / (2 eta) of them may: N grows by about 1 / (2 eta^2) per unit of
+    ln(1/epsilon)."""
     grid = np.asarray(epsilons, dtype=np.float64)
     rows = []
     for epsilon in grid.tolist():
@@ -246,15 +278,25 @@ def demonstrate(
 
 
 def least_budget(
-    algorithm: str, n_arms: int, epsilon: float, *, eta: float, runs: int, seed: int, precision: float = 0.02
+    algorithm: str,
+    n_arms: int,
+    epsilon: float,
+    *,
+    eta: float,
+    runs: int,
+    seed: int,
+    precision: float = 0.02,
 ) -> int:
-    """The least budget, up to `precision`, at which at most a tenth of the runs lose more than epsilon.
+    """The least budget, up to `precision`, at which at most a tenth of the runs lose more than
+    epsilon.
 
     Bisection; every budget is tried on the same seeds."""
     means = lower_bound(n_arms, eta)
 
     def fails(budget: int) -> bool:
-        found = simulate(algorithm, means, k=n_arms // 2, epsilon=epsilon, budget=budget, runs=runs, seed=seed)
+        found = simulate(
+            algorithm, means, k=n_arms // 2, epsilon=epsilon, budget=budget, runs=runs, seed=seed
+        )
         return bool(found.failed.mean() > FAILURE)
 
     high = n_arms

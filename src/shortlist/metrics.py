@@ -1,8 +1,9 @@
 """How good is a chosen set: the notions of optimality of Section 1.2.
 
-`means` are the true means of all arms, `top` the positions of the K chosen ones, in any order. A set that is
-elementwise epsilon-optimal has aggregate regret at most epsilon and is Explore-K epsilon-optimal. Neither of the last
-two implies the other (E15): regret averages one bad arm away, and Explore-K does not look above theta_K."""
+`means` are the true means of all arms, `top` the positions of the K chosen ones, in any order. A
+set that is elementwise epsilon-optimal has aggregate regret at most epsilon and is Explore-K
+epsilon-optimal. Neither of the last two implies the other (E15): regret averages one bad arm away,
+and Explore-K does not look above theta_K."""
 
 from collections.abc import Sequence
 
@@ -23,13 +24,15 @@ def aggregate_regret(means: npt.ArrayLike, top: npt.ArrayLike) -> float:
 
 
 def expected_aggregate_regret(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
-    """The mean of R_T over the sets that several runs chose; a weaker demand than R_T <= epsilon in most runs."""
+    """The mean of R_T over the sets that several runs chose; a weaker demand than R_T <= epsilon in
+    most runs."""
     _check_runs(tops)
     return float(np.mean([aggregate_regret(means, top) for top in tops]))
 
 
 def misidentified(means: npt.ArrayLike, top: npt.ArrayLike) -> bool:
-    """Whether the set is not one of the best; with ties at the boundary there are several best sets."""
+    """Whether the set is not one of the best; with ties at the boundary there are several best
+    sets."""
     chosen, best = _chosen_and_best(means, top)
     return not np.array_equal(chosen, best)
 
@@ -41,14 +44,16 @@ def misidentification_probability(means: npt.ArrayLike, tops: Sequence[npt.Array
 
 
 def explore_k(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
-    """Explore-K: whether every chosen arm is at least theta_K - epsilon (Kalyanakrishnan et al. 2012)."""
+    """Explore-K: whether every chosen arm is at least theta_K - epsilon (Kalyanakrishnan et al.
+    2012)."""
     _check_loss(epsilon)
     chosen, best = _chosen_and_best(means, top)
     return bool(chosen[-1] >= best[-1] - epsilon - ROUNDING)
 
 
 def elementwise(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
-    """Elementwise-epsilon: whether the i-th best chosen arm is at least theta_i - epsilon, all i (Cao et al. 2015)."""
+    """Elementwise-epsilon: whether the i-th best chosen arm is at least theta_i - epsilon, all i
+    (Cao et al. 2015)."""
     _check_loss(epsilon)
     chosen, best = _chosen_and_best(means, top)
     return bool(np.all(chosen >= best - epsilon - ROUNDING))
@@ -61,11 +66,15 @@ def chosen_arms(top: npt.ArrayLike, n_arms: int) -> IntArray:
         raise InvalidInput(f"`top` is {top!r}, but must be a list of at least one arm number")
     wrong = arms[(arms < 0) | (arms >= n_arms)]
     if wrong.size:
-        raise InvalidInput(f"`top` holds arm {wrong[0]}, but arms are numbered from 0 to {n_arms - 1}")
+        raise InvalidInput(
+            f"`top` holds arm {wrong[0]}, but arms are numbered from 0 to {n_arms - 1}"
+        )
     ordered = np.sort(arms)
     repeated = ordered[1:][np.diff(ordered) == 0]
     if repeated.size:
-        raise InvalidInput(f"`top` holds arm {repeated[0]} more than once, but must hold distinct arms")
+        raise InvalidInput(
+            f"`top` holds arm {repeated[0]} more than once, but must hold distinct arms"
+        )
     return arms.astype(np.int64)
 
 
@@ -80,7 +89,9 @@ def _chosen_and_best(means: npt.ArrayLike, top: npt.ArrayLike) -> tuple[FloatArr
 def _check_runs(tops: Sequence[npt.ArrayLike]) -> None:
     sizes = sorted({np.size(top) for top in tops})
     if len(sizes) != 1:
-        raise InvalidInput(f"`tops` has sets of sizes {sizes}, but must have one or more sets of the same size")
+        raise InvalidInput(
+            f"`tops` has sets of sizes {sizes}, but must have one or more sets of the same size"
+        )
 
 
 def _check_loss(epsilon: float) -> None:

@@ -1,6 +1,7 @@
 """What every driver does with a search: convert units, count pulls, hand over the outcome.
 
-A driver only has to find rewards for one request after another; where they come from is its own affair."""
+A driver only has to find rewards for one request after another; where they come from is its own
+affair."""
 
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
@@ -14,7 +15,10 @@ from shortlist.problem import Problem
 from shortlist.search import Answer, FloatArray, IntArray, Pulls, Rewards
 
 MOST_PULLS = 2.0**62  # counts are 64-bit
-COUNTABLE = f"at most {MOST_PULLS:.1e} can be counted; a larger `epsilon` or a smaller `budget` asks for fewer"
+COUNTABLE = (
+    f"at most {MOST_PULLS:.1e} can be counted; a larger `epsilon` or a smaller `budget` asks for"
+    " fewer"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,11 @@ Run = Generator[Pulls, Rewards, Outcome]
 End = TypeVar("End")
 
 
-def counted(algorithm: Algorithm, problem: Problem, rng: np.random.Generator, **options: object) -> Run:
-    """The search of `algorithm` in the user's units: rewards come as they are, the bound returns as it is meant."""
+def counted(
+    algorithm: Algorithm, problem: Problem, rng: np.random.Generator, **options: object
+) -> Run:
+    """The search of `algorithm` in the user's units: rewards come as they are, the bound returns as
+    it is meant."""
     search = algorithm.start(problem, rng, **options)
     pulls, sums = np.zeros(problem.n_arms, dtype=np.int64), np.zeros(problem.n_arms)
     asked = 0.0
@@ -75,7 +82,8 @@ async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) ->
 
 
 def advance(run: Generator[Pulls, Rewards, End], reply: Rewards | None) -> Pulls | End:
-    """Send the reply to the last request, None at the start; return the next request, or at the end the result."""
+    """Send the reply to the last request, None at the start; return the next request, or at the end
+    the result."""
     try:
         return next(run) if reply is None else run.send(reply)
     except StopIteration as stop:

@@ -1,7 +1,9 @@
-"""Plan a certificate: how often to pull every arm afresh, and how to charge it, before any of it is drawn.
+"""Plan a certificate: how often to pull every arm afresh, and how to charge it, before any of it is
+drawn.
 
-For an arm the exploration gives a posterior; every way of certifying it has a price in pulls and an expected charge
-(pricing.py). The plan minimises the pulls in all such that the expected bound reaches its target."""
+For an arm the exploration gives a posterior; every way of certifying it has a price in pulls and an
+expected charge (pricing.py). The plan minimises the pulls in all such that the expected bound
+reaches its target."""
 
 import math
 from collections.abc import Callable
@@ -49,16 +51,21 @@ class Plan:
 
 
 class Case:
-    """A set at a boundary, to be proved good: what is known of its arms and what every way to certify them costs.
+    """A set at a boundary, to be proved good: what is known of its arms and what every way to
+    certify them costs.
 
-    `made` are certification pulls made before, which a plan can only add to. Arms that are alike form a group."""
+    `made` are certification pulls made before, which a plan can only add to. Arms that are alike
+    form a group."""
 
-    def __init__(self, posterior: Posterior, top: BoolArray, boundary: float, made: IntArray, reach: float) -> None:
+    def __init__(
+        self, posterior: Posterior, top: BoolArray, boundary: float, made: IntArray, reach: float
+    ) -> None:
         self.top, self.boundary, self.made = top, boundary, made
         offered = max(int(made.max()), min(max(64, 40 * int(posterior.pulls.mean())), MOST))
         self.prices = Prices(posterior, boundary, reach, offered)
         (kind, before), self.group = grouped_by(posterior.kinds(top), made)
-        self.side, row = np.divmod(kind, posterior.row_pulls.size)  # groups outside the set come first
+        # groups outside the set come first
+        self.side, row = np.divmod(kind, posterior.row_pulls.size)
         inside = int(self.side.sum())
         self.weights = posterior.weights[row[:-inside]], posterior.weights[row[-inside:]]
         self.size: FloatArray = np.bincount(self.group).astype(np.float64)
@@ -68,7 +75,8 @@ class Case:
     def plan(
         self, strength: float, level: float, *, target: float = math.inf, budget: int | None = None
     ) -> Plan | None:
-        """The cheapest plan whose bound on k * regret is expected at `target`, or the best for `budget` more pulls.
+        """The cheapest plan whose bound on k * regret is expected at `target`, or the best for
+        `budget` more pulls.
 
         `level` is ln(1/delta). None: no plan."""
         menu = self._menu(strength)
@@ -90,15 +98,23 @@ class Case:
 
     def _menu(self, strength: float) -> "Menu":
         charges = self.prices.charges(strength)
-        charge = np.concatenate([product(known, of_side) for known, of_side in zip(self.weights, charges, strict=True)])
-        # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all that is charged.
-        least = strength * float(self.prices.shapes.part.min()) / (8 * float(self.prices.shapes.pulls.max()) ** 2)
+        charge = np.concatenate(
+            [product(known, of_side) for known, of_side in zip(self.weights, charges, strict=True)]
+        )
+        # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all
+        # that is charged.
+        least = (
+            strength
+            * float(self.prices.shapes.part.min())
+            / (8 * float(self.prices.shapes.pulls.max()) ** 2)
+        )
         return Menu(self.size, self.price, charge, dearest=2 - math.log10(least))
 
 
 @dataclass(frozen=True)
 class Menu:
-    """What every way of certifying costs and is expected to charge at some strength, for groups of arms."""
+    """What every way of certifying costs and is expected to charge at some strength, for groups of
+    arms."""
 
     size: FloatArray  # (groups,)
     price: FloatArray  # (groups, ways)
@@ -130,7 +146,8 @@ class Menu:
         return best if self.cost(best) <= budget else None
 
     def _search(self, far_enough: Callable[[IntArray], bool]) -> tuple[IntArray, IntArray]:
-        """The choices just before and just after `far_enough` becomes true as charge gets dearer."""
+        """The choices just before and just after `far_enough` becomes true as charge gets
+        dearer."""
         low, high = -3.0, self.dearest
         for _ in range(HALVINGS):
             middle = (low + high) / 2

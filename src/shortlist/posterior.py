@@ -1,7 +1,8 @@
-"""What the rewards so far say about every arm: one prior shared by all arms, learned from them (empirical Bayes).
+"""What the rewards so far say about every arm: one prior shared by all arms, learned from them
+(empirical Bayes).
 
-The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM). It guides where
-to pull; no guarantee rests on it."""
+The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM).
+It guides where to pull; no guarantee rests on it."""
 
 import math
 
@@ -36,7 +37,8 @@ class Posterior:
         self.row: IntArray = np.zeros(n_arms, dtype=np.int64)  # arm -> row
         self.row_pulls: IntArray = np.empty(0, dtype=np.int64)
         self.weights: FloatArray = np.empty((0, 0))  # (rows, grid): the posterior
-        self._log: FloatArray = np.empty((0, 0))  # (rows, grid): log-likelihood, largest in a row is 0
+        # (rows, grid): log-likelihood, largest in a row is 0
+        self._log: FloatArray = np.empty((0, 0))
         self._split: tuple[BoolArray, float] | None = None
         self.grid: FloatArray = np.empty(0)
         self.flat: FloatArray = np.empty(0)  # weights of a flat prior
@@ -89,33 +91,42 @@ class Posterior:
         return self._split
 
     def _from_boundary(self, means: FloatArray) -> FloatArray:
-        """The means as they are compared. Those without a range may all be far from 0, where floats are coarse."""
+        """The means as they are compared. Those without a range may all be far from 0, where floats
+        are coarse."""
         if not isinstance(self.rewards, SubGaussian):
             return means
         shifted: FloatArray = means - np.partition(means, -self.k)[-self.k]
         return shifted
 
     def kinds(self, top: BoolArray) -> IntArray:
-        """Arms of one row on one side of the choice are of one kind: rows outside first, then rows inside."""
+        """Arms of one row on one side of the choice are of one kind: rows outside first, then rows
+        inside."""
         kinds: IntArray = self.row + self.row_pulls.size * top
         return kinds
 
     def balance(self, top: BoolArray) -> float:
-        """The boundary beyond which as many arms are expected to lie on the wrong side inside the choice as outside.
+        """The boundary beyond which as many arms are expected to lie on the wrong side inside the
+        choice as outside.
 
         It minimises the expected total distance on the wrong side."""
-        outside, inside = product(self._sizes(top), self.weights)  # expected number of arms per grid point
-        excess = np.cumsum(inside) - (outside.sum() - np.cumsum(outside))  # at the upper edge of every grid point
+        # expected number of arms per grid point
+        outside, inside = product(self._sizes(top), self.weights)
+        # at the upper edge of every grid point
+        excess = np.cumsum(inside) - (outside.sum() - np.cumsum(outside))
         edges = np.append((self.grid[1:] + self.grid[:-1]) / 2, self.grid[-1])
-        # Between arms that are known to be far apart nothing is lost on a whole interval: take its middle.
+        # Between arms that are known to be far apart nothing is lost on a whole interval: take its
+        # middle.
         return float(np.interp([-UNCERTAIN, UNCERTAIN], excess, edges).mean())
 
     def expected_loss(self, top: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""
-        return float((self._sizes(top) * self._expected(self._wrong(boundary)[:2], self.weights)).sum())
+        return float(
+            (self._sizes(top) * self._expected(self._wrong(boundary)[:2], self.weights)).sum()
+        )
 
     def loss(self, boundary: float) -> FloatArray:
-        """Expected distance on the wrong side of an arm of every kind under the tempered posterior: (2, rows)."""
+        """Expected distance on the wrong side of an arm of every kind under the tempered posterior:
+        (2, rows)."""
         expected = self._expected(self._wrong(boundary) * self.prior, np.exp(TEMPER * self._log))
         loss: FloatArray = expected[:2] / expected[2]
         return loss
@@ -132,7 +143,8 @@ class Posterior:
         return np.bincount(self.kinds(top), minlength=2 * rows).reshape(2, rows).astype(np.float64)
 
     def _wrong(self, boundary: float) -> FloatArray:
-        """How far every grid point lies on the wrong side for an arm outside, for one inside, and a row of ones."""
+        """How far every grid point lies on the wrong side for an arm outside, for one inside, and a
+        row of ones."""
         functions = np.ones((3, self.grid.size))
         functions[0] = self.grid - boundary
         functions[1] = -functions[0]
@@ -161,14 +173,18 @@ class Posterior:
         return log
 
     def variance(self) -> float:
-        """Variance of a reward around its arm's mean, pooled over arms; at most that of the declared model."""
+        """Variance of a reward around its arm's mean, pooled over arms; at most that of the
+        declared model."""
         if self.pulls.sum() <= 2 * self.n_arms:
             return 0.25
-        within = float((self.squares - self.sums**2 / self.pulls).sum()) / float((self.pulls - 1).sum())
+        within = float((self.squares - self.sums**2 / self.pulls).sum()) / float(
+            (self.pulls - 1).sum()
+        )
         return float(np.clip(within, 1e-4, 0.25))
 
     def dispersion(self) -> float:
-        """Variance of the rewards relative to 0/1 rewards of the same means: 1 for those, less for milder ones."""
+        """Variance of the rewards relative to 0/1 rewards of the same means: 1 for those, less for
+        milder ones."""
         if isinstance(self.rewards, Binary) or self.pulls.sum() <= 2 * self.n_arms:
             return 1.0
         means = self.sums / self.pulls
@@ -177,7 +193,8 @@ class Posterior:
         return float(np.clip(within / max(spread, 1e-9), 1e-2, 1.0))
 
     def _fit_grid(self) -> bool:
-        """Make the grid finer towards the boundary once the arms are known twice as well as when it was made."""
+        """Make the grid finer towards the boundary once the arms are known twice as well as when it
+        was made."""
         noise = self.variance() if isinstance(self.rewards, SubGaussian) else 0.25
         often = int(0.9 * self.n_arms)
         error = math.sqrt(noise / int(np.partition(self.pulls, often)[often]))
@@ -214,6 +231,7 @@ class Posterior:
 
 
 def product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Matrix product in one thread and a fixed order, so that a search replayed elsewhere takes the same turns."""
+    """Matrix product in one thread and a fixed order, so that a search replayed elsewhere takes the
+    same turns."""
     result: FloatArray = np.einsum("ij,jk->ik", left, right)
     return result

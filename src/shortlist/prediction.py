@@ -1,4 +1,5 @@
-"""Predict offsets of certificates at any strength, roughly and fast: the work that no strength changes is done once.
+"""Predict offsets of certificates at any strength, roughly and fast: the work that no strength
+changes is done once.
 
 No guarantee rests on it; certificate.py has the offsets that are declared."""
 
@@ -18,7 +19,8 @@ TINY = 1e-300  # stands in for what is too small for a float
 
 
 class Shapes(NamedTuple):
-    """How often arms are pulled and how they are charged, seen from outside the set: (sides, ways) each, or flat."""
+    """How often arms are pulled and how they are charged, seen from outside the set: (sides, ways)
+    each, or flat."""
 
     pulls: FloatArray
     start: FloatArray  # successes that are not charged; -inf: all are
@@ -69,7 +71,9 @@ class BinomialOffsets:
         self.pulls, self.start, self.part, self.edge, reach = (each[:, None] for each in shapes)
         self.gap: FloatArray = reach * SPREAD**1.5  # (shapes, points)
         self.mean: FloatArray = self.edge + self.gap
-        self.free = np.asarray(betainc(self.pulls - self.start, self.start + 1, 1 - self.mean), dtype=np.float64)
+        self.free = np.asarray(
+            betainc(self.pulls - self.start, self.start + 1, 1 - self.mean), dtype=np.float64
+        )
 
     def at(self, strength: float) -> FloatArray:
         """The offsets at this strength."""
@@ -80,21 +84,27 @@ class BinomialOffsets:
         above = np.maximum(betainc(self.start + 1, self.pulls - self.start, tilted), TINY)
         room = np.maximum(np.exp(-strength * self.gap) - self.free, 0)
         with np.errstate(divide="ignore", over="ignore"):  # no room: no offset
-            offset: FloatArray = (self.pulls * np.log(left) + slope * self.edge + np.log(above / room)).max(axis=1)
+            offset: FloatArray = (
+                self.pulls * np.log(left) + slope * self.edge + np.log(above / room)
+            ).max(axis=1)
         return offset
 
 
 class NormalOffsets:
-    """`binary_offset` with normal probabilities at a few points; beyond the `last` the closed form counts."""
+    """`binary_offset` with normal probabilities at a few points; beyond the `last` the closed form
+    counts."""
 
     def __init__(self, shapes: Shapes, variance: float) -> None:
         pulls, start, self.part, edge, self.reach = shapes
         free_up_to = ((start + 0.5) / pulls - edge)[:, None]
-        gap = np.maximum(free_up_to + np.sqrt(variance / pulls)[:, None] * (9 * SPREAD - 3), 0)  # (shapes, points)
+        # (shapes, points)
+        gap = np.maximum(free_up_to + np.sqrt(variance / pulls)[:, None] * (9 * SPREAD - 3), 0)
         self.gap: FloatArray = np.minimum(gap, self.reach[:, None])
         self.last: FloatArray = self.gap[:, -1]
         mean = edge[:, None] + self.gap
-        self.sigma: FloatArray = np.sqrt(np.maximum(mean * (1 - mean), LEAST_VARIANCE) / pulls[:, None])
+        self.sigma: FloatArray = np.sqrt(
+            np.maximum(mean * (1 - mean), LEAST_VARIANCE) / pulls[:, None]
+        )
         self.beyond: FloatArray = (self.gap - free_up_to) / self.sigma
         self.log_free: FloatArray = log_ndtr(-self.beyond)
 
@@ -104,6 +114,10 @@ class NormalOffsets:
         free = np.exp(np.minimum(self.log_free + strength * self.gap, 0))  # of what is allowed
         log_charged = (strength - slope) * self.gap + (slope * self.sigma) ** 2 / 2
         with np.errstate(divide="ignore"):
-            local = log_charged + np.log(np.maximum(ndtr(self.beyond - slope * self.sigma), TINY) / (1 - free))
-        offset: FloatArray = np.maximum(local.max(axis=1), np.where(self.last < self.reach, closed, -np.inf))
+            local = log_charged + np.log(
+                np.maximum(ndtr(self.beyond - slope * self.sigma), TINY) / (1 - free)
+            )
+        offset: FloatArray = np.maximum(
+            local.max(axis=1), np.where(self.last < self.reach, closed, -np.inf)
+        )
         return offset

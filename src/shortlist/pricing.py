@@ -1,4 +1,5 @@
-"""Price the ways of certifying an arm: (pulls N, first charged success, slope) against the charge to expect.
+"""Price the ways of certifying an arm: (pulls N, first charged success, slope) against the charge
+to expect.
 
 Predictions may be rough: no guarantee rests on them."""
 
@@ -18,7 +19,8 @@ ONE_BY_ONE = 8  # up to here every number of pulls is offered,
 RATIO = 1.4  # from here on neighbours of this ratio
 STARTS = (0.3, 0.9, 1.5)  # first charged success, in standard deviations beyond the boundary
 STEEP = 0.3  # from this reach on no slope but the steepest is offered; below also this part of it
-EXACT_CHARGES = 16  # up to so many pulls charges are expected with binomial, above with normal probabilities
+# up to so many pulls charges are expected with binomial, above with normal probabilities
+EXACT_CHARGES = 16
 TINY = 1e-20  # charges below this are taken as zero: denormal numbers are slow
 NEVER = 1e9  # charge of a way that cannot be declared; finite, so that zero weights stay zero
 
@@ -48,13 +50,16 @@ def pull_counts(most: int) -> IntArray:
 @lru_cache(maxsize=8)
 def _combinations(starts: tuple[float, ...], parts: tuple[float, ...]) -> FloatArray:
     """All combinations of pulls, start and slope, by pulls: (3, ways)."""
-    return _shared(np.array([(count, start, part) for count in COUNTS for start in starts for part in parts]).T)
+    return _shared(
+        np.array([(count, start, part) for count in COUNTS for start in starts for part in parts]).T
+    )
 
 
 class Prices:
     """The ways to certify an arm, and what to expect of them at any strength.
 
-    First come the ways for arms outside the set, then the same for arms inside, in mirrored rewards."""
+    First come the ways for arms outside the set, then the same for arms inside, in mirrored
+    rewards."""
 
     def __init__(self, posterior: Posterior, boundary: float, reach: float, most: int) -> None:
         grid, rewards = posterior.grid, posterior.rewards
@@ -73,9 +78,15 @@ class Prices:
         self.shapes.start[:] = np.floor(pulls * edge + z * np.sqrt(at_edge * pulls))
         self.shapes.part[:] = part
         self.shapes.edge[:] = edge
-        self.shapes.reach[:] = reach if isinstance(rewards, SubGaussian) else np.minimum(reach, 1 - edge)
+        self.shapes.reach[:] = (
+            reach if isinstance(rewards, SubGaussian) else np.minimum(reach, 1 - edge)
+        )
         self.offsets = PredictedOffsets(self.shapes, at_edge, rewards)
-        few = int(np.searchsorted(pulls, EXACT_CHARGES, side="right")) if isinstance(rewards, Binary) else 0
+        few = (
+            int(np.searchsorted(pulls, EXACT_CHARGES, side="right"))
+            if isinstance(rewards, Binary)
+            else 0
+        )
         self.normal = NormalCharges(self.shapes.ways(slice(few, None)), grid - boundary, spread)
         self.binomial = BinomialCharges(self.shapes.ways(slice(few)), grid) if few else None
         self.few = few
@@ -127,22 +138,31 @@ class BinomialCharges:
     def at(self, level: FloatArray) -> FloatArray:
         """The charges for such levels: (sides, grid, ways)."""
         pulls, start, part, edge, _ = self.shapes
-        first = np.floor(np.maximum(start, pulls * (edge - level / part))) + 1  # the first success that is charged
+        # the first success that is charged
+        first = np.floor(np.maximum(start, pulls * (edge - level / part))) + 1
         first = np.minimum(np.maximum(first, 0), pulls).astype(np.int64)
         chance, successes = self.moments[:, self.side, self.count, first].swapaxes(2, 3)
-        charge: FloatArray = (part / pulls)[:, None] * successes + (level - part * edge)[:, None] * chance
+        charge: FloatArray = (part / pulls)[:, None] * successes + (level - part * edge)[
+            :, None
+        ] * chance
         return charge
 
 
 @lru_cache(maxsize=4)
 def _upper_moments(grid: bytes) -> FloatArray:
-    """P(S >= first) and E[S; S >= first] of a binomial S: (which, side, number of pulls, first, mean on the grid)."""
+    """P(S >= first) and E[S; S >= first] of a binomial S: (which, side, number of pulls, first,
+    mean on the grid)."""
     mean, success = np.frombuffer(grid), np.arange(EXACT_CHARGES + 1.0)
     counts = COUNTS[COUNTS <= EXACT_CHARGES, None].astype(np.float64)
     failure = np.maximum(counts - success, 0)
-    ways = np.where(success <= counts, -np.log1p(counts) - betaln(failure + 1, success + 1), -np.inf)  # ln of N over S
+    # ln of N over S
+    ways = np.where(
+        success <= counts, -np.log1p(counts) - betaln(failure + 1, success + 1), -np.inf
+    )
     logs = [np.log(mean), np.log1p(-mean)]
-    log = np.stack([success[:, None] * one + failure[..., None] * other for one, other in (logs, logs[::-1])])
+    log = np.stack(
+        [success[:, None] * one + failure[..., None] * other for one, other in (logs, logs[::-1])]
+    )
     chance = np.exp(ways[..., None] + log)
     moments: FloatArray = np.stack([chance, success[:, None] * chance])
     for first in range(EXACT_CHARGES - 1, -1, -1):

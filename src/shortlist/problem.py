@@ -12,14 +12,18 @@ from shortlist.errors import InvalidInput, UnsupportedGoal
 
 Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
-LARGEST, SMALLEST = 1e60, 1e-60  # of what has a unit: the square of a ratio of two of them must not overflow
-FARTHEST = 1e9  # of a range from 0, in its widths: beyond, floats do not tell its rewards apart well enough
+# of what has a unit: the square of a ratio of two of them must not overflow
+LARGEST, SMALLEST = 1e60, 1e-60
+# of a range from 0, in its widths: beyond, floats do not tell its rewards apart well enough
+FARTHEST = 1e9
 
 
 def whole(name: str, value: object, *, at_least: int) -> int:
     """Return `value` as an int if it is a whole number of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InvalidInput(f"`{name}` is {shown(value)}, but must be a whole number of at least {at_least}")
+        raise InvalidInput(
+            f"`{name}` is {shown(value)}, but must be a whole number of at least {at_least}"
+        )
     return int(value)
 
 
@@ -50,14 +54,21 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
     """Return `value` as a float if it lies strictly between `above` and `below`."""
     result = math.nan if isinstance(value, bool) else real(value)
     if not above < result < below:
-        limits = [f"greater than {above:g}"] * math.isfinite(above) + [f"less than {below:g}"] * math.isfinite(below)
-        rule = " ".join(["a number" if len(limits) == 2 else "a finite number", " and ".join(limits)]).strip()
+        limits = [f"greater than {above:g}"] * math.isfinite(above) + [
+            f"less than {below:g}"
+        ] * math.isfinite(below)
+        rule = " ".join(
+            ["a number" if len(limits) == 2 else "a finite number", " and ".join(limits)]
+        ).strip()
         raise InvalidInput(f"`{name}` is {shown(value)}, but must be {rule}")
     return result
 
 
-def arm_means(means: npt.ArrayLike, low: float = -math.inf, high: float = math.inf) -> npt.NDArray[np.float64]:
-    """Return `means` as an array, one per arm, if each is a finite number between `low` and `high`."""
+def arm_means(
+    means: npt.ArrayLike, low: float = -math.inf, high: float = math.inf
+) -> npt.NDArray[np.float64]:
+    """Return `means` as an array, one per arm, if each is a finite number between `low` and
+    `high`."""
     try:
         theta = np.asarray(means, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -118,11 +129,14 @@ class Bounded:
         plain(self, low=number("low", self.low, above=-LARGEST, below=LARGEST))
         plain(self, high=number("high", self.high, above=-LARGEST, below=LARGEST))
         if self.high <= self.low:
-            raise InvalidInput(f"`high` is {self.high:.15g}, but must be greater than low = {self.low:.15g}")
+            raise InvalidInput(
+                f"`high` is {self.high:.15g}, but must be greater than low = {self.low:.15g}"
+            )
         if self.scale < max(SMALLEST, max(abs(self.low), abs(self.high)) / FARTHEST):
             raise InvalidInput(
-                f"the range is {self.low:.15g} to {self.high:.15g}, but must be at least {SMALLEST:g} wide and at most "
-                f"{FARTHEST:g} times its width from 0: subtract a constant from the rewards"
+                f"the range is {self.low:.15g} to {self.high:.15g}, but must be at least"
+                f" {SMALLEST:g} wide and at most {FARTHEST:g} times its width from 0: subtract a"
+                " constant from the rewards"
             )
 
     @property
@@ -179,7 +193,8 @@ class SubGaussian:
 
     @property
     def scale(self) -> float:
-        """The length that becomes 1 on the unit scale, where sigma is 1/2 as for rewards in [0, 1]."""
+        """The length that becomes 1 on the unit scale, where sigma is 1/2 as for rewards in [0,
+        1]."""
         return 2 * self.sigma
 
     def unit(self) -> "SubGaussian":
@@ -204,15 +219,18 @@ def model_of(rewards: object) -> RewardModel:
         return Binary()
     if isinstance(rewards, tuple | list) and len(rewards) == 2:
         return Bounded(*rewards)
-    raise InvalidInput(f"`rewards` is {rewards!r}, but must be a range (low, high), 'binary', or a reward model")
+    raise InvalidInput(
+        f"`rewards` is {rewards!r}, but must be a range (low, high), 'binary', or a reward model"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Choose the `k` best of `n_arms` arms.
 
-    Searches work on the unit scale: rewards in [0, 1], or sub-Gaussian with sigma = 1/2, which is all that
-    Hoeffding's inequality uses of rewards in [0, 1]. Whoever drives a search converts with `unit()`."""
+    Searches work on the unit scale: rewards in [0, 1], or sub-Gaussian with sigma = 1/2, which is
+    all that Hoeffding's inequality uses of rewards in [0, 1]. Whoever drives a search converts with
+    `unit()`."""
 
     n_arms: int
     k: int
@@ -229,7 +247,10 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             epsilon = goal.epsilon / self.rewards.scale
             if epsilon < SMALLEST:
-                raise InvalidInput(f"`epsilon` is {goal.epsilon!r}, but must be at least {SMALLEST:g} times the scale")
+                raise InvalidInput(
+                    f"`epsilon` is {goal.epsilon!r}, but must be at least {SMALLEST:g} times the"
+                    " scale"
+                )
             goal = replace(goal, epsilon=min(epsilon, LARGEST))
         return replace(self, goal=goal, rewards=self.rewards.unit())
 
@@ -243,7 +264,8 @@ class Problem:
 
     @property
     def epsilon(self) -> float:
-        """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never needed."""
+        """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never
+        needed."""
         return min(1.0, self._confidence_goal().epsilon)
 
     @property

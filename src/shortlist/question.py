@@ -44,7 +44,8 @@ def question(
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
-    "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all there is."""
+    "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all
+    there is."""
     labels = labels_of(arms)
     goal = goal_of(epsilon, delta, budget)
     automatic = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
@@ -52,7 +53,8 @@ def question(
     problem = Problem(len(labels), k, goal, model_of(rewards))
     given = dict(options or {})
     chosen.check(problem, given)
-    if given.get("holdout"):  # the part of a budget that is to prove something, with this confidence
+    # the part of a budget that is to prove something, with this confidence
+    if given.get("holdout"):
         given.setdefault("delta", number("delta", delta))
     return Question(labels, problem, chosen, given)
 

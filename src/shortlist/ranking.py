@@ -1,6 +1,7 @@
 """Rank arms and share out pulls among them, ties broken at random.
 
-Arms that are alike are ranked once: there may be a thousand arms, but only a few dozen kinds of them."""
+Arms that are alike are ranked once: there may be a thousand arms, but only a few dozen kinds of
+them."""
 
 from typing import TypeVar
 
@@ -16,7 +17,8 @@ ROOM = 16  # whole numbers below this times their number are grouped by a table
 def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
     """Positions of the values from largest to smallest, ties at random.
 
-    Values are compared in single precision: the last bits differ between machines and must not decide."""
+    Values are compared in single precision: the last bits differ between machines and must not
+    decide."""
     order = rng.permutation(values.size)
     with np.errstate(over="ignore", under="ignore"):
         falling = -values[order].astype(np.float32)
@@ -25,7 +27,8 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def grouped(keys: Key) -> tuple[Key, IntArray]:
-    """The distinct keys, rising, and the position among them of every key; faster than `numpy.unique`."""
+    """The distinct keys, rising, and the position among them of every key; faster than
+    `numpy.unique`."""
     if keys.dtype.kind == "i" and keys.min() >= 0 and keys.max() < ROOM * keys.size:
         seen = np.zeros(int(keys.max()) + 1, dtype=np.bool_)
         seen[keys] = True
@@ -50,9 +53,11 @@ def grouped_by(*columns: Key) -> tuple[list[Key], IntArray]:
 def share_out(
     batch: int, kind: IntArray, priority: FloatArray, at_most: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """Share `batch` pulls: arms of highest priority first, each no more than it may get, ties at random.
+    """Share `batch` pulls: arms of highest priority first, each no more than it may get, ties at
+    random.
 
-    `kind` tells the kind of every arm, `priority` and `at_most`, at least 1, are those of an arm of every kind."""
+    `kind` tells the kind of every arm, `priority` and `at_most`, at least 1, are those of an arm of
+    every kind."""
     order = descending(priority, rng)
     filled = (np.bincount(kind, minlength=priority.size) * at_most)[order].cumsum()
     last = int(filled.searchsorted(batch))  # in which the batch ends, if it does

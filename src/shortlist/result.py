@@ -26,7 +26,8 @@ HEADER = ("arm", "pulls", "mean")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One arm: how often it was pulled, its mean reward (None if never pulled), and whether it was chosen."""
+    """One arm: how often it was pulled, its mean reward (None if never pulled), and whether it was
+    chosen."""
 
     label: Label
     pulls: int
@@ -38,9 +39,10 @@ class Arm:
 class Result:
     """The arms chosen and what is known about them.
 
-    With probability at least `confidence`, the mean reward of `top`, averaged over its arms, is at most `regret_bound`
-    below that of the best set of its size; both are None where nothing is guaranteed. `reached` is True if that bound
-    is the epsilon asked for, False if the budget ended first, and None if no epsilon was asked for."""
+    With probability at least `confidence`, the mean reward of `top`, averaged over its arms, is at
+    most `regret_bound` below that of the best set of its size; both are None where nothing is
+    guaranteed. `reached` is True if that bound is the epsilon asked for, False if the budget ended
+    first, and None if no epsilon was asked for."""
 
     top: tuple[Label, ...]  # best first, by mean reward
     regret_bound: float | None
@@ -56,7 +58,13 @@ class Result:
 
     @classmethod
     def of(
-        cls, outcome: Outcome, labels: Sequence[Label], goal: Goal, algorithm: str, seed: int, seconds: float
+        cls,
+        outcome: Outcome,
+        labels: Sequence[Label],
+        goal: Goal,
+        algorithm: str,
+        seed: int,
+        seconds: float,
     ) -> "Result":
         """The outcome of a run, in labels."""
         answer = outcome.answer
@@ -81,7 +89,10 @@ class Result:
         """What may be lost, in a sentence."""
         lost = "Nothing is guaranteed about what this choice loses."
         if self.regret_bound is not None and self.confidence is not None:
-            lost = f"At most {self.regret_bound:.4g} of mean reward is lost, with {self.confidence:.4g} confidence."
+            lost = (
+                f"At most {self.regret_bound:.4g} of mean reward is lost, with"
+                f" {self.confidence:.4g} confidence."
+            )
         if self.reached is False and isinstance(self.goal, FixedConfidence):
             return f"The budget ended before epsilon = {self.goal.epsilon:g} was reached. {lost}"
         return lost
@@ -98,7 +109,8 @@ class Result:
             table.add_column(name, justify="left" if name == "arm" else "right")
         for chosen in (True, False):
             for row in self._rows(chosen):
-                table.add_row(*map(Text, row), style=None if chosen else "dim")  # a label is no markup
+                # a label is no markup
+                table.add_row(*map(Text, row), style=None if chosen else "dim")
             table.add_section()
         return table
 
@@ -122,12 +134,16 @@ class Result:
             for chosen in (True, False)
         ]
         title, verdict = escape(self._title), escape(self.verdict)
-        return f"<table><caption>{title}</caption><thead>{head}</thead>{''.join(bodies)}</table><p>{verdict}</p>"
+        caption, body = f"<caption>{title}</caption>", "".join(bodies)
+        return f"<table>{caption}<thead>{head}</thead>{body}</table><p>{verdict}</p>"
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as JSON has it; what is not known, such as the mean of an arm never pulled, is None."""
+        """Everything as JSON has it; what is not known, such as the mean of an arm never pulled, is
+        None."""
         goal = self.goal
-        epsilon, delta = (goal.epsilon, goal.delta) if isinstance(goal, FixedConfidence) else (None, None)
+        epsilon, delta = (
+            (goal.epsilon, goal.delta) if isinstance(goal, FixedConfidence) else (None, None)
+        )
         return {
             "algorithm": self.algorithm,
             "n_arms": len(self.arms),
@@ -152,7 +168,10 @@ class Result:
 
     @property
     def _title(self) -> str:
-        return f"{len(self.top):,} of {len(self.arms):,} arms, chosen by {self.algorithm} with {self.pulls:,} pulls"
+        return (
+            f"{len(self.top):,} of {len(self.arms):,} arms, chosen by {self.algorithm} with"
+            f" {self.pulls:,} pulls"
+        )
 
     def _rows(self, chosen: bool) -> Iterator[tuple[str, str, str]]:
         """The best of the arms chosen or not chosen, in words, and how many are left out."""
@@ -175,7 +194,8 @@ def _arms(outcome: Outcome, labels: Sequence[Label]) -> Iterator[Arm]:
 
 
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
-    """Whether epsilon was reached, and the bound; one that exceeds epsilon only by the rounding of units is epsilon."""
+    """Whether epsilon was reached, and the bound; one that exceeds epsilon only by the rounding of
+    units is epsilon."""
     bound = answer.regret_bound
     if not isinstance(goal, FixedConfidence):
         return None, bound

@@ -1,8 +1,8 @@
 """The one idea everything stands on: a search is a generator.
 
-It yields the pulls it wants, is sent what they gave, and returns its answer. All its randomness comes from
-the generator it is given, so a search is a function of (problem, seed, rewards in order): to resume one, run it
-again and feed it the same rewards."""
+It yields the pulls it wants, is sent what they gave, and returns its answer. All its randomness
+comes from the generator it is given, so a search is a function of (problem, seed, rewards in
+order): to resume one, run it again and feed it the same rewards."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +47,8 @@ class Pulls:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """The reply: per entry of the request, the sum and the sum of squares of exactly that many rewards."""
+    """The reply: per entry of the request, the sum and the sum of squares of exactly that many
+    rewards."""
 
     sums: FloatArray
     squares: FloatArray
@@ -57,8 +58,8 @@ class Rewards:
 class Answer:
     """The arms chosen and what is known about them.
 
-    `regret_bound` holds with probability at least `confidence`; both are None where nothing is guaranteed.
-    `evidence` names the quantities the bound rests on."""
+    `regret_bound` holds with probability at least `confidence`; both are None where nothing is
+    guaranteed. `evidence` names the quantities the bound rests on."""
 
     top: IntArray
     regret_bound: float | None = None
@@ -66,8 +67,11 @@ class Answer:
     evidence: Mapping[str, object] = field(default_factory=dict)
 
 
-def sums_by_entry(sums: FloatArray, times: IntArray, first: FloatArray, entries: IntArray, size: int) -> FloatArray:
-    """Add up the sums of several parts by the entry that each belongs to, around the `first` reward of its first part.
+def sums_by_entry(
+    sums: FloatArray, times: IntArray, first: FloatArray, entries: IntArray, size: int
+) -> FloatArray:
+    """Add up the sums of several parts by the entry that each belongs to, around the `first` reward
+    of its first part.
 
     Rewards far from 0 would lose their digits in a long sum, and always in the same direction."""
     pivots = np.zeros(size)
@@ -95,7 +99,8 @@ def sample(arms: IntArray, times: int | IntArray, progress: Progress = NO_PROGRE
 
 
 def best(values: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Positions of the `k` largest values, best first; ties are broken by `rng`, never by position (E18)."""
+    """Positions of the `k` largest values, best first; ties are broken by `rng`, never by position
+    (E18)."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     shuffled = rng.permutation(values.size)
@@ -105,7 +110,8 @@ def best(values: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
 def mirrored(search: Search, n_arms: int) -> Search:
     """Run `search` for the bottom arms on rewards 1 - x and return the arms it leaves.
 
-    A loss summed over the bottom n - k is the same loss summed over the top k, so the bound is rescaled."""
+    A loss summed over the bottom n - k is the same loss summed over the top k, so the bound is
+    rescaled."""
     rewards: Rewards | None = None
     while True:
         try:

@@ -1,4 +1,5 @@
-"""The front door: give a function that evaluates an arm, get the k best arms and a bound on what the choice loses."""
+"""The front door: give a function that evaluates an arm, get the k best arms and a bound on what
+the choice loses."""
 
 import asyncio
 import time
@@ -42,22 +43,27 @@ def select(
 ) -> Result:
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
 
-    `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times` rewards, and is
-    never asked for more than `batch` at once. `arm` is a label, or a number from 0 if `arms` is only their number.
-    Rewards of an arm must be independent and keep to `rewards`: a range, "binary", or a reward model.
+    `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
+    rewards, and is never asked for more than `batch` at once. `arm` is a label, or a number from 0
+    if `arms` is only their number. Rewards of an arm must be independent and keep to `rewards`: a
+    range, "binary", or a reward model.
 
-    With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a `budget` ends it
-    first, which the result says. With a `budget` alone it loses as little as possible and promises nothing.
+    With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
+    `budget` ends it first, which the result says. With a `budget` alone it loses as little as
+    possible and promises nothing.
 
-    A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`, arm, number of the
-    pull). Then `seed` settles the result, whatever the `executor` ("threads", "processes", "ray", an executor of
-    concurrent.futures, a Dask client) and its number of `workers`. Async functions run `workers` at a time."""
+    A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
+    arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
+    "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
+    `workers`. Async functions run `workers` at a time."""
     asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
     if not selection.evaluation.asynchronous:
         return selection.run(executor, progress)
     if executor is not None:
-        raise InvalidInput(f"`executor` is {executor!r}, but an async function runs in the event loop")
+        raise InvalidInput(
+            f"`executor` is {executor!r}, but an async function runs in the event loop"
+        )
     _refuse_running_loop()
     return asyncio.run(selection.run_async(progress))
 
@@ -79,7 +85,8 @@ async def select_async(
     workers: int = CONCURRENT,
     progress: bool = True,
 ) -> Result:
-    """`select` with an async function, in the event loop that is running, such as that of a notebook.
+    """`select` with an async function, in the event loop that is running, such as that of a
+    notebook.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
     asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
@@ -93,23 +100,35 @@ class Selection:
     """One call of `select`: a search whose requests are answered by a user's function."""
 
     def __init__(
-        self, asked: Question, evaluation: Evaluation, seed: int, batch: int | None, workers: int | None
+        self,
+        asked: Question,
+        evaluation: Evaluation,
+        seed: int,
+        batch: int | None,
+        workers: int | None,
     ) -> None:
         whole("seed", seed, at_least=0)
         for name, value in (("batch", batch), ("workers", workers)):
             if value is not None:
                 whole(name, value, at_least=1)
         if batch is not None and not evaluation.many:
-            raise InvalidInput(f"`batch` is {batch}, but only `pull_many` takes more than one pull at once")
+            raise InvalidInput(
+                f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
+            )
         problem = asked.problem
         self.asked, self.evaluation, self.seed, self.workers = asked, evaluation, seed, workers
         self.evaluator = Evaluator(evaluation, asked.labels, problem.rewards, seed, batch)
-        self.search = counted(asked.algorithm, problem, np.random.default_rng(seed), **asked.options)
+        self.search = counted(
+            asked.algorithm, problem, np.random.default_rng(seed), **asked.options
+        )
 
     def run(self, executor: object, progress: bool) -> Result:
         """Answer every request on `executor`."""
         started = time.perf_counter()
-        with opened(executor, self.workers) as spread, display(progress, self.asked.problem.goal.budget) as show:
+        with (
+            opened(executor, self.workers) as spread,
+            display(progress, self.asked.problem.goal.budget) as show,
+        ):
 
             def pull(request: Pulls) -> Rewards:
                 batch = self.evaluator.begin(request)
@@ -127,7 +146,9 @@ class Selection:
             async def pull(request: Pulls) -> Rewards:
                 batch = self.evaluator.begin(request)
                 receive = self._receiver(batch, show)
-                await spread_async(self.workers or CONCURRENT, self.evaluation, batch.calls(), receive)
+                await spread_async(
+                    self.workers or CONCURRENT, self.evaluation, batch.calls(), receive
+                )
                 return batch.rewards()
 
             outcome = await finish_async(self.search, pull)
@@ -142,7 +163,9 @@ class Selection:
 
     def _result(self, outcome: Outcome, started: float) -> Result:
         asked, seconds = self.asked, time.perf_counter() - started
-        return Result.of(outcome, asked.labels, asked.problem.goal, asked.algorithm.name, self.seed, seconds)
+        return Result.of(
+            outcome, asked.labels, asked.problem.goal, asked.algorithm.name, self.seed, seconds
+        )
 
 
 def _refuse_running_loop() -> None:
@@ -151,5 +174,6 @@ def _refuse_running_loop() -> None:
     except RuntimeError:
         return
     raise InvalidInput(
-        "an event loop is running here, so `select` cannot wait for async functions; await `select_async`"
+        "an event loop is running here, so `select` cannot wait for async functions; await"
+        " `select_async`"
     )

@@ -12,9 +12,12 @@ from shortlist.simulation.bandit import Bandit
 
 @pytest.fixture(scope="session")
 def finish() -> Callable[..., Any]:
-    """Run any part of a search to its end against a bandit, writing its requests down if asked to."""
+    """Run any part of a search to its end against a bandit, writing its requests down if asked
+    to."""
 
-    def run(steps: Any, bandit: Bandit, rng: np.random.Generator, requests: list[Pulls] | None = None) -> Any:
+    def run(
+        steps: Any, bandit: Bandit, rng: np.random.Generator, requests: list[Pulls] | None = None
+    ) -> Any:
         reply: Rewards | None = None
         while True:
             try:

@@ -56,9 +56,16 @@ def certifying(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return now
 
 
-def drive(problem: Problem, exploring: Stream, fresh: Stream, certifying: list[bool], most: int = 200) -> Record:
-    """Answer up to `most` requests, with one stream of rewards for exploration and another for certification."""
-    search, record, reply = find("certified").start(problem, np.random.default_rng(1)), Record(), None
+def drive(
+    problem: Problem, exploring: Stream, fresh: Stream, certifying: list[bool], most: int = 200
+) -> Record:
+    """Answer up to `most` requests, with one stream of rewards for exploration and another for
+    certification."""
+    search, record, reply = (
+        find("certified").start(problem, np.random.default_rng(1)),
+        Record(),
+        None,
+    )
     for _ in range(most):
         certifying.clear()
         try:
@@ -79,7 +86,9 @@ def bernoulli(means: FloatArray, seed: int) -> Stream:
 
 
 def constant(means: FloatArray) -> Stream:
-    return lambda request: Rewards(request.times * means[request.arms], request.times * means[request.arms] ** 2)
+    return lambda request: Rewards(
+        request.times * means[request.arms], request.times * means[request.arms] ** 2
+    )
 
 
 FRESH: dict[str, Callable[[], Stream]] = {
@@ -100,14 +109,16 @@ def test_certification_rewards_never_influence_what_is_asked_for(
 ) -> None:
     problem = Problem(7, 3, FixedConfidence(0.2, 0.1, budget), rewards)
     records = {
-        name: drive(problem, bernoulli(TWO_GROUPS, 2), stream(), certifying, most=25) for name, stream in FRESH.items()
+        name: drive(problem, bernoulli(TWO_GROUPS, 2), stream(), certifying, most=25)
+        for name, stream in FRESH.items()
     }
     longest = max((record.requests for record in records.values()), key=len)
     assert any(fresh for *_, fresh in longest)
     for name, record in records.items():
         assert record.requests == longest[: len(record.requests)], name
     if budget is None:
-        assert len(records["for the choice"].requests) < len(longest)  # the one thing that may differ: where it ends
+        # the one thing that may differ: where it ends
+        assert len(records["for the choice"].requests) < len(longest)
         assert sum(records["against the choice"].fresh) > 1
         assert len(records["against the choice"].requests) == len(longest)
 
@@ -120,7 +131,9 @@ def test_the_holdout_counts_every_pull_once_and_only_adds() -> None:
         assert (request.times.tolist() if request else []) == asked
         if request:
             with pytest.raises(StopIteration):
-                steps.send(Rewards(request.times.astype(np.float64), request.times.astype(np.float64)))
+                steps.send(
+                    Rewards(request.times.astype(np.float64), request.times.astype(np.float64))
+                )
     assert holdout.pulls.tolist() == holdout.sums.tolist() == [3, 1, 5]
     assert holdout.spent == 9
 
@@ -131,27 +144,38 @@ def test_the_shares_of_all_looks_add_up_to_delta() -> None:
     used = 0.0
     for look in range(60):
         planner.look = look
-        assert used + problem.delta * (1 - FIRST_LOOK) ** look == pytest.approx(problem.delta)  # what the last one gets
+        # what the last one gets
+        assert used + problem.delta * (1 - FIRST_LOOK) ** look == pytest.approx(problem.delta)
         used += planner.delta
     assert used == pytest.approx(problem.delta)
 
 
-def explored(means: FloatArray, k: int, times: IntArray, rewards: RewardModel, seed: int) -> Posterior:
+def explored(
+    means: FloatArray, k: int, times: IntArray, rewards: RewardModel, seed: int
+) -> Posterior:
     posterior, request = Posterior(means.size, k, rewards), Pulls(np.arange(means.size), times)
     posterior.add(request, bernoulli(means, seed)(request))
     posterior.refresh()
     return posterior
 
 
-@pytest.mark.parametrize(("k", "epsilon", "pulls"), [(1, 0.2, 40), (6, 0.1, 25), (6, 0.02, 300), (11, 0.02, 60)])
+@pytest.mark.parametrize(
+    ("k", "epsilon", "pulls"), [(1, 0.2, 40), (6, 0.1, 25), (6, 0.02, 300), (11, 0.02, 60)]
+)
 def test_what_is_planned_passes_no_arm_that_loses_too_much_more_often_than_delta(
     k: int, epsilon: float, pulls: int
 ) -> None:
-    """Exact: every arm in turn is as far beyond the boundary as is not allowed; all others are out of the way."""
+    """Exact: every arm in turn is as far beyond the boundary as is not allowed; all others are out
+    of the way."""
     for seed in range(3):
-        problem, times = Problem(12, k, FixedConfidence(epsilon, 0.1), Binary()), np.arange(12) * 3 + pulls
+        problem, times = (
+            Problem(12, k, FixedConfidence(epsilon, 0.1), Binary()),
+            np.arange(12) * 3 + pulls,
+        )
         planner = Planner(problem, explored(np.linspace(0.95, 0.05, 12), k, times, Binary(), seed))
-        found = planner.promising(np.zeros(12, dtype=np.int64), np.random.default_rng(seed), last=True)
+        found = planner.promising(
+            np.zeros(12, dtype=np.int64), np.random.default_rng(seed), last=True
+        )
         assert found is not None
         certificate = found.declare(planner.delta, planner.reach, problem.rewards)
         for arm in range(12):
@@ -175,7 +199,9 @@ def planner_of_costs(monkeypatch: pytest.MonkeyPatch, costs: list[int | None]) -
         cost = costs[step]
         if cost is None:
             return None
-        return Plan(case.top, case.boundary, 1.0, case.made, nothing, nothing, cost * spent // 100, 0.0)
+        return Plan(
+            case.top, case.boundary, 1.0, case.made, nothing, nothing, cost * spent // 100, 0.0
+        )
 
     monkeypatch.setattr(planner, "_plan", plan)
     return planner
@@ -200,7 +226,9 @@ def test_a_plan_is_refined_from_its_own_strength_to_the_cheapest(
     assert planner.refined(found).cost == best * 3600 // 100 <= found.cost
 
 
-def test_what_costs_too_much_is_planned_again_later_or_at_the_last_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_costs_too_much_is_planned_again_later_or_at_the_last_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     planner, made = planner_of_costs(monkeypatch, [400] * 8), np.zeros(12, dtype=np.int64)
     rng = np.random.default_rng(0)
     assert planner.promising(made, rng, last=False) is not None
@@ -235,7 +263,9 @@ def test_exploration_that_is_deceived_is_seldom_certified(
 
 @pytest.mark.parametrize("budget", [7, 13, 14, 31, 80, 300])
 @pytest.mark.parametrize("fresh", ["as expected", "against the choice"])
-def test_a_cap_is_never_exceeded_and_the_bound_is_marked(budget: int, fresh: str, certifying: list[bool]) -> None:
+def test_a_cap_is_never_exceeded_and_the_bound_is_marked(
+    budget: int, fresh: str, certifying: list[bool]
+) -> None:
     problem = Problem(7, 3, FixedConfidence(0.15, 0.1, budget), Binary())
     record = drive(problem, bernoulli(TWO_GROUPS, budget), FRESH[fresh](), certifying)
     answer = record.answer
@@ -249,12 +279,15 @@ def test_a_cap_is_never_exceeded_and_the_bound_is_marked(budget: int, fresh: str
         assert answer.regret_bound is not None
         assert 0 < answer.regret_bound <= 1
         assert answer.evidence["looks"] >= sum(record.fresh)  # type: ignore[operator]
-        assert answer.evidence["pulls certified"] + answer.evidence["pulls explored"] == record.pulls  # type: ignore[operator]
+        parts = (answer.evidence["pulls certified"], answer.evidence["pulls explored"])
+        assert sum(parts) == record.pulls  # type: ignore[arg-type]
     if fresh == "against the choice" and budget >= 14:
         assert answer.regret_bound == 1
 
 
-def test_a_cap_that_suffices_changes_nothing_and_one_that_does_not_still_bounds_the_regret() -> None:
+def test_a_cap_that_suffices_changes_nothing_and_one_that_does_not_still_bounds_the_regret() -> (
+    None
+):
     means = np.linspace(0.9, 0.1, 12)
     ample = simulate("certified", means, k=4, epsilon=0.1, delta=0.1, budget=10**6, runs=3)
     free = simulate("certified", means, k=4, epsilon=0.1, delta=0.1, runs=3)
@@ -268,7 +301,9 @@ def test_a_cap_that_suffices_changes_nothing_and_one_that_does_not_still_bounds_
 
 def test_easy_problems_are_looked_at_early_and_on_a_small_budget_too() -> None:
     means = np.repeat([0.9, 0.1], [50, 150])
-    assert simulate("certified", means, k=50, epsilon=0.3, delta=0.1, runs=20).pulls.mean() < 4.7 * 200
+    assert (
+        simulate("certified", means, k=50, epsilon=0.3, delta=0.1, runs=20).pulls.mean() < 4.7 * 200
+    )
     assert simulate("certified", [1.0, 0.0], k=1, epsilon=0.9, delta=0.3).pulls.mean() <= 6
     capped = simulate("certified", means, k=50, epsilon=0.2, delta=0.1, budget=799, runs=20)
     assert np.mean(capped.bound <= 0.2) > 0.8
@@ -302,7 +337,9 @@ def test_small_problems_are_cheap(k: int, most: int) -> None:
         (np.linspace(0.1, 0.9, 6), 3, 5.0),
     ],
 )
-def test_it_ends_on_ties_sure_arms_and_gaps_of_epsilon(means: FloatArray, k: int, epsilon: float) -> None:
+def test_it_ends_on_ties_sure_arms_and_gaps_of_epsilon(
+    means: FloatArray, k: int, epsilon: float
+) -> None:
     runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.1, runs=2)
     assert np.all(runs.bound <= epsilon + ROUNDING)
     assert np.all(runs.regret <= runs.bound + ROUNDING)
@@ -315,7 +352,9 @@ def test_other_rewards_are_certified_too(bandit: type, finish: Callable[..., Ans
     problem = Problem(5, 2, FixedConfidence(0.1, 0.1), rewards)
     for seed in range(3):
         answer = finish(
-            find("certified").start(problem, np.random.default_rng(seed)), bandit(means), np.random.default_rng(seed)
+            find("certified").start(problem, np.random.default_rng(seed)),
+            bandit(means),
+            np.random.default_rng(seed),
         )
         assert set(answer.top) == {0, 1}
         assert answer.regret_bound is not None
@@ -333,7 +372,9 @@ def test_other_rewards_are_certified_too(bandit: type, finish: Callable[..., Ans
         ([0.5] * 2, 1, 3e-5, "bernoulli"),
     ],
 )
-def test_hard_problems_are_finished(means: list[float], k: int, epsilon: float, rewards: str) -> None:
+def test_hard_problems_are_finished(
+    means: list[float], k: int, epsilon: float, rewards: str
+) -> None:
     runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.05, rewards=rewards)
     assert runs.pulls.max() < 1e12
     assert np.all(runs.bound <= epsilon)

@@ -41,11 +41,15 @@ def standings(draw: st.DrawFn) -> Standing:
 def test_the_stopping_sum_is_the_gain_of_the_best_pessimistic_set(standing: Standing) -> None:
     ends, k = standing.pessimistic, int(standing.inside.sum())
     best_set = max(ends[list(each)].sum() for each in combinations(range(ends.size), k))
-    assert RULE.bound(standing) * k == pytest.approx(best_set - ends[standing.inside].sum(), abs=1e-9)
+    assert RULE.bound(standing) * k == pytest.approx(
+        best_set - ends[standing.inside].sum(), abs=1e-9
+    )
 
 
 @given(standings(), st.integers(0, 3))
-def test_a_single_pull_goes_to_the_least_known_arm_in_dispute(standing: Standing, seed: int) -> None:
+def test_a_single_pull_goes_to_the_least_known_arm_in_dispute(
+    standing: Standing, seed: int
+) -> None:
     if RULE.bound(standing) <= 1e-12:  # then the two sets may agree
         return
     shares = RULE.shares(standing, 1, np.random.default_rng(seed))
@@ -60,7 +64,9 @@ def test_a_single_pull_goes_to_the_least_known_arm_in_dispute(standing: Standing
 
 
 @given(standings(), st.integers(2, 300), st.integers(0, 3))
-def test_a_batch_raises_the_least_known_arms_by_a_tenth_at_most(standing: Standing, batch: int, seed: int) -> None:
+def test_a_batch_raises_the_least_known_arms_by_a_tenth_at_most(
+    standing: Standing, batch: int, seed: int
+) -> None:
     if RULE.bound(standing) <= 1e-12:
         return
     shares = RULE.shares(standing, batch, np.random.default_rng(seed))
@@ -75,17 +81,22 @@ def test_fewest_first_shares_as_pulling_one_by_one_does(counts: list[int], batch
     for _ in range(batch):
         slow[np.argmin(slow)] += 1
     assert shares.min() >= 0
-    assert sorted(pulls + shares) == sorted(slow)  # ties may fall otherwise, but the same levels are reached
+    # ties may fall otherwise, but the same levels are reached
+    assert sorted(pulls + shares) == sorted(slow)
 
 
 def test_fewest_first_breaks_ties_at_random() -> None:
-    lucky = {int(np.argmax(fewest_first(np.full(6, 4), 1, np.random.default_rng(seed)))) for seed in range(60)}
+    lucky = {
+        int(np.argmax(fewest_first(np.full(6, 4), 1, np.random.default_rng(seed))))
+        for seed in range(60)
+    }
     assert lucky == set(range(6))
 
 
 @pytest.mark.parametrize(("n", "delta"), [(2, 0.5), (10, 0.05), (1000, 0.01)])
 def test_all_intervals_together_miss_with_probability_at_most_delta(n: int, delta: float) -> None:
-    # After t pulls: n arms, up to t counts each, two sides, exp(-log_term) a side. The tail beyond T is below 1/T.
+    # After t pulls: n arms, up to t counts each, two sides, exp(-log_term) a side. The tail beyond
+    # T is below 1/T.
     horizon = 5000
     misses = sum(n * t * 2 * exp(-RULE.log_term(n, t, delta)) for t in range(1, horizon + 1))
     assert delta / 2 < misses < delta * (1 - 1 / horizon)
@@ -94,7 +105,12 @@ def test_all_intervals_together_miss_with_probability_at_most_delta(n: int, delt
 def test_with_growth_zero_every_step_is_one_pull(finish: Finish) -> None:
     rng, requests = np.random.default_rng(0), list[Pulls]()
     problem = Problem(5, 2, FixedConfidence(0.3, 0.1))
-    finish(ALGORITHM.start(problem, rng, growth=0.0), BernoulliBandit(np.linspace(0, 1, 5)), rng, requests)
+    finish(
+        ALGORITHM.start(problem, rng, growth=0.0),
+        BernoulliBandit(np.linspace(0, 1, 5)),
+        rng,
+        requests,
+    )
     assert requests[0].times.tolist() == [1] * 5
     assert {request.total for request in requests[1:]} == {1}
 
@@ -102,7 +118,12 @@ def test_with_growth_zero_every_step_is_one_pull(finish: Finish) -> None:
 def test_a_batch_is_at_most_its_share_of_the_pulls_so_far(finish: Finish) -> None:
     rng, requests = np.random.default_rng(0), list[Pulls]()
     problem = Problem(20, 5, FixedConfidence(0.1, 0.1))
-    finish(ALGORITHM.start(problem, rng, growth=0.05), BernoulliBandit(np.linspace(0, 1, 20)), rng, requests)
+    finish(
+        ALGORITHM.start(problem, rng, growth=0.05),
+        BernoulliBandit(np.linspace(0, 1, 20)),
+        rng,
+        requests,
+    )
     totals = np.cumsum([request.total for request in requests])
     steps = np.diff(totals)
     assert np.all(steps <= np.maximum(1, np.floor(0.05 * totals[:-1])))
@@ -112,7 +133,15 @@ def test_a_batch_is_at_most_its_share_of_the_pulls_so_far(finish: Finish) -> Non
 def test_batches_cost_hardly_more_pulls_than_single_pulls() -> None:
     # Few chosen of many, where a careless batch would go to a handful of arms over and over.
     batched, single = (
-        simulate("clucb-pac", np.linspace(0, 1, 20), k=5, epsilon=0.3, delta=0.1, runs=runs, options={"growth": growth})
+        simulate(
+            "clucb-pac",
+            np.linspace(0, 1, 20),
+            k=5,
+            epsilon=0.3,
+            delta=0.1,
+            runs=runs,
+            options={"growth": growth},
+        )
         for growth, runs in ((0.02, 8), (0.0, 3))
     )
     assert batched.pulls.mean() <= 1.1 * single.pulls.mean()
@@ -144,7 +173,9 @@ def test_a_budget_is_not_spent_once_nothing_is_in_dispute(finish: Finish) -> Non
 
 def test_the_bound_at_the_end_of_a_budget_holds() -> None:
     means, runs = np.array([0.5] * 3 + [0.35] * 3), 400
-    result = simulate("clucb-pac", means, k=3, budget=60, runs=runs, options={"growth": 1.0, "delta": 0.3})
+    result = simulate(
+        "clucb-pac", means, k=3, budget=60, runs=runs, options={"growth": 1.0, "delta": 0.3}
+    )
     broken = int((result.regret > result.bound).sum())
     assert result.regret.max() > 0
     assert binom.sf(broken - 1, runs, 0.3) > BELIEVABLE

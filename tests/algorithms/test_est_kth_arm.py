@@ -38,7 +38,8 @@ CASES = {
 
 
 def rarely(failures: int, probability: float, runs: int = RUNS) -> bool:
-    """Whether so many failures are believable where each run fails with at most this probability."""
+    """Whether so many failures are believable where each run fails with at most this
+    probability."""
     return bool(binom.sf(failures - 1, runs, probability) > BELIEVABLE)
 
 
@@ -85,7 +86,9 @@ def test_counts_are_those_of_the_repaired_algorithm(finish: Finish) -> None:
 def test_count_bounds_the_error_of_a_mean() -> None:
     phi, failure, p = 0.2, 0.3, 0.5
     pulls = pulls_for(phi, failure)
-    near = binom.cdf(ceil(pulls * (p + phi / 2)) - 1, pulls, p) - binom.cdf(pulls * (p - phi / 2), pulls, p)
+    near = binom.cdf(ceil(pulls * (p + phi / 2)) - 1, pulls, p) - binom.cdf(
+        pulls * (p - phi / 2), pulls, p
+    )
     assert 1 - near <= failure
     with pytest.raises(OverflowError, match="more pulls than a float can say"):
         pulls_for(1e-200, failure)
@@ -95,7 +98,12 @@ def test_equal_means_are_drawn_from_at_random(finish: Finish) -> None:
     rng, drawn = np.random.default_rng(4), np.zeros(5, dtype=np.int64)
     for _ in range(RUNS):
         requests = list[Pulls]()
-        finish(est_kth_arm(np.arange(5), 5, 0.1, 0.5, 0.5, rng), BernoulliBandit(np.ones(5)), rng, requests)
+        finish(
+            est_kth_arm(np.arange(5), 5, 0.1, 0.5, 0.5, rng),
+            BernoulliBandit(np.ones(5)),
+            rng,
+            requests,
+        )
         drawn[requests[-1].arms[0]] += 1
     assert binom.cdf(drawn.min(), RUNS, 1 / 5) > BELIEVABLE
     assert binom.sf(drawn.max() - 1, RUNS, 1 / 5) > BELIEVABLE
@@ -107,7 +115,12 @@ def test_only_the_lowest_few_are_drawn_from(finish: Finish, k: int, tau: float, 
     means = np.linspace(1, 0, 10)
     for _ in range(200):
         requests = list[Pulls]()
-        finish(est_kth_arm(np.arange(10), k, tau, 0.05, 0.1, rng), BernoulliBandit(means), rng, requests)
+        finish(
+            est_kth_arm(np.arange(10), k, tau, 0.05, 0.1, rng),
+            BernoulliBandit(means),
+            rng,
+            requests,
+        )
         drawn.add(int(requests[-1].arms[0]))
     assert drawn == set(range(k - most, k))  # E7: ranks k - floor(tau k / 2) .. k
 
@@ -126,7 +139,9 @@ def test_few_low_arms_survive_the_halving(finish: Finish, means: FloatArray, k: 
     failures = 0
     for _ in range(RUNS):
         theta = rng.permutation(means)
-        kept, _ = finish(halve(np.arange(means.size), k, tau, phi, delta, rng), BernoulliBandit(theta), rng)
+        kept, _ = finish(
+            halve(np.arange(means.size), k, tau, phi, delta, rng), BernoulliBandit(theta), rng
+        )
         failures += (theta[kept] < means[k - 1] - phi).sum() > tau * delta * k / 4
     assert rarely(failures, delta / 4)
 
@@ -135,7 +150,9 @@ def test_few_low_arms_survive_the_halving(finish: Finish, means: FloatArray, k: 
 def test_halving_splits_the_arms_in_two(finish: Finish, n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n))
     rng, arms = np.random.default_rng(0), np.arange(100, 100 + n)
-    kept, dropped = finish(halve(arms, k, 0.5, 0.9, 0.9, rng), BernoulliBandit(np.full(200, 0.5)), rng)
+    kept, dropped = finish(
+        halve(arms, k, 0.5, 0.9, 0.9, rng), BernoulliBandit(np.full(200, 0.5)), rng
+    )
     assert kept.size == k
     assert sorted([*kept, *dropped]) == arms.tolist()
 
@@ -154,7 +171,9 @@ def test_a_split_at_a_gap_makes_few_mistakes(finish: Finish) -> None:
     failures, counts = 0, set()
     for _ in range(RUNS):
         theta = rng.permutation(means)
-        chosen = finish(eps_split(np.arange(100), k, core, tau, phi, delta, rng), BernoulliBandit(theta), rng)
+        chosen = finish(
+            eps_split(np.arange(100), k, core, tau, phi, delta, rng), BernoulliBandit(theta), rng
+        )
         assert np.unique(chosen).size == k
         mistakes = int((theta[chosen] < means[k - 1]).sum())
         counts.add(mistakes)
@@ -166,5 +185,7 @@ def test_a_split_at_a_gap_makes_few_mistakes(finish: Finish) -> None:
 def test_a_split_is_filled_with_the_best_of_the_dropped(finish: Finish) -> None:
     rng, means = np.random.default_rng(10), np.linspace(1, 0, 12)
     theta = rng.permutation(means)
-    chosen = finish(eps_split(np.arange(12), 6, 3, 0.5, 0.05, 0.1, rng), BernoulliBandit(theta), rng)
+    chosen = finish(
+        eps_split(np.arange(12), 6, 3, 0.5, 0.05, 0.1, rng), BernoulliBandit(theta), rng
+    )
     assert sorted(theta[chosen], reverse=True) == means[:6].tolist()

@@ -19,10 +19,14 @@ from shortlist.simulation.replicate import simulate
 MEANS = np.linspace(0.9, 0.1, 40)
 
 
-def requests(budget: int, finish: Callable[..., Answer], **options: float) -> tuple[list[Pulls], Answer]:
+def requests(
+    budget: int, finish: Callable[..., Answer], **options: float
+) -> tuple[list[Pulls], Answer]:
     """What is asked for within this budget, with the same seeds for every budget."""
     asked: list[Pulls] = []
-    search = find("expected-loss").start(Problem(40, 10, FixedBudget(budget), Binary()), rng(1), **options)
+    search = find("expected-loss").start(
+        Problem(40, 10, FixedBudget(budget), Binary()), rng(1), **options
+    )
     return asked, finish(search, BernoulliBandit(MEANS), rng(2), asked)
 
 
@@ -45,7 +49,8 @@ def test_a_longer_budget_begins_with_the_same_requests(finish: Callable[..., Ans
         assert one.arms.tolist() == other.arms.tolist()
         assert one.times.tolist() == other.times.tolist()
     assert len(long) > len(short)
-    assert short[-1].total <= long[len(short) - 1].total  # the last one is cut off where the budget ends
+    # the last one is cut off where the budget ends
+    assert short[-1].total <= long[len(short) - 1].total
 
 
 def test_no_arm_grows_by_more_than_half_at_once(finish: Callable[..., Answer]) -> None:
@@ -63,13 +68,17 @@ def test_no_arm_grows_by_more_than_half_at_once(finish: Callable[..., Answer]) -
     ids=["uniform", "two groups"],
 )
 def test_it_loses_far_less_than_pulling_evenly(means: FloatArray, k: int, budget: int) -> None:
-    ours, evenly = (simulate(name, means, k=k, budget=budget, runs=12) for name in ("expected-loss", "uniform"))
+    ours, evenly = (
+        simulate(name, means, k=k, budget=budget, runs=12) for name in ("expected-loss", "uniform")
+    )
     assert ours.regret.mean() < 0.5 * evenly.regret.mean()
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_holdout_gives_a_bound_that_holds_within_the_same_budget(share: float) -> None:
-    runs = simulate("expected-loss", MEANS, k=10, budget=2000, runs=8, options={"holdout": share, "delta": 0.1})
+    runs = simulate(
+        "expected-loss", MEANS, k=10, budget=2000, runs=8, options={"holdout": share, "delta": 0.1}
+    )
     assert runs.pulls.max() <= 2000
     assert runs.pulls.min() > 1900
     assert np.all((runs.bound > 0) & (runs.bound < 0.5))
@@ -102,7 +111,9 @@ def test_a_delta_that_is_no_probability_is_refused(delta: float) -> None:
 
 def test_a_larger_holdout_proves_more_however_large_it_is() -> None:
     bounds = [
-        simulate("expected-loss", [0.6, 0.4], k=1, budget=10**power, options={"holdout": 0.5}).bound[0]
+        simulate(
+            "expected-loss", [0.6, 0.4], k=1, budget=10**power, options={"holdout": 0.5}
+        ).bound[0]
         for power in range(3, 11)
     ]
     assert np.all(np.diff(bounds) <= 0)
@@ -110,5 +121,7 @@ def test_a_larger_holdout_proves_more_however_large_it_is() -> None:
 
 
 def test_a_holdout_proves_with_the_confidence_that_was_asked_for() -> None:
-    result = select(lambda arm: arm > 2, arms=4, k=1, budget=80, delta=0.001, options={"holdout": 0.5})
+    result = select(
+        lambda arm: arm > 2, arms=4, k=1, budget=80, delta=0.001, options={"holdout": 0.5}
+    )
     assert result.confidence == 0.999

@@ -46,7 +46,9 @@ CASES = {
 }
 
 
-def requests_of(finish: Finish, means: FloatArray, k: int, epsilon: float, seed: int = 0) -> list[Pulls]:
+def requests_of(
+    finish: Finish, means: FloatArray, k: int, epsilon: float, seed: int = 0
+) -> list[Pulls]:
     """All requests of one run."""
     rng, requests = np.random.default_rng(seed), list[Pulls]()
     problem = Problem(means.size, k, FixedConfidence(epsilon, 0.1))
@@ -55,7 +57,9 @@ def requests_of(finish: Finish, means: FloatArray, k: int, epsilon: float, seed:
 
 
 @pytest.mark.parametrize(("means", "k", "epsilon"), CASES.values(), ids=CASES.keys())
-def test_regret_stays_within_epsilon_at_confidence(means: FloatArray, k: int, epsilon: float) -> None:
+def test_regret_stays_within_epsilon_at_confidence(
+    means: FloatArray, k: int, epsilon: float
+) -> None:
     runs = simulate("improved-top-k", means, k=k, epsilon=epsilon, delta=0.1, runs=25, seed=1)
     assert binom.sf(runs.failed.sum() - 1, 25, 0.1) > BELIEVABLE
     assert (runs.bound <= epsilon).all()
@@ -64,7 +68,9 @@ def test_regret_stays_within_epsilon_at_confidence(means: FloatArray, k: int, ep
 
 @pytest.mark.parametrize("k", [100, 900])
 def test_a_thousand_arms(k: int) -> None:
-    runs = simulate("improved-top-k", instances.uniform(1000), k=k, epsilon=0.1, delta=0.1, runs=2, seed=2)
+    runs = simulate(
+        "improved-top-k", instances.uniform(1000), k=k, epsilon=0.1, delta=0.1, runs=2, seed=2
+    )
     assert (runs.regret <= 0.1).all()
     assert (runs.pulls > 1e9).all()
 
@@ -72,19 +78,27 @@ def test_a_thousand_arms(k: int) -> None:
 @pytest.mark.parametrize("k", [3, 30, 97])
 def test_means_far_apart_cost_nothing_where_rewards_have_no_range(k: int) -> None:
     means = np.concatenate([np.linspace(-1e4, 1e4, 60), np.linspace(-0.5, 0.5, 40)])
-    runs = simulate("improved-top-k", means, k=k, epsilon=0.1, delta=0.1, runs=10, seed=3, rewards="gaussian")
+    runs = simulate(
+        "improved-top-k", means, k=k, epsilon=0.1, delta=0.1, runs=10, seed=3, rewards="gaussian"
+    )
     assert binom.sf(runs.failed.sum() - 1, 10, 0.1) > BELIEVABLE
 
 
 def test_rewards_without_a_range_keep_the_promise_near_the_boundary() -> None:
     means = 10 + np.linspace(0, 1, 80)
-    runs = simulate("improved-top-k", means, k=30, epsilon=0.05, delta=0.1, runs=10, seed=4, rewards="gaussian")
+    runs = simulate(
+        "improved-top-k", means, k=30, epsilon=0.05, delta=0.1, runs=10, seed=4, rewards="gaussian"
+    )
     assert binom.sf(runs.failed.sum() - 1, 10, 0.1) > BELIEVABLE
 
 
-def test_arms_far_from_the_boundary_are_put_aside_first_where_rewards_have_no_range(finish: Finish) -> None:
+def test_arms_far_from_the_boundary_are_put_aside_first_where_rewards_have_no_range(
+    finish: Finish,
+) -> None:
     rng, requests = np.random.default_rng(5), list[Pulls]()
-    means = rng.permutation(np.concatenate([np.full(30, 50.0), np.linspace(-0.1, 0.1, 40), np.full(30, -50.0)]))
+    means = rng.permutation(
+        np.concatenate([np.full(30, 50.0), np.linspace(-0.1, 0.1, 40), np.full(30, -50.0)])
+    )
     problem = Problem(100, 50, FixedConfidence(0.1, 0.1), SubGaussian(0.5))
     finish(ALGORITHM.start(problem, rng), GaussianBandit(means), rng, requests)
     first, second = requests[:2]
@@ -94,14 +108,22 @@ def test_arms_far_from_the_boundary_are_put_aside_first_where_rewards_have_no_ra
 
 
 def test_more_than_half_is_the_complement_of_less_than_half(finish: Finish) -> None:
-    means = np.random.default_rng(6).permutation(np.repeat([1.0, 0.0], [160, 40]))  # certain rewards
+    # certain rewards
+    means = np.random.default_rng(6).permutation(np.repeat([1.0, 0.0], [160, 40]))
     most_problem, few_problem = (
         Problem(200, 170, FixedConfidence(0.01, 0.1)),
         Problem(200, 30, FixedConfidence(17 / 300, 0.1)),
     )
-    rewards_rng = np.random.default_rng(0)  # apart from the search's, which must be drawn from alike in both
-    most = finish(ALGORITHM.start(most_problem, np.random.default_rng(7)), BernoulliBandit(means), rewards_rng)
-    few = finish(ALGORITHM.start(few_problem, np.random.default_rng(7)), BernoulliBandit(1 - means), rewards_rng)
+    # apart from the search's, which must be drawn from alike in both
+    rewards_rng = np.random.default_rng(0)
+    most = finish(
+        ALGORITHM.start(most_problem, np.random.default_rng(7)), BernoulliBandit(means), rewards_rng
+    )
+    few = finish(
+        ALGORITHM.start(few_problem, np.random.default_rng(7)),
+        BernoulliBandit(1 - means),
+        rewards_rng,
+    )
     assert sorted([*most.top, *few.top]) == list(range(200))
     assert most.regret_bound == pytest.approx(0.01)
     assert few.regret_bound == pytest.approx(17 / 300)
@@ -124,17 +146,24 @@ def test_the_undecided_stay_balanced(finish: Finish) -> None:
 
 
 def test_a_round_puts_aside_one_tenth_on_one_side(finish: Finish) -> None:
-    seen = [(p.accepted, p.rejected) for p in (r.progress for r in requests_of(finish, UNIFORM, 100, 0.05))]
+    seen = [
+        (p.accepted, p.rejected)
+        for p in (r.progress for r in requests_of(finish, UNIFORM, 100, 0.05))
+    ]
     stages = list(dict.fromkeys(seen))
     moves = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(stages)]
     left = [200 - sum(stage) for stage in stages[:-1]]
     assert len(moves) > 3
-    assert all(sum(move) == size // 10 and 0 in move for move, size in zip(moves, left, strict=True))
+    assert all(
+        sum(move) == size // 10 and 0 in move for move, size in zip(moves, left, strict=True)
+    )
     assert {move[0] == 0 for move in moves} == {True, False}
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (10, 3), (19, 9), (40, 1)])
-def test_few_arms_or_few_wanted_go_straight_to_the_last_stage(finish: Finish, n: int, k: int) -> None:
+def test_few_arms_or_few_wanted_go_straight_to_the_last_stage(
+    finish: Finish, n: int, k: int
+) -> None:
     (request,) = requests_of(finish, instances.uniform(n), k, 0.1)  # E12
     count = subset_union_count(n, k, 0.1 - 0.1**2 / 30, 0.1 / 100)  # E14
     assert request.times.tolist() == [count] * n
@@ -160,7 +189,9 @@ def test_equal_arms_end_at_the_smallest_accuracy(finish: Finish) -> None:
 def test_every_small_problem_ends_with_k_arms(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n - 1))
     epsilon = data.draw(st.sampled_from([0.05, 0.2, 0.9, 5.0]))
-    means = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 1.0]), min_size=n, max_size=n)))
+    means = np.array(
+        data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 1.0]), min_size=n, max_size=n))
+    )
     bandit = data.draw(st.sampled_from([BernoulliBandit, GaussianBandit]))(means)
     problem = Problem(n, k, FixedConfidence(epsilon, 0.001), bandit.model)
     answer = drive(ALGORITHM, problem, bandit, np.random.default_rng(5)).answer

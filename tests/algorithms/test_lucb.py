@@ -1,4 +1,5 @@
-"""LUCB pulls the two arms that stand in the way, and every chosen arm is nearly as good as the one it replaces."""
+"""LUCB pulls the two arms that stand in the way, and every chosen arm is nearly as good as the one
+it replaces."""
 
 from collections.abc import Callable
 from math import exp
@@ -43,13 +44,20 @@ def test_a_step_of_two_pulls_the_lowest_end_inside_and_the_highest_outside() -> 
 def test_with_growth_zero_every_step_pulls_two_arms_once(finish: Finish) -> None:
     rng, requests = np.random.default_rng(0), list[Pulls]()
     problem = Problem(5, 2, FixedConfidence(0.4, 0.1))
-    finish(ALGORITHM.start(problem, rng, growth=0.0), BernoulliBandit(np.linspace(0, 1, 5)), rng, requests)
+    finish(
+        ALGORITHM.start(problem, rng, growth=0.0),
+        BernoulliBandit(np.linspace(0, 1, 5)),
+        rng,
+        requests,
+    )
     assert requests[0].times.tolist() == [1] * 5
     assert {tuple(request.times) for request in requests[1:]} == {(1, 1)}
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=8), st.integers(0, 60), st.integers(0, 5))
-def test_highest_first_serves_in_order_until_the_batch_is_used_up(wishes: list[int], batch: int, seed: int) -> None:
+def test_highest_first_serves_in_order_until_the_batch_is_used_up(
+    wishes: list[int], batch: int, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     values, most = rng.permutation(len(wishes)).astype(np.float64), np.array(wishes)
     left, expected = batch, np.zeros(values.size, dtype=np.int64)
@@ -61,14 +69,23 @@ def test_highest_first_serves_in_order_until_the_batch_is_used_up(wishes: list[i
 
 def test_highest_first_breaks_ties_at_random() -> None:
     values, most = np.ones(6), np.ones(6, dtype=np.int64)
-    lucky = {int(np.argmax(highest_first(values, most, 1, np.random.default_rng(seed)))) for seed in range(60)}
+    lucky = {
+        int(np.argmax(highest_first(values, most, 1, np.random.default_rng(seed))))
+        for seed in range(60)
+    }
     assert lucky == set(range(6))
 
 
 def test_a_batch_passes_over_arms_that_are_out_of_the_way() -> None:
-    # The midpoint of the boundary is 0.55: arm 1 reaches down to 0.3 and arm 3 up to 0.63, the others not so far.
+    # The midpoint of the boundary is 0.55: arm 1 reaches down to 0.3 and arm 3 up to 0.63, the
+    # others not so far.
     assert RULE.shares(standing(), 1000, np.random.default_rng(0)).tolist() == [0, 1, 0, 1]
-    assert RULE.shares(standing(log_term=60.0), 1000, np.random.default_rng(0)).tolist() == [10, 1, 10, 1]
+    assert RULE.shares(standing(log_term=60.0), 1000, np.random.default_rng(0)).tolist() == [
+        10,
+        1,
+        10,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(("n", "delta"), [(2, 0.5), (10, 0.05), (1000, 0.01)])
@@ -89,7 +106,9 @@ def test_all_intervals_together_miss_with_probability_at_most_delta(n: int, delt
     ],
     ids=["three-levels", "two-levels", "spread"],
 )
-def test_every_chosen_arm_is_nearly_as_good_as_the_one_of_its_rank(finish: Finish, means: FloatArray) -> None:
+def test_every_chosen_arm_is_nearly_as_good_as_the_one_of_its_rank(
+    finish: Finish, means: FloatArray
+) -> None:
     epsilon, delta, runs = 0.3, 0.2, 200
     failures = 0
     for seed in range(runs):
@@ -102,7 +121,15 @@ def test_every_chosen_arm_is_nearly_as_good_as_the_one_of_its_rank(finish: Finis
 
 def test_batches_cost_hardly_more_pulls_than_single_pulls() -> None:
     batched, single = (
-        simulate("lucb", np.linspace(0, 1, 20), k=5, epsilon=0.3, delta=0.1, runs=runs, options={"growth": growth})
+        simulate(
+            "lucb",
+            np.linspace(0, 1, 20),
+            k=5,
+            epsilon=0.3,
+            delta=0.1,
+            runs=runs,
+            options={"growth": growth},
+        )
         for growth, runs in ((0.02, 8), (0.0, 3))
     )
     assert batched.pulls.mean() <= 1.15 * single.pulls.mean()

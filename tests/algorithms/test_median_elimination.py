@@ -1,4 +1,5 @@
-"""Median Elimination halves as its accounting needs, and every chosen arm is nearly as good as the one of its rank."""
+"""Median Elimination halves as its accounting needs, and every chosen arm is nearly as good as the
+one of its rank."""
 
 from collections.abc import Callable
 from math import ceil, exp, log
@@ -23,12 +24,18 @@ ALGORITHM = find("median-elimination")
 
 
 def chance_of_a_bad_round(pulls: int, size: int, kept: int, k: int, accuracy: float) -> float:
-    """The sum of the docstring: k arms rated too low, or for some j too many worse ones rated too high."""
+    """The sum of the docstring: k arms rated too low, or for some j too many worse ones rated too
+    high."""
     q = exp(-pulls * accuracy**2 / 2)
     return k * q + sum((size - j) * q / (kept - j + 1) for j in range(1, k + 1))
 
 
-@given(size=st.integers(2, 200), accuracy=st.floats(0.01, 0.25), risk=st.floats(1e-6, 0.5), data=st.data())
+@given(
+    size=st.integers(2, 200),
+    accuracy=st.floats(0.01, 0.25),
+    risk=st.floats(1e-6, 0.5),
+    data=st.data(),
+)
 def test_a_round_is_as_long_as_its_accounting_needs_and_no_longer(
     size: int, accuracy: float, risk: float, data: st.DataObject
 ) -> None:
@@ -45,7 +52,8 @@ def test_for_one_arm_a_round_is_no_longer_than_in_the_source() -> None:
 
 
 def test_a_round_keeps_every_rank_at_its_risk() -> None:
-    # Two levels a hair more than the accuracy apart: keeping fewer than k of the upper ones is a bad round.
+    # Two levels a hair more than the accuracy apart: keeping fewer than k of the upper ones is a
+    # bad round.
     size, kept, k, accuracy, risk, runs = 8, 4, 4, 0.3, 0.3, 2000
     rng = np.random.default_rng(0)
     means = np.array([0.6501] * k + [0.35] * (size - k))
@@ -55,7 +63,9 @@ def test_a_round_keeps_every_rank_at_its_risk() -> None:
     assert binom.sf(bad - 1, runs, risk) > BELIEVABLE
 
 
-@pytest.mark.parametrize(("n", "k", "sizes"), [(20, 1, [20, 10, 5, 3, 2]), (20, 4, [20, 10, 5]), (20, 13, [20])])
+@pytest.mark.parametrize(
+    ("n", "k", "sizes"), [(20, 1, [20, 10, 5, 3, 2]), (20, 4, [20, 10, 5]), (20, 13, [20])]
+)
 def test_rounds_halve_down_to_k_with_shrinking_accuracy_and_risk(
     finish: Finish, n: int, k: int, sizes: list[int]
 ) -> None:
@@ -72,10 +82,16 @@ def test_rounds_halve_down_to_k_with_shrinking_accuracy_and_risk(
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize(
     "means",
-    [np.linspace(0, 1, 6), np.array([0.9, 0.5, 0.5, 0.29, 0.29, 0.29]), np.array([0.71, 0.5, 0.5, 0.5, 0.5, 0.29])],
+    [
+        np.linspace(0, 1, 6),
+        np.array([0.9, 0.5, 0.5, 0.29, 0.29, 0.29]),
+        np.array([0.71, 0.5, 0.5, 0.5, 0.5, 0.29]),
+    ],
     ids=["spread", "three-levels", "close"],
 )
-def test_every_chosen_arm_is_nearly_as_good_as_the_one_of_its_rank(finish: Finish, means: FloatArray, k: int) -> None:
+def test_every_chosen_arm_is_nearly_as_good_as_the_one_of_its_rank(
+    finish: Finish, means: FloatArray, k: int
+) -> None:
     epsilon, delta, runs = 0.2, 0.2, 200
     failures = 0
     for seed in range(runs):

@@ -38,9 +38,13 @@ def requests_of(finish: Finish, means: FloatArray, k: int, budget: int) -> list[
 def test_never_spends_more_than_the_budget(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n - 1))
     budget = data.draw(st.integers(n, 40 * n))
-    means = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 1.0]), min_size=n, max_size=n)))
+    means = np.array(
+        data.draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 1.0]), min_size=n, max_size=n))
+    )
     problem, pooled = Problem(n, k, FixedBudget(budget)), data.draw(st.booleans())
-    outcome = drive(ALGORITHM, problem, BernoulliBandit(means), np.random.default_rng(1), pooled=pooled)
+    outcome = drive(
+        ALGORITHM, problem, BernoulliBandit(means), np.random.default_rng(1), pooled=pooled
+    )
     assert outcome.pulls.sum() <= budget
     assert outcome.pulls.min() >= 1
     assert outcome.answer.top.size == np.unique(outcome.answer.top).size == k
@@ -55,7 +59,8 @@ def test_rounds_shrink_as_in_the_paper(finish: Finish) -> None:
         assert request.arms.size == size
         assert set(request.times) == {floor((1 - beta) * beta**r * budget / size)}
         size = size - size // 4 if size >= 4 * k else size * 3 // 4  # QE, then AR
-    assert [request.progress.accepted > 0 for request in requests][:5] == [False] * 5  # 1000, 750, 563, 423, 318
+    # 1000, 750, 563, 423, 318
+    assert [request.progress.accepted > 0 for request in requests][:5] == [False] * 5
     assert requests[-1].progress.accepted > 0
 
 
@@ -79,7 +84,9 @@ def test_equal_arms_are_chosen_equally_often(finish: Finish, k: int) -> None:
 
 def test_a_budget_too_small_for_rounds_is_spent_evenly() -> None:
     problem = Problem(100, 10, FixedBudget(750))
-    outcome = drive(ALGORITHM, problem, BernoulliBandit(instances.uniform(100)), np.random.default_rng(4))
+    outcome = drive(
+        ALGORITHM, problem, BernoulliBandit(instances.uniform(100)), np.random.default_rng(4)
+    )
     assert outcome.pulls.sum() == 750
     assert set(outcome.pulls) == {7, 8}
     worst = -np.sort(-outcome.means)[9]
@@ -89,7 +96,11 @@ def test_a_budget_too_small_for_rounds_is_spent_evenly() -> None:
 def test_needs_fewer_pulls_than_uniform_sampling_on_synthetic_half() -> None:
     runs = 200
     ours, theirs = (
-        int(simulate(name, SYNTHETIC, k=100, epsilon=0.01, budget=22_000, runs=runs, seed=5).failed.sum())
+        int(
+            simulate(
+                name, SYNTHETIC, k=100, epsilon=0.01, budget=22_000, runs=runs, seed=5
+            ).failed.sum()
+        )
         for name in ("opt-mai", "uniform")
     )
     assert binom.sf(ours - 1, runs, 0.1) > BELIEVABLE  # 10 % are reached within 7 % of 20 500 pulls
@@ -104,7 +115,9 @@ def test_too_few_pulls_fail_more_often_than_not() -> None:
 
 def test_pooled_means_lose_less() -> None:
     fresh, pooled = (
-        simulate("opt-mai", SYNTHETIC, k=100, budget=20_000, runs=40, seed=6, options={"pooled": pooled}).regret
+        simulate(
+            "opt-mai", SYNTHETIC, k=100, budget=20_000, runs=40, seed=6, options={"pooled": pooled}
+        ).regret
         for pooled in (False, True)
     )
     assert pooled.mean() + 4 * pooled.std() / 40**0.5 < fresh.mean() - 4 * fresh.std() / 40**0.5
@@ -113,14 +126,23 @@ def test_pooled_means_lose_less() -> None:
 def test_more_than_half_is_the_complement_of_less_than_half(finish: Finish) -> None:
     means = np.random.default_rng(7).permutation(np.repeat([1.0, 0.0], [30, 10]))  # certain rewards
     most_problem, few_problem = (Problem(40, k, FixedBudget(4000)) for k in (35, 5))
-    rewards_rng = np.random.default_rng(0)  # apart from the search's, which must be drawn from alike in both
-    most = finish(ALGORITHM.start(most_problem, np.random.default_rng(8)), BernoulliBandit(means), rewards_rng)
-    few = finish(ALGORITHM.start(few_problem, np.random.default_rng(8)), BernoulliBandit(1 - means), rewards_rng)
+    # apart from the search's, which must be drawn from alike in both
+    rewards_rng = np.random.default_rng(0)
+    most = finish(
+        ALGORITHM.start(most_problem, np.random.default_rng(8)), BernoulliBandit(means), rewards_rng
+    )
+    few = finish(
+        ALGORITHM.start(few_problem, np.random.default_rng(8)),
+        BernoulliBandit(1 - means),
+        rewards_rng,
+    )
     assert sorted([*most.top, *few.top]) == list(range(40))
 
 
 def test_finds_most_arms_as_well_as_few() -> None:
-    runs = simulate("opt-mai", instances.uniform(200), k=180, epsilon=0.01, budget=20_000, runs=50, seed=9)
+    runs = simulate(
+        "opt-mai", instances.uniform(200), k=180, epsilon=0.01, budget=20_000, runs=50, seed=9
+    )
     assert binom.sf(runs.failed.sum() - 1, 50, 0.1) > BELIEVABLE
 
 

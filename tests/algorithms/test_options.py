@@ -38,7 +38,14 @@ def test_options_are_the_keyword_only_arguments_with_their_defaults() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"pooled": True}, {"rounds": 5, "scale": 2}, {"scale": 0.5, "growth": None}, {"growth": 1}, {"rule": "x"}],
+    [
+        {},
+        {"pooled": True},
+        {"rounds": 5, "scale": 2},
+        {"scale": 0.5, "growth": None},
+        {"growth": 1},
+        {"rule": "x"},
+    ],
 )
 def test_options_of_the_right_type_pass(options: dict[str, Any]) -> None:
     check_options("some", search, options)
@@ -62,6 +69,7 @@ def test_a_value_of_the_wrong_type_is_refused(options: dict[str, Any], message: 
 
 def test_an_unknown_option_is_refused_with_those_there_are() -> None:
     with pytest.raises(
-        UnknownName, match="option 'speed' is unknown to some; it takes pooled, rounds, scale, growth, rule"
+        UnknownName,
+        match="option 'speed' is unknown to some; it takes pooled, rounds, scale, growth, rule",
     ):
         check_options("some", search, {"speed": 1})

@@ -53,7 +53,9 @@ class Table:
         self.pulls = np.zeros(rewards.shape[0], dtype=np.int64)
 
     def pull(self, arms: Any, times: Any, rng: np.random.Generator) -> Rewards:
-        sums = np.array([self._next(arm, count).sum() for arm, count in zip(arms, times, strict=True)])
+        sums = np.array(
+            [self._next(arm, count).sum() for arm, count in zip(arms, times, strict=True)]
+        )
         return Rewards(sums, sums)
 
     def _next(self, arm: int, count: int) -> FloatArray:
@@ -87,7 +89,9 @@ def test_the_phases_never_need_more_than_the_budget(n: int, more: int) -> None:
 
 # Multiples of 1/8 keep the comparisons exact and make ties common.
 @given(st.lists(st.integers(0, 8), min_size=2, max_size=10), st.data())
-def test_several_phases_at_once_decide_as_one_after_another(eighths: list[int], data: st.DataObject) -> None:
+def test_several_phases_at_once_decide_as_one_after_another(
+    eighths: list[int], data: st.DataObject
+) -> None:
     means = np.array(eighths) / 8
     k, phases = data.draw(st.integers(1, means.size - 1)), data.draw(st.integers(1, means.size))
     accept, reject = clearest(means, k, phases, np.random.default_rng(0))
@@ -105,7 +109,9 @@ def test_several_phases_at_once_decide_as_one_after_another(eighths: list[int], 
 
 def test_ties_are_broken_at_random() -> None:
     means = np.array([0.5, 1.0, 0.0, 0.5, 1.0, 0.0])
-    firsts = [np.concatenate(clearest(means, 3, 1, np.random.default_rng(seed))) for seed in range(60)]
+    firsts = [
+        np.concatenate(clearest(means, 3, 1, np.random.default_rng(seed))) for seed in range(60)
+    ]
     assert {int(first[0]) for first in firsts} == {1, 2, 4, 5}
 
 

@@ -35,9 +35,12 @@ def test_the_count_is_the_least_that_the_union_bound_allows(
 
 
 def test_failures_stay_within_delta_where_failing_is_easiest() -> None:
-    # A hair more than epsilon apart, so that one swap is a failure: the case with the most ways to fail.
+    # A hair more than epsilon apart, so that one swap is a failure: the case with the most ways to
+    # fail.
     means, epsilon, delta, runs = np.array([0.5 + 0.1001, 0.5]), 0.1, 0.2, 400
-    failures = int(simulate("uniform", means, k=1, epsilon=epsilon, delta=delta, runs=runs).failed.sum())
+    failures = int(
+        simulate("uniform", means, k=1, epsilon=epsilon, delta=delta, runs=runs).failed.sum()
+    )
     assert failures > 0
     assert binom.sf(failures - 1, runs, delta) > BELIEVABLE
 

@@ -1,4 +1,5 @@
-"""Functions to evaluate arms with, importable by worker processes. Labels are numbers, the larger the better."""
+"""Functions to evaluate arms with, importable by worker processes. Labels are numbers, the larger
+the better."""
 
 import asyncio
 import os
@@ -8,7 +9,8 @@ from pathlib import Path
 
 
 def noisy(arm: int, seed: int) -> float:
-    """A reward that depends on nothing but the arm and the seed, and takes longer for some than for others."""
+    """A reward that depends on nothing but the arm and the seed, and takes longer for some than for
+    others."""
     rng = random.Random(seed)
     time.sleep(0.001 * (seed % 3))
     return min(1.0, max(0.0, rng.gauss(arm / 10, 0.3)))

@@ -1,7 +1,9 @@
-"""What every algorithm owes, whatever it is: these run over the registry, so a new one is covered by its entry there.
+"""What every algorithm owes, whatever it is: these run over the registry, so a new one is covered
+by its entry there.
 
-The golden records hold what each asks for and answers at one seed. Where a change of that is meant, raise the version
-of the algorithm in the registry and write them anew: `python tests/contracts/test_algorithms.py`."""
+The golden records hold what each asks for and answers at one seed. Where a change of that is meant,
+raise the version of the algorithm in the registry and write them anew: `python
+tests/contracts/test_algorithms.py`."""
 
 import json
 from dataclasses import dataclass, field
@@ -25,18 +27,23 @@ from shortlist.simulation.replicate import Runs, simulate
 RUNS = 200
 DELTA = 0.1
 EPSILON = 0.3
-BELIEVABLE = 1e-4  # a test fails when what it saw has a smaller chance than this if the claim is true
+# a test fails when what it saw has a smaller chance than this if the claim is true
+BELIEVABLE = 1e-4
 GOLDEN = Path(__file__).with_name("golden_algorithms.json")
 
 # Fewer, larger batches: the guarantee is the same, and a run takes a few milliseconds.
 QUICK: dict[str, dict[str, Any]] = {"clucb-pac": {"growth": 1.0}, "lucb": {"growth": 1.0}}
-FEWER_RUNS = {"certified": 40}  # it plans more than it pulls here; test_certificate.py tries its bound a million times
+# it plans more than it pulls here; test_certificate.py tries its bound a million times
+FEWER_RUNS = {"certified": 40}
 
 GUARANTEED = [name for name, each in ALGORITHMS.items() if FixedConfidence in each.goals]
 BUDGETED = [name for name, each in ALGORITHMS.items() if FixedBudget in each.goals]
 GOALS: dict[str, Goal] = {"confidence": FixedConfidence(EPSILON, DELTA), "budget": FixedBudget(150)}
 SEARCHES = [
-    (name, kind) for name, each in ALGORITHMS.items() for kind, goal in GOALS.items() if type(goal) in each.goals
+    (name, kind)
+    for name, each in ALGORITHMS.items()
+    for kind, goal in GOALS.items()
+    if type(goal) in each.goals
 ]
 
 INSTANCES: dict[str, tuple[FloatArray, int]] = {
@@ -53,7 +60,8 @@ INSTANCES: dict[str, tuple[FloatArray, int]] = {
 
 @dataclass
 class ConstantBandit:
-    """Arms that always give their mean, so that ties and gaps are exact; it remembers what it was asked for."""
+    """Arms that always give their mean, so that ties and gaps are exact; it remembers what it was
+    asked for."""
 
     means: FloatArray
     model = Bounded()
@@ -67,7 +75,9 @@ class ConstantBandit:
         return Rewards(times * self.means[arms], times * self.means[arms] ** 2)
 
 
-def run(name: str, kind: str, bandit: Bandit, k: int, seed: int, goal: Goal | None = None) -> Outcome:
+def run(
+    name: str, kind: str, bandit: Bandit, k: int, seed: int, goal: Goal | None = None
+) -> Outcome:
     """One run on arms as they stand, not shuffled."""
     problem = Problem(bandit.means.size, k, goal or GOALS[kind], bandit.model)
     return drive(find(name), problem, bandit, np.random.default_rng(seed), **QUICK.get(name, {}))
@@ -79,13 +89,16 @@ def many(name: str, means: FloatArray, k: int, **settings: Any) -> Runs:
 
 
 def seldom(failures: int, runs: int, rate: float) -> bool:
-    """Whether that many failures are believable if each run fails with probability at most `rate`."""
+    """Whether that many failures are believable if each run fails with probability at most
+    `rate`."""
     return bool(binom.sf(failures - 1, runs, rate) > BELIEVABLE)
 
 
 @pytest.mark.parametrize("instance", INSTANCES)
 @pytest.mark.parametrize("name", GUARANTEED)
-def test_more_than_epsilon_or_the_bound_is_lost_in_at_most_delta_of_the_runs(name: str, instance: str) -> None:
+def test_more_than_epsilon_or_the_bound_is_lost_in_at_most_delta_of_the_runs(
+    name: str, instance: str
+) -> None:
     means, k = INSTANCES[instance]
     tries = FEWER_RUNS.get(name, RUNS)
     runs = many(name, means, k, epsilon=EPSILON, runs=tries)
@@ -124,7 +137,9 @@ def test_the_answer_is_k_distinct_arms(name: str, kind: str, n: int, k: int) -> 
 
 
 @pytest.mark.parametrize(("name", "kind"), SEARCHES)
-def test_every_request_is_for_arms_that_exist_and_at_least_one_pull_each(name: str, kind: str) -> None:
+def test_every_request_is_for_arms_that_exist_and_at_least_one_pull_each(
+    name: str, kind: str
+) -> None:
     bandit = ConstantBandit(np.array([0.2, 0.9, 0.4, 0.4, 0.8]))
     run(name, kind, bandit, 2, seed=0)
     assert bandit.requests
@@ -140,7 +155,14 @@ def test_every_request_is_for_arms_that_exist_and_at_least_one_pull_each(name: s
 @pytest.mark.parametrize("k", [1, 4, 11])
 @pytest.mark.parametrize("name", BUDGETED)
 def test_a_budget_is_never_exceeded(name: str, k: int, more: int) -> None:
-    outcome = run(name, "budget", BernoulliBandit(np.linspace(0.1, 0.9, 12)), k, seed=more, goal=FixedBudget(12 + more))
+    outcome = run(
+        name,
+        "budget",
+        BernoulliBandit(np.linspace(0.1, 0.9, 12)),
+        k,
+        seed=more,
+        goal=FixedBudget(12 + more),
+    )
     assert outcome.pulls.sum() <= 12 + more
 
 
@@ -180,7 +202,9 @@ def test_arms_that_look_alike_are_chosen_equally_often(name: str, kind: str) -> 
     assert tails.min() > BELIEVABLE
 
 
-@pytest.mark.parametrize(("name", "kind"), [(n, k) for n in ALGORITHMS for k in GOALS if (n, k) not in SEARCHES])
+@pytest.mark.parametrize(
+    ("name", "kind"), [(n, k) for n in ALGORITHMS for k in GOALS if (n, k) not in SEARCHES]
+)
 def test_a_goal_that_is_not_served_is_refused_by_name(name: str, kind: str) -> None:
     with pytest.raises(UnsupportedGoal, match=f"{name} needs "):
         find(name).start(Problem(5, 2, GOALS[kind]), np.random.default_rng(0))

@@ -1,4 +1,5 @@
-"""One contract for everything that evaluations can run on: the same seed gives the same result on all of them."""
+"""One contract for everything that evaluations can run on: the same seed gives the same result on
+all of them."""
 
 import os
 import sys
@@ -27,7 +28,8 @@ N_ARMS = 8
 
 @dataclass
 class Place:
-    """Somewhere to evaluate: the arguments of `select` that name it, and whether its functions are async."""
+    """Somewhere to evaluate: the arguments of `select` that name it, and whether its functions are
+    async."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     asynchronous: bool = False
@@ -39,7 +41,14 @@ class Place:
         return shortlist.select(**{name: chosen, **DEFAULTS, **self.arguments, **arguments})
 
 
-DEFAULTS: dict[str, Any] = {"arms": N_ARMS, "k": 2, "budget": 120, "algorithm": "sar", "seed": 7, "progress": False}
+DEFAULTS: dict[str, Any] = {
+    "arms": N_ARMS,
+    "k": 2,
+    "budget": 120,
+    "algorithm": "sar",
+    "seed": 7,
+    "progress": False,
+}
 
 
 @contextmanager
@@ -78,7 +87,9 @@ def event_loop() -> Iterator[Place]:
 def dask_cluster() -> Iterator[Place]:
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield Place({"executor": client}, survives=True)
@@ -96,7 +107,14 @@ def ray_cluster() -> Iterator[Place]:
         ray.shutdown()
 
 
-LOCAL = (in_this_thread, three_threads, two_processes, threads_of_the_user, processes_of_the_user, event_loop)
+LOCAL = (
+    in_this_thread,
+    three_threads,
+    two_processes,
+    threads_of_the_user,
+    processes_of_the_user,
+    event_loop,
+)
 CLUSTERS = (dask_cluster, ray_cluster)
 
 
@@ -125,7 +143,8 @@ class StandIn(ModuleType):
 
 @contextmanager
 def watched() -> Iterator[list[Rewards]]:
-    """The replies that a search called "watched" gets, which pulls every arm ten times in each of two entries."""
+    """The replies that a search called "watched" gets, which pulls every arm ten times in each of
+    two entries."""
     replies: list[Rewards] = []
 
     def search(problem: Problem, rng: np.random.Generator) -> Search:
@@ -134,7 +153,9 @@ def watched() -> Iterator[list[Rewards]]:
         return Answer(np.array([0]))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ALGORITHMS, "watched", Algorithm("watched", search, (FixedBudget,), "none", "here"))
+        patch.setitem(
+            ALGORITHMS, "watched", Algorithm("watched", search, (FixedBudget,), "none", "here")
+        )
         yield replies
 
 
@@ -155,12 +176,16 @@ def every_pull_of_an_arm_is_evaluated_anew(place: Place, scratch: Path) -> None:
 def an_error_names_the_arm_and_leaves_the_executor_at_work(place: Place, scratch: Path) -> None:
     with pytest.raises(KeyError, match="no such page") as caught:
         place.select("failing")
-    assert any(note.startswith("raised while evaluating arm 3, pull ") for note in caught.value.__notes__)
+    assert any(
+        note.startswith("raised while evaluating arm 3, pull ") for note in caught.value.__notes__
+    )
     assert len(place.select("noisy").top) == 2
 
 
 def a_refused_reward_leaves_the_executor_at_work(place: Place, scratch: Path) -> None:
-    with pytest.raises(InvalidReward, match=r"a reward of arm 3 is 1\.5, but must be a number between 0 and 1"):
+    with pytest.raises(
+        InvalidReward, match=r"a reward of arm 3 is 1\.5, but must be a number between 0 and 1"
+    ):
         place.select("too_large")
     assert len(place.select("noisy").top) == 2
 
@@ -185,14 +210,18 @@ CLAUSES = (
 @pytest.mark.parametrize("clause", CLAUSES)
 @pytest.mark.parametrize("somewhere", LOCAL)
 def test_wherever_evaluations_run(
-    somewhere: Callable[[], AbstractContextManager[Place]], clause: Callable[[Place, Path], None], tmp_path: Path
+    somewhere: Callable[[], AbstractContextManager[Place]],
+    clause: Callable[[Place, Path], None],
+    tmp_path: Path,
 ) -> None:
     with somewhere() as place:
         clause(place, tmp_path)
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_a_cluster_keeps_every_clause(cluster: Callable[[], AbstractContextManager[Place]], tmp_path: Path) -> None:
+def test_a_cluster_keeps_every_clause(
+    cluster: Callable[[], AbstractContextManager[Place]], tmp_path: Path
+) -> None:
     """In one test, since it takes seconds to start one."""
     with cluster() as place:
         for clause in CLAUSES:
@@ -201,7 +230,9 @@ def test_a_cluster_keeps_every_clause(cluster: Callable[[], AbstractContextManag
 
 def test_an_evaluation_that_always_ends_its_process_is_given_up(tmp_path: Path) -> None:
     with pytest.raises(BrokenExecutor) as caught:
-        shortlist.select(evaluations.Fatal(tmp_path, deaths=99), **DEFAULTS, executor="processes", workers=1)
+        shortlist.select(
+            evaluations.Fatal(tmp_path, deaths=99), **DEFAULTS, executor="processes", workers=1
+        )
     assert any(note.startswith("raised while evaluating arm") for note in caught.value.__notes__)
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -215,14 +246,19 @@ def test_a_broken_executor_of_the_user_is_an_error_that_names_the_arm(tmp_path: 
 def test_processes_are_ended_at_once_when_an_evaluation_fails(tmp_path: Path) -> None:
     others = set(active_children())
     with pytest.raises(KeyError):
-        shortlist.select(evaluations.OneSlow(tmp_path / "done"), **DEFAULTS, executor="processes", workers=2)
+        shortlist.select(
+            evaluations.OneSlow(tmp_path / "done"), **DEFAULTS, executor="processes", workers=2
+        )
     assert set(active_children()) <= others
     assert not (tmp_path / "done").exists()
 
 
 @pytest.mark.parametrize("executor", ["thread", 3, ThreadPoolExecutor, object()])
 def test_what_is_no_executor_is_refused(executor: object) -> None:
-    with pytest.raises(InvalidInput, match=r"`executor` is .*, but must be 'threads', 'processes', 'ray', an executor"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"`executor` is .*, but must be 'threads', 'processes', 'ray', an executor",
+    ):
         shortlist.select(evaluations.unseeded, **DEFAULTS, executor=executor)
 
 
@@ -237,12 +273,16 @@ def test_ray_is_started_and_ended_where_nobody_else_did(monkeypatch: pytest.Monk
         assert ray.log == expected
 
 
-def test_ray_that_is_not_installed_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_that_is_not_installed_is_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InvalidInput, match=r"Ray is not installed: pip install 'shortlist\[ray\]'"):
         shortlist.select(evaluations.unseeded, **DEFAULTS, executor="ray")
 
 
 def test_a_function_that_no_process_can_take_is_refused_in_words() -> None:
-    with pytest.raises(InvalidInput, match=r"the function cannot be sent to another process .* top of a module"):
+    with pytest.raises(
+        InvalidInput, match=r"the function cannot be sent to another process .* top of a module"
+    ):
         shortlist.select(lambda arm: 1, arms=4, k=1, budget=20, executor="processes", workers=1)

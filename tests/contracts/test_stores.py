@@ -27,7 +27,9 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     memory = MemoryStore()
 
     def another() -> Store:
-        store: Store = memory if request.param == "memory" else SQLiteStore(tmp_path / "store.db", "rwc")
+        store: Store = (
+            memory if request.param == "memory" else SQLiteStore(tmp_path / "store.db", "rwc")
+        )
         opened.append(store)
         return store
 
@@ -67,10 +69,14 @@ def test_a_name_is_taken_once_and_the_first_stays(store: Store) -> None:
 
 
 @pytest.mark.parametrize("method", ["settings", "read", "append"])
-def test_a_name_that_is_not_there_is_an_error_that_lists_those_that_are(store: Store, method: str) -> None:
+def test_a_name_that_is_not_there_is_an_error_that_lists_those_that_are(
+    store: Store, method: str
+) -> None:
     with (
         store.exclusive(),
-        pytest.raises(StoreMissing, match=r"there is no experiment 'second' in .*; it holds 'first'"),
+        pytest.raises(
+            StoreMissing, match=r"there is no experiment 'second' in .*; it holds 'first'"
+        ),
     ):
         getattr(store, method)("second")
 
@@ -166,7 +172,10 @@ def test_blocks_of_many_threads_follow_one_another(store: Store, opener: Opener)
                 ticket = own.read("first").told.tickets.size
                 own.append("first", [(ticket, 0, 1.0, 0.0)])
 
-    threads = [threading.Thread(target=count_up, args=[each]) for each in (store, store, opener(), opener())]
+    threads = [
+        threading.Thread(target=count_up, args=[each])
+        for each in (store, store, opener(), opener())
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -180,7 +189,9 @@ def test_blocks_of_many_threads_follow_one_another(store: Store, opener: Opener)
     text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     time=st.floats(0, 1e12),
 )
-def test_numbers_and_words_come_back_as_they_were(rewards: list[float], text: str, time: float) -> None:
+def test_numbers_and_words_come_back_as_they_were(
+    rewards: list[float], text: str, time: float
+) -> None:
     with TemporaryDirectory() as folder:
         check_round_trip(MemoryStore(), rewards, text, time)
         check_round_trip(SQLiteStore(Path(folder, "store.db"), "rwc"), rewards, text, time)
@@ -190,7 +201,9 @@ def check_round_trip(store: Store, rewards: list[float], text: str, time: float)
     store.create(text, text)
     with store.exclusive():
         store.append(
-            text, [(i, 0, value, time) for i, value in enumerate(rewards)], [Event(Kind.FAIL, 0, 1, text, time)]
+            text,
+            [(i, 0, value, time) for i, value in enumerate(rewards)],
+            [Event(Kind.FAIL, 0, 1, text, time)],
         )
     news = store.read(text)
     assert np.array_equal(news.told.rewards, rewards)

@@ -1,4 +1,5 @@
-"""A program as a function from a ticket to a reward: real programs, and every way in which they fail."""
+"""A program as a function from a ticket to a reward: real programs, and every way in which they
+fail."""
 
 import json
 import shlex
@@ -33,8 +34,16 @@ def test_the_number_that_is_printed_is_the_reward() -> None:
 
 
 def test_everything_a_ticket_says_can_be_filled_in() -> None:
-    command = Command(f"{PYTHON} x={{arm}} {{seed}}-{{draw}} {{ticket}} {{{{other}}}} '{{\"a\": {{1}}}}'")
-    assert command.arguments(ticket("b c"))[1:] == ["x=b c", f"{2**62}-3", "17", "{other}", '{"a": {1}}']
+    command = Command(
+        f"{PYTHON} x={{arm}} {{seed}}-{{draw}} {{ticket}} {{{{other}}}} '{{\"a\": {{1}}}}'"
+    )
+    assert command.arguments(ticket("b c"))[1:] == [
+        "x=b c",
+        f"{2**62}-3",
+        "17",
+        "{other}",
+        '{"a": {1}}',
+    ]
 
 
 SHOW = "import json, sys; json.dump(sys.argv[1:], open('seen.json', 'w')); print(1)"
@@ -58,7 +67,9 @@ NASTY = [
 
 
 @pytest.mark.parametrize("label", NASTY)
-def test_a_label_is_one_argument_whatever_it_holds(label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_is_one_argument_whatever_it_holds(
+    label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert python(SHOW, "{arm} 'quoted {arm}'")(ticket(label)) == 1
     assert json.loads(Path("seen.json").read_text()) == [label, f"quoted {label}"]
@@ -82,10 +93,19 @@ def test_filling_in_never_changes_the_number_of_arguments(label: str) -> None:
         ("print('about 5')", r"it printed 'about 5', but must print one number$"),
         ("print(1); print(2)", r"it printed '1\\n2', but must print one number"),
         ("pass", r"it printed '', but must print one number"),
-        ("import sys; print('hm', file=sys.stderr); print('x')", r"must print one number; it said: hm"),
+        (
+            "import sys; print('hm', file=sys.stderr); print('x')",
+            r"must print one number; it said: hm",
+        ),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"it was ended by SIGSEGV"),
-        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", r"it printed '��', but must print one number"),
-        ("import sys; sys.exit('x' * 5000 + 'the end')", r"it said: x{193}the end\nx{3993}the end$"),
+        (
+            "import sys; sys.stdout.buffer.write(b'\\xff\\xfe')",
+            r"it printed '��', but must print one number",
+        ),
+        (
+            "import sys; sys.exit('x' * 5000 + 'the end')",
+            r"it said: x{193}the end\nx{3993}the end$",
+        ),
         ("print('1_0')", r"it printed '1_0', but must print one number"),
         ("print(chr(0x661))", r"it printed '.', but must print one number"),
         ("print('nan')", r"it printed 'nan', but must print one number"),
@@ -114,7 +134,10 @@ def test_all_that_a_failed_program_said_is_in_a_note() -> None:
 def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
     sign = tmp_path / "still alive"
     child = f"import time; time.sleep(1); open({str(sign)!r}, 'w')"
-    code = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(60)"
+    code = (
+        f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]);"
+        " time.sleep(60)"
+    )
     with pytest.raises(EvaluationFailed, match=r"it took longer than 0\.3 s"):
         python(code, timeout=0.3)(ticket())
     time.sleep(1)
@@ -158,7 +181,10 @@ def test_stopping_ends_what_is_running_and_starts_nothing_any_more() -> None:
         ("./noexec {arm}", "but './noexec' is not executable"),
         (
             "echo {arm} {sed}",
-            r"{sed} stands for nothing: there is only {arm}, {seed}, {draw}, {ticket}; .* write {{sed}}",
+            (
+                r"{sed} stands for nothing: there is only {arm}, {seed}, {draw}, {ticket}; .* write"
+                r" {{sed}}"
+            ),
         ),
         ("echo {{arm}}", "must contain {arm}"),
         ("echo 'unfinished {arm}", "cannot be split into arguments: No closing quotation"),

@@ -14,7 +14,9 @@ def dealt_one_by_one(entries: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Entry and round of every pull, in the order of the tickets."""
     most = max(times for _, times in entries)
     order = sorted(range(len(entries)), key=lambda entry: -entries[entry][1])
-    return [(entry, round_) for round_ in range(most) for entry in order if entries[entry][1] > round_]
+    return [
+        (entry, round_) for round_ in range(most) for entry in order if entries[entry][1] > round_
+    ]
 
 
 def deal_of(entries: list[tuple[int, int]], first: int, drawn: list[int]) -> Deal:
@@ -24,7 +26,9 @@ def deal_of(entries: list[tuple[int, int]], first: int, drawn: list[int]) -> Dea
 
 @given(requests, st.integers(0, 100))
 @example([(0, 3), (1, 0), (0, 2)], 7)
-def test_tickets_go_round_the_entries_until_each_has_its_pulls(entries: list[tuple[int, int]], first: int) -> None:
+def test_tickets_go_round_the_entries_until_each_has_its_pulls(
+    entries: list[tuple[int, int]], first: int
+) -> None:
     deal = deal_of(entries, first, [0] * 6)
     expected = dealt_one_by_one(entries)
     tickets = range(first, first + len(expected))

@@ -56,7 +56,9 @@ def clock() -> Clock:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    store: Store = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.db", "rwc")
+    store: Store = (
+        MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.db", "rwc")
+    )
     yield store
     store.close()
 
@@ -67,7 +69,13 @@ def experiment(store: Store, clock: Clock) -> Experiment:
 
 
 def new(store: Any, clock: Callable[[], float] = Clock(), **settings: Any) -> Experiment:  # noqa: B008
-    chosen = {"epsilon": 0.4, "delta": 0.2, "algorithm": "adaptive-top-k-tight", "lease": LEASE, **settings}
+    chosen = {
+        "epsilon": 0.4,
+        "delta": 0.2,
+        "algorithm": "adaptive-top-k-tight",
+        "lease": LEASE,
+        **settings,
+    }
     return Experiment.create(LABELS, 2, store=store, clock=clock, **chosen)
 
 
@@ -93,7 +101,9 @@ def test_a_run_ends_with_an_answer_and_its_guarantee(experiment: Experiment) -> 
     assert result.pulls == experiment.status().told
 
 
-def test_a_ticket_names_its_arm_its_draw_its_seed_and_the_end_of_its_lease(experiment: Experiment) -> None:
+def test_a_ticket_names_its_arm_its_draw_its_seed_and_the_end_of_its_lease(
+    experiment: Experiment,
+) -> None:
     tickets = experiment.ask(7)
     assert [ticket.id for ticket in tickets] == list(range(7))
     assert [ticket.arm for ticket in tickets] == [*LABELS, *LABELS[:2]]
@@ -132,7 +142,9 @@ def test_the_end_of_the_budget_is_no_certificate(store: Store) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "3"])
 def test_a_limit_must_be_a_whole_number_of_at_least_one(experiment: Experiment, limit: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"`limit` is .*, but must be a whole number of at least 1"):
+    with pytest.raises(
+        InvalidInput, match=r"`limit` is .*, but must be a whole number of at least 1"
+    ):
         experiment.ask(limit)
 
 
@@ -148,10 +160,14 @@ def test_telling_the_same_again_changes_nothing(experiment: Experiment) -> None:
     assert experiment.status().arms.means[0] == 1
 
 
-def test_another_reward_for_the_same_ticket_is_an_error_and_the_first_stays(experiment: Experiment) -> None:
+def test_another_reward_for_the_same_ticket_is_an_error_and_the_first_stays(
+    experiment: Experiment,
+) -> None:
     (ticket,) = experiment.ask()
     experiment.tell(ticket, 0.25)
-    with pytest.raises(ConflictingReward, match=r"ticket 0 is told 0\.5, but was told 0\.25 before, which stays"):
+    with pytest.raises(
+        ConflictingReward, match=r"ticket 0 is told 0\.5, but was told 0\.25 before, which stays"
+    ):
         experiment.tell(ticket, 0.5)
     assert experiment.status().arms.means[0] == 0.25
 
@@ -168,10 +184,17 @@ def test_two_programs_that_tell_one_ticket_are_told_apart(store: Store, clock: C
         assert each.status().told == 1
 
 
-@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, 1.0001, -0.1, "1", None, [1.0], 1j])
-def test_a_reward_that_is_no_number_in_range_is_refused_and_named(experiment: Experiment, reward: Any) -> None:
+@pytest.mark.parametrize(
+    "reward", [math.nan, math.inf, -math.inf, 1.0001, -0.1, "1", None, [1.0], 1j]
+)
+def test_a_reward_that_is_no_number_in_range_is_refused_and_named(
+    experiment: Experiment, reward: Any
+) -> None:
     (ticket,) = experiment.ask()
-    with pytest.raises(InvalidReward, match=r"the reward of ticket 0 \(arm 'plain'\) is .*, but must be a number betw"):
+    with pytest.raises(
+        InvalidReward,
+        match=r"the reward of ticket 0 \(arm 'plain'\) is .*, but must be a number betw",
+    ):
         experiment.tell(ticket, reward)
     assert experiment.status().told == 0
     experiment.tell(ticket, 0.5)
@@ -203,7 +226,9 @@ def test_a_ticket_that_was_never_handed_out_is_refused(experiment: Experiment, t
 def test_a_ticket_of_another_experiment_is_refused(store: Store) -> None:
     mine, other = new(store), new(store, name="other")
     mine.ask(5)
-    with pytest.raises(UnknownTicket, match="ticket 1 is for arm 'plain', but here it is for 'two words'"):
+    with pytest.raises(
+        UnknownTicket, match="ticket 1 is for arm 'plain', but here it is for 'two words'"
+    ):
         mine.tell(replace(other.ask(5)[0], id=1), 1)
 
 
@@ -223,7 +248,9 @@ def test_many_are_told_all_or_none(experiment: Experiment) -> None:
 # Leases
 
 
-def test_an_expired_ticket_is_handed_out_again_as_it_was(experiment: Experiment, clock: Clock) -> None:
+def test_an_expired_ticket_is_handed_out_again_as_it_was(
+    experiment: Experiment, clock: Clock
+) -> None:
     first = experiment.ask(3, "a")
     clock.now += LEASE - 0.5
     assert [ticket.id for ticket in experiment.ask(2, "b")] == [3, 4]
@@ -244,21 +271,29 @@ def test_a_late_result_counts_if_it_is_the_first(experiment: Experiment, clock: 
     assert experiment.ask(1, "quick")[0].id != late.id
 
 
-def test_a_worker_that_asks_again_gets_its_own_open_tickets_first(store: Store, clock: Clock) -> None:
+def test_a_worker_that_asks_again_gets_its_own_open_tickets_first(
+    store: Store, clock: Clock
+) -> None:
     experiment = new(store, clock)
     mine, others = experiment.ask(3, "me"), experiment.ask(2, "other")
     experiment.tell(mine[1], 1)
     after_a_crash = Experiment.open(store, clock=clock)
     assert [ticket.id for ticket in after_a_crash.ask(4, "me")] == [0, 2, 5, 6]
-    assert [ticket.id for ticket in after_a_crash.ask(2, "other")] == [ticket.id for ticket in others]
+    assert [ticket.id for ticket in after_a_crash.ask(2, "other")] == [
+        ticket.id for ticket in others
+    ]
     assert [ticket.id for ticket in after_a_crash.ask(1)] == [7]
 
 
-def test_a_lease_may_be_as_long_as_the_one_who_asks_says(experiment: Experiment, clock: Clock) -> None:
+def test_a_lease_may_be_as_long_as_the_one_who_asks_says(
+    experiment: Experiment, clock: Clock
+) -> None:
     assert experiment.ask(1, lease=5)[0].expires == clock.now + 5
     clock.now += 5
     assert experiment.ask()[0].id == 0
-    with pytest.raises(InvalidInput, match="`lease` is 0, but must be a finite number greater than 0"):
+    with pytest.raises(
+        InvalidInput, match="`lease` is 0, but must be a finite number greater than 0"
+    ):
         experiment.ask(lease=0)
 
 
@@ -297,14 +332,18 @@ def fail_too_often(experiment: Experiment, times: int = 3) -> Ticket:
     return ticket
 
 
-def test_too_many_failures_of_a_ticket_stop_the_experiment_in_words(store: Store, clock: Clock) -> None:
+def test_too_many_failures_of_a_ticket_stop_the_experiment_in_words(
+    store: Store, clock: Clock
+) -> None:
     experiment = new(store, clock)
     others = experiment.ask(2)
     ticket = fail_too_often(experiment)
     for each in (experiment, Experiment.open(store, clock=clock)):
         assert (each.ask(5), each.ask(5).state) == ([], State.STOPPED)
         assert each.status().state is State.STOPPED
-        assert each.status().trouble == f"ticket {ticket.id} failed 3 times, the last time: attempt 2"
+        assert (
+            each.status().trouble == f"ticket {ticket.id} failed 3 times, the last time: attempt 2"
+        )
     experiment.tell(others[0], 1)  # what is under way is not lost
     assert experiment.status().told == 1
 
@@ -313,7 +352,11 @@ def test_a_stopped_experiment_stays_so_until_it_is_resumed(store: Store, clock: 
     experiment = new(store, clock)
     ticket = fail_too_often(experiment)
     experiment.tell(ticket, 1)
-    assert Experiment.open(store, clock=clock).status().state is experiment.status().state is State.STOPPED
+    assert (
+        Experiment.open(store, clock=clock).status().state
+        is experiment.status().state
+        is State.STOPPED
+    )
     experiment.resume()
     assert (experiment.status().state, experiment.status().trouble) == (State.READY, "")
     assert work_off(Experiment.open(store, clock=clock)) is State.FINISHED
@@ -334,7 +377,9 @@ def test_without_retries_the_first_failure_stops(store: Store) -> None:
     assert experiment.status().state is State.STOPPED
 
 
-def test_failures_that_do_not_matter_any_more_change_nothing(experiment: Experiment, clock: Clock) -> None:
+def test_failures_that_do_not_matter_any_more_change_nothing(
+    experiment: Experiment, clock: Clock
+) -> None:
     told, lost = experiment.ask(2, "a")
     experiment.tell(told, 1)
     experiment.fail(told, "too late: it is told")
@@ -353,7 +398,9 @@ def test_failures_that_do_not_matter_any_more_change_nothing(experiment: Experim
 
 
 @pytest.mark.parametrize("algorithm", ["certified", "adaptive-top-k-tight", "clucb-pac", "uniform"])
-def test_the_answer_does_not_depend_on_order_size_or_reopening(store: Store, algorithm: str) -> None:
+def test_the_answer_does_not_depend_on_order_size_or_reopening(
+    store: Store, algorithm: str
+) -> None:
     settings: dict[str, Any] = {"algorithm": algorithm, "seed": 3, "epsilon": 0.8, "delta": 0.5}
     undisturbed = new(MemoryStore(), **settings)
     work_off(undisturbed, 1000)
@@ -373,7 +420,9 @@ def test_threads_may_share_an_experiment(store: Store) -> None:
     experiment, calm = new(store), new(MemoryStore())
     work_off(calm)
     with ThreadPoolExecutor(6) as pool:
-        states = [future.result() for future in [pool.submit(work_off, experiment, 3) for _ in range(6)]]
+        states = [
+            future.result() for future in [pool.submit(work_off, experiment, 3) for _ in range(6)]
+        ]
     assert set(states) <= {State.FINISHED, State.PENDING}
     work_off(experiment)
     assert experiment.result() == calm.result()
@@ -399,12 +448,21 @@ def test_an_experiment_gives_the_result_of_select_with_the_same_seed(store: Stor
         return reward_of(Ticket(0, arm, 0, seed, 0.0))
 
     chosen = shortlist.select(
-        pull, arms=LABELS, k=2, epsilon=0.4, delta=0.2, algorithm="adaptive-top-k-tight", seed=11, progress=False
+        pull,
+        arms=LABELS,
+        k=2,
+        epsilon=0.4,
+        delta=0.2,
+        algorithm="adaptive-top-k-tight",
+        seed=11,
+        progress=False,
     )
     assert experiment.result() == chosen
 
 
-def test_an_interrupt_inside_the_search_costs_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_inside_the_search_costs_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     undisturbed = new(MemoryStore())
     work_off(undisturbed)
     experiment = new(store)
@@ -438,11 +496,15 @@ def test_a_finished_experiment_stays_finished(store: Store) -> None:
     experiment = new(store)
     work_off(experiment)
     result = experiment.result()
-    experiment.tell(0, reward_of(Ticket(0, LABELS[0], 0, shortlist.evaluation.draw_seed(0, 0, 0), 0.0)))
+    experiment.tell(
+        0, reward_of(Ticket(0, LABELS[0], 0, shortlist.evaluation.draw_seed(0, 0, 0), 0.0))
+    )
     assert Experiment.open(store).result() == experiment.result() == result
 
 
-def test_status_counts_what_is_held_and_what_is_wanted(experiment: Experiment, clock: Clock) -> None:
+def test_status_counts_what_is_held_and_what_is_wanted(
+    experiment: Experiment, clock: Clock
+) -> None:
     total = experiment.status().wanted
     assert experiment.status().progress.undecided == 5
     tickets = experiment.ask(6)
@@ -463,7 +525,8 @@ def test_two_rewards_for_one_ticket_in_one_call_are_refused_and_neither_is_told(
 ) -> None:
     ticket, *_ = experiment.ask(3)
     with pytest.raises(
-        ConflictingReward, match=rf"ticket 0 is told 0\.5 and {other} in the same call.*; none was told"
+        ConflictingReward,
+        match=rf"ticket 0 is told 0\.5 and {other} in the same call.*; none was told",
     ):
         experiment.tell_many([(ticket, 0.5), (ticket, other)])
     assert experiment.status().told == 0
@@ -475,12 +538,16 @@ def test_two_rewards_for_one_ticket_in_one_call_are_refused_and_neither_is_told(
 def test_a_number_too_large_for_a_float_is_no_reward(experiment: Experiment, digits: int) -> None:
     ticket, *_ = experiment.ask()
     for sign, shown in ((1, "inf"), (-1, "-inf")):
-        with pytest.raises(InvalidReward, match=f"is {shown}, but must be a number between 0 and 1"):
+        with pytest.raises(
+            InvalidReward, match=f"is {shown}, but must be a number between 0 and 1"
+        ):
             experiment.tell(ticket, sign * 10**digits)
 
 
 @pytest.mark.parametrize("results", [[1, 2], 5, [(1, 2, 3)], ["ab"]])
-def test_what_are_no_pairs_of_ticket_and_reward_is_refused(experiment: Experiment, results: Any) -> None:
+def test_what_are_no_pairs_of_ticket_and_reward_is_refused(
+    experiment: Experiment, results: Any
+) -> None:
     with pytest.raises(InvalidInput, match="is told, but must be"):
         experiment.tell_many(results)
 
@@ -536,7 +603,9 @@ def test_a_file_holds_several_experiments_by_name(tmp_path: Path) -> None:
     with new(path, name="first") as first, new(path, name="second", seed=1) as second:
         first.ask(3)
         second.ask(5)
-    with pytest.raises(InvalidInput, match="the store holds several experiments: 'first', 'second'"):
+    with pytest.raises(
+        InvalidInput, match="the store holds several experiments: 'first', 'second'"
+    ):
         Experiment.open(path)
     with Experiment.open(path, "second", clock=Clock()) as second:
         assert second.status().held == 5
@@ -547,14 +616,18 @@ def test_a_file_holds_several_experiments_by_name(tmp_path: Path) -> None:
 
 
 def test_a_store_without_an_experiment_is_said_to_be_so(store: Store) -> None:
-    with pytest.raises(InvalidInput, match=r"`name` is not given, but the store holds no experiment$"):
+    with pytest.raises(
+        InvalidInput, match=r"`name` is not given, but the store holds no experiment$"
+    ):
         Experiment.open(store)
 
 
 @pytest.mark.parametrize("place", [5, None, b"x.db", ["x.db"]])
 def test_a_store_must_be_one_or_the_name_of_a_file(place: Any) -> None:
     for use in (Experiment.open, partial(Experiment.create, LABELS, 2, budget=50)):
-        with pytest.raises(InvalidInput, match=r"`store` is .*, but must be the name of a file, or a store"):
+        with pytest.raises(
+            InvalidInput, match=r"`store` is .*, but must be the name of a file, or a store"
+        ):
             use(store=place)
 
 
@@ -576,7 +649,10 @@ def test_the_same_program_may_make_and_then_go_on_with_an_experiment(tmp_path: P
         ({"retries": 7}, "retries = 2 and not 7"),
         ({"arms": ["a", "b", "c"]}, "other arms"),
         ({"rewards": "binary"}, r"rewards = bounded \(low = 0, high = 1\) and not binary$"),
-        ({"rewards": (0, 1.0000001)}, r"rewards = bounded \(.*\) and not bounded \(low = 0, high = 1.0000001\)$"),
+        (
+            {"rewards": (0, 1.0000001)},
+            r"rewards = bounded \(.*\) and not bounded \(low = 0, high = 1.0000001\)$",
+        ),
         ({"algorithm": "lucb"}, "algorithm = uniform and not lucb$"),
     ],
 )
@@ -593,7 +669,8 @@ def test_an_experiment_made_with_other_settings_is_not_taken_for_the_same(
     }
     Experiment.create(**chosen)
     with pytest.raises(
-        StoreExists, match=f"there is an experiment 'experiment' already, but it was made with {message}"
+        StoreExists,
+        match=f"there is an experiment 'experiment' already, but it was made with {message}",
     ):
         Experiment.create(**{**chosen, **change})
 
@@ -615,7 +692,14 @@ def test_an_experiment_that_is_only_looked_at_is_not_written_to(tmp_path: Path) 
 
 
 def test_settings_come_back_as_they_were(store: Store) -> None:
-    experiment = new(store, rewards=(-2, 6), options={"tight": True}, algorithm="adaptive-top-k", seed=2**62, retries=5)
+    experiment = new(
+        store,
+        rewards=(-2, 6),
+        options={"tight": True},
+        algorithm="adaptive-top-k",
+        seed=2**62,
+        retries=5,
+    )
     assert Experiment.open(store).settings == experiment.settings
     model = shortlist.SubGaussian(2.5)
     new(store, name="other", rewards=model, epsilon=None, budget=100, algorithm="sar")
@@ -635,14 +719,20 @@ def begun(tmp_path: Path) -> Path:
     return path
 
 
-def test_another_version_of_the_algorithm_is_refused_in_words(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_algorithm_is_refused_in_words(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "adaptive-top-k-tight"
     monkeypatch.setitem(ALGORITHMS, name, replace(ALGORITHMS[name], version=7))
-    with pytest.raises(CannotReplay, match=f"was made with version 1 of {name}, but this shortlist has version 7"):
+    with pytest.raises(
+        CannotReplay, match=f"was made with version 1 of {name}, but this shortlist has version 7"
+    ):
         Experiment.open(begun)
 
 
-def test_an_algorithm_that_is_gone_is_refused_in_words(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_algorithm_that_is_gone_is_refused_in_words(
+    begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delitem(ALGORITHMS, "adaptive-top-k-tight")
     with pytest.raises(CannotReplay, match="an algorithm that this shortlist does not have"):
         Experiment.open(begun)
@@ -657,14 +747,18 @@ def edit_settings(path: Path, change: Callable[[str], str]) -> None:
 
 def test_another_format_of_tickets_is_refused_in_words(begun: Path) -> None:
     edit_settings(begun, lambda text: text.replace('"format": 1', '"format": 2'))
-    with pytest.raises(CannotReplay, match="was made with format 2 of tickets, but this shortlist has format 1"):
+    with pytest.raises(
+        CannotReplay, match="was made with format 2 of tickets, but this shortlist has format 1"
+    ):
         Experiment.open(begun)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "no JSON"])
 def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) -> None:
     edit_settings(begun, lambda _: text)
-    with pytest.raises(StoreDamaged, match="the settings of experiment 'experiment' cannot be read"):
+    with pytest.raises(
+        StoreDamaged, match="the settings of experiment 'experiment' cannot be read"
+    ):
         Experiment.open(begun)
 
 
@@ -678,14 +772,21 @@ def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) 
         ('"options": {}', '"options": {"x": 1}', "option 'x' is unknown"),
     ],
 )
-def test_settings_that_make_no_sense_are_said_to_be_so(begun: Path, old: str, new: str, message: str) -> None:
+def test_settings_that_make_no_sense_are_said_to_be_so(
+    begun: Path, old: str, new: str, message: str
+) -> None:
     edit_settings(begun, lambda text: text.replace(old, new))
-    with pytest.raises(StoreDamaged, match=f"the settings of experiment 'experiment' make no sense: {message}"):
+    with pytest.raises(
+        StoreDamaged, match=f"the settings of experiment 'experiment' make no sense: {message}"
+    ):
         Experiment.open(begun)
 
 
 def test_a_search_that_asks_for_something_else_is_not_continued(begun: Path) -> None:
-    edit_settings(begun, lambda text: text.replace('"k": 2', '"k": 1').replace('"epsilon": 0.4', '"epsilon": 0.1'))
+    edit_settings(
+        begun,
+        lambda text: text.replace('"k": 2', '"k": 1').replace('"epsilon": 0.4', '"epsilon": 0.1'),
+    )
     with pytest.raises(CannotReplay, match=r"export its rewards|not those asked for"):
         Experiment.open(begun)
 
@@ -700,9 +801,13 @@ def test_rewards_of_other_arms_than_asked_for_are_not_taken(begun: Path) -> None
 
 
 def test_every_algorithm_has_a_version() -> None:
-    assert all(isinstance(each.version, int) and each.version >= 1 for each in algorithms.ALGORITHMS.values())
+    assert all(
+        isinstance(each.version, int) and each.version >= 1
+        for each in algorithms.ALGORITHMS.values()
+    )
 
 
 def test_numbers_of_numpy_make_an_experiment_too(store: Store) -> None:
-    made = Experiment.create(np.int64(5), np.int64(2), store=store, budget=np.int64(50), rewards=(np.int64(0), 2))  # type: ignore[arg-type]
+    numbers: dict[str, Any] = {"arms": np.int64(5), "k": np.int64(2), "budget": np.int64(50)}
+    made = Experiment.create(store=store, rewards=(np.float64(0), 2), **numbers)
     assert made.settings.problem.k == 2

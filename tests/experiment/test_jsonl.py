@@ -57,14 +57,20 @@ def test_an_import_may_be_given_another_name_and_never_replaces(store: Store) ->
 
 def test_lines_say_arms_by_their_labels(store: Store) -> None:
     head, *entries, end = (json.loads(line) for line in export_lines(store, "experiment"))
-    assert (head["experiment"], head["settings"]["arms"], end) == ("experiment", LABELS, {"end": len(entries)})
+    assert (head["experiment"], head["settings"]["arms"], end) == (
+        "experiment",
+        LABELS,
+        {"end": len(entries)},
+    )
     rewards = [entry for entry in entries if "reward" in entry]
     assert [entry["arm"] for entry in rewards[:4]] == LABELS
     assert rewards[3] == {"reward": 0.3, "ticket": 3, "arm": "new\nline", "time": 7.25}
     assert {entry["event"] for entry in entries if "event" in entry} == {"step", "lease", "fail"}
 
 
-def test_what_cannot_be_continued_can_be_exported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_continued_can_be_exported(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = list(export_lines(store, "experiment"))
     monkeypatch.delitem(ALGORITHMS, "adaptive-top-k-tight")
     with pytest.raises(CannotReplay):
@@ -72,13 +78,17 @@ def test_what_cannot_be_continued_can_be_exported(store: Store, monkeypatch: pyt
     assert list(export_lines(store, "experiment")) == expected
 
 
-@pytest.mark.parametrize(("old", "new"), [("adaptive-top-k-tight", "gone"), ('"version": 1', '"version": 9')])
+@pytest.mark.parametrize(
+    ("old", "new"), [("adaptive-top-k-tight", "gone"), ('"version": 1', '"version": 9')]
+)
 def test_what_another_version_made_can_be_imported_but_for_rewards_that_cannot_be(
     store: Store, old: str, new: str
 ) -> None:
     lines = [line.replace(old, new) for line in export_lines(store, "experiment")]
     assert import_lines(lines, store, "copy") == "copy"
-    with pytest.raises(InvalidInput, match=r"line 7 is .* is 25, but must be a number between 0 and 1"):
+    with pytest.raises(
+        InvalidInput, match=r"line 7 is .* is 25, but must be a number between 0 and 1"
+    ):
         import_lines(edited('"reward": 0.0', '"reward": 25')(lines), store, "another")
 
 
@@ -95,31 +105,67 @@ def edited(old: str, new: str) -> Any:
         (lambda lines: lines[:-1], "the last line is missing: the export was cut off"),
         (lambda lines: lines[:20], "the last line is missing: the export was cut off"),
         (lambda lines: [*lines[:20], lines[20][:-7]], "line 21 is .*, but must be a JSON object"),
-        (lambda lines: [*lines[:9], *lines[10:]], r"line \d+ ends an export of \d+ entries, but there are \d+"),
+        (
+            lambda lines: [*lines[:9], *lines[10:]],
+            r"line \d+ ends an export of \d+ entries, but there are \d+",
+        ),
         (lambda lines: [*lines, lines[-1]], "ends an export of"),
-        (lambda lines: [*lines[:21], lines[20], *lines[21:]], "line 22 is .*: a second reward for a ticket"),
-        (lambda lines: [lines[0], '{"event": "party", "ticket": 1}'], "line 2 is .*, but must be an event or a reward"),
+        (
+            lambda lines: [*lines[:21], lines[20], *lines[21:]],
+            "line 22 is .*: a second reward for a ticket",
+        ),
+        (
+            lambda lines: [lines[0], '{"event": "party", "ticket": 1}'],
+            "line 2 is .*, but must be an event or a reward",
+        ),
         (
             lambda lines: [lines[0], '{"reward": 1, "ticket": 1, "arm": "plain", "time": 1}'],
             "line 2 .* never handed out",
         ),
         (edited('"arm": "plain"', '"arm": "who"'), "line 7 is .*: there is no arm 'who'"),
-        (edited('"reward": 0.0', '"reward": 25'), r"line 7 is .* is 25, but must be a number between 0 and 1"),
-        (edited('"reward": 0.0', '"reward": NaN'), r"line 7 is .* is nan, but must be a number between 0 and 1"),
-        (edited('"reward": 0.0', f'"reward": {10**400}'), "line 7 is .* must be a number between 0 and 1"),
-        (edited('"ticket": 0, "arm"', '"ticket": 2.5, "arm"'), "line 7 is .*: `ticket` is 2.5, but must be a whole"),
-        (edited('"ticket": 0, "arm"', f'"ticket": {10**20}, "arm"'), "line 7 is .*: ticket 10+ was never handed out"),
+        (
+            edited('"reward": 0.0', '"reward": 25'),
+            r"line 7 is .* is 25, but must be a number between 0 and 1",
+        ),
+        (
+            edited('"reward": 0.0', '"reward": NaN'),
+            r"line 7 is .* is nan, but must be a number between 0 and 1",
+        ),
+        (
+            edited('"reward": 0.0', f'"reward": {10**400}'),
+            "line 7 is .* must be a number between 0 and 1",
+        ),
+        (
+            edited('"ticket": 0, "arm"', '"ticket": 2.5, "arm"'),
+            "line 7 is .*: `ticket` is 2.5, but must be a whole",
+        ),
+        (
+            edited('"ticket": 0, "arm"', f'"ticket": {10**20}, "arm"'),
+            "line 7 is .*: ticket 10+ was never handed out",
+        ),
         (edited('"ticket": 0, "arm"', '"arm"'), "line 7 is .*: there is no 'ticket'"),
-        (edited('"ticket": 0, "span"', '"ticket": -1, "span"'), "line 2 is .*: `ticket` is -1, but must be"),
-        (edited('"span": ', f'"span": {10**20}'), "line 2 is .*: ticket [0-9]+ was never handed out"),
+        (
+            edited('"ticket": 0, "span"', '"ticket": -1, "span"'),
+            "line 2 is .*: `ticket` is -1, but must be",
+        ),
+        (
+            edited('"span": ', f'"span": {10**20}'),
+            "line 2 is .*: ticket [0-9]+ was never handed out",
+        ),
         (edited('"time": 7.25', '"time": Infinity'), "line 2 is .*: `time` is inf, but must be"),
         (edited('"k": 1', '"k": 9'), "the settings of line 1 make no sense: `k` is 9, but must be"),
-        (edited('"budget": null', '"budget": "x"'), "the settings of line 1 make no sense: `budget` is 'x'"),
+        (
+            edited('"budget": null', '"budget": "x"'),
+            "the settings of line 1 make no sense: `budget` is 'x'",
+        ),
         (edited('"seed": 0', '"seed": -4'), "the settings of line 1 make no sense: `seed` is -4"),
         (edited('"low": 0', '"low": 3'), "the settings of line 1 make no sense: `high` is 1"),
         (edited('"k": 1, ', ""), "the settings of line 1 cannot be read: .*'k'"),
         (edited('"plain"', '"\\ud800"'), "is to be stored, but is no valid text"),
-        (edited('"experiment": "experiment"', '"experiment": "\\ud800"'), "is to be stored, but is no valid text"),
+        (
+            edited('"experiment": "experiment"', '"experiment": "\\ud800"'),
+            "is to be stored, but is no valid text",
+        ),
         (
             edited('"experiment": "experiment"', '"experiment": ""'),
             "`name` is '', but must be a text that is not empty",

@@ -1,4 +1,5 @@
-"""Workers are killed at random moments of a run, and nothing that was told is lost or counted twice.
+"""Workers are killed at random moments of a run, and nothing that was told is lost or counted
+twice.
 
 A few kills by default; all fifty, with eight workers, by
 
@@ -23,7 +24,12 @@ KILLS = int(os.environ.get("SHORTLIST_KILLS", "5"))
 WORKERS = 8
 PULLS = 400 * KILLS
 MEANS = np.linspace(0.1, 0.9, 12)
-SETTINGS: dict[str, Any] = {"budget": PULLS, "algorithm": "clucb-pac", "options": {"growth": 0.2}, "seed": 7}
+SETTINGS: dict[str, Any] = {
+    "budget": PULLS,
+    "algorithm": "clucb-pac",
+    "options": {"growth": 0.2},
+    "seed": 7,
+}
 PROCESSES = multiprocessing.get_context("fork")
 
 
@@ -63,7 +69,12 @@ class Crew:
         self.workers = [self.hire(number) for number in range(WORKERS)]
 
     def hire(self, number: int) -> Any:
-        arguments = (self.store, self.folder / f"journal{number}", f"worker {number}", self.chance.getrandbits(32))
+        arguments = (
+            self.store,
+            self.folder / f"journal{number}",
+            f"worker {number}",
+            self.chance.getrandbits(32),
+        )
         worker = PROCESSES.Process(target=work, args=arguments)
         worker.start()
         return worker
@@ -77,13 +88,23 @@ class Crew:
             self.workers[number] = self.hire(number)
 
     def acknowledged(self) -> list[tuple[int, float]]:
-        """What the workers noted. A note that was cut in two, the last of a worker, does not count."""
-        lines = [line for journal in self.folder.glob("journal*") for line in journal.read_text().split("\n")[:-1]]
+        """What the workers noted. A note that was cut in two, the last of a worker, does not
+        count."""
+        lines = [
+            line
+            for journal in self.folder.glob("journal*")
+            for line in journal.read_text().split("\n")[:-1]
+        ]
         return [(int(ticket), float(reward)) for ticket, reward in map(str.split, lines)]
 
     def wait_until(self, pulls: int) -> None:
-        while sum(journal.read_bytes().count(b"\n") for journal in self.folder.glob("journal*")) < pulls:
-            assert any(worker.is_alive() for worker in self.workers), "the run was over before it was disturbed"
+        while (
+            sum(journal.read_bytes().count(b"\n") for journal in self.folder.glob("journal*"))
+            < pulls
+        ):
+            assert any(worker.is_alive() for worker in self.workers), (
+                "the run was over before it was disturbed"
+            )
             time.sleep(0.002)
         time.sleep(0.01 * self.chance.random())
 

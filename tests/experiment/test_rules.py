@@ -1,4 +1,5 @@
-"""A state machine over all that can happen to an experiment; the rules hold after every step, on every store."""
+"""A state machine over all that can happen to an experiment; the rules hold after every step, on
+every store."""
 
 import math
 from functools import partial
@@ -20,7 +21,8 @@ from shortlist.storage.sqlite import SQLiteStore
 
 LEASE, RETRIES, WORKERS = 10.0, 1, ("ann", "bob", "")
 CHOSEN: dict[str, Any] = {"epsilon": 0.9, "delta": 0.9, "rewards": "binary"}
-CHOSEN |= {"algorithm": "clucb-pac", "options": {"growth": 1.0}}  # many small requests: 3, 3, 6, 12, ...
+# many small requests: 3, 3, 6, 12, ...
+CHOSEN |= {"algorithm": "clucb-pac", "options": {"growth": 1.0}}
 rewards = st.sampled_from([0.0, 1.0])
 workers = st.sampled_from(WORKERS)
 one = st.integers(0, 10**6)  # which ticket of those there are
@@ -31,7 +33,8 @@ class Cut(Exception):
 
 
 class Rules(RuleBasedStateMachine):
-    """The model: rewards by ticket, leases by ticket, failures by ticket. All of it must be what the experiment has."""
+    """The model: rewards by ticket, leases by ticket, failures by ticket. All of it must be what
+    the experiment has."""
 
     def make_store(self) -> Store:
         raise NotImplementedError
@@ -67,8 +70,16 @@ class Rules(RuleBasedStateMachine):
     def ask(self, limit: int, worker: str) -> None:
         before = self.experiment.status()
         own = [ticket for ticket, lease in self.leases.items() if worker and lease[0] == worker]
-        lapsed = [ticket for ticket, lease in self.leases.items() if lease[1] <= self.now and ticket not in own]
-        expected = [*sorted(own), *sorted(lapsed), *range(len(self.handed), len(self.handed) + limit)][:limit]
+        lapsed = [
+            ticket
+            for ticket, lease in self.leases.items()
+            if lease[1] <= self.now and ticket not in own
+        ]
+        expected = [
+            *sorted(own),
+            *sorted(lapsed),
+            *range(len(self.handed), len(self.handed) + limit),
+        ][:limit]
         handout = self.experiment.ask(limit, worker or None)
         if before.state in (State.STOPPED, State.FINISHED):
             assert (handout, handout.state) == ([], before.state)
@@ -96,7 +107,9 @@ class Rules(RuleBasedStateMachine):
     @precondition(lambda self: self.leases)
     @rule(pulls=st.data())
     def tell_many(self, pulls: st.DataObject) -> None:
-        numbers = pulls.draw(st.lists(st.sampled_from(sorted(self.leases)), min_size=1, max_size=30, unique=True))
+        numbers = pulls.draw(
+            st.lists(st.sampled_from(sorted(self.leases)), min_size=1, max_size=30, unique=True)
+        )
         results = [(number, pulls.draw(rewards)) for number in numbers]
         self.experiment.tell_many([*results, results[0]])
         self.told.update(results)
@@ -204,10 +217,13 @@ class Rules(RuleBasedStateMachine):
     @invariant()
     def a_ticket_never_changes(self) -> None:
         for tickets in self.handed.values():
-            assert len({(ticket.id, ticket.arm, ticket.draw, ticket.seed) for ticket in tickets}) == 1
+            assert (
+                len({(ticket.id, ticket.arm, ticket.draw, ticket.seed) for ticket in tickets}) == 1
+            )
 
     def teardown(self) -> None:
-        """However it went, the same rewards by ticket give the same answer as without any disturbance."""
+        """However it went, the same rewards by ticket give the same answer as without any
+        disturbance."""
         if not hasattr(self, "experiment"):
             return
         self.experiment.resume()

@@ -1,7 +1,7 @@
 """Experiments made by version 0.1 open and go on as they would have gone on there.
 
-The files are as that version wrote them, each stopped half-way but for one; `answers.json` holds what it answered when
-it went on. They are never written anew."""
+The files are as that version wrote them, each stopped half-way but for one; `answers.json` holds
+what it answered when it went on. They are never written anew."""
 
 import json
 import random
@@ -29,7 +29,12 @@ def finish(experiment: Experiment) -> dict[str, object]:
         experiment.tell_many([(ticket, clicked(ticket)) for ticket in tickets])
     result = experiment.result()
     pulls = [arm.pulls for arm in result.arms]
-    return {"told": told, "top": list(result.top), "pulls": pulls, "regret_bound": result.regret_bound}
+    return {
+        "told": told,
+        "top": list(result.top),
+        "pulls": pulls,
+        "regret_bound": result.regret_bound,
+    }
 
 
 @pytest.mark.parametrize("name", ANSWERS)

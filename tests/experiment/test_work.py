@@ -1,4 +1,5 @@
-"""Working an experiment off with a function: in parallel, with failures, interrupted, and beside others."""
+"""Working an experiment off with a function: in parallel, with failures, interrupted, and beside
+others."""
 
 import threading
 import time
@@ -13,7 +14,9 @@ from shortlist.storage.memory import MemoryStore
 
 
 def new(store: MemoryStore | None = None, **settings: Any) -> Experiment:
-    return Experiment.create(4, 1, store=store or MemoryStore(), **{"budget": 60, "algorithm": "uniform", **settings})
+    return Experiment.create(
+        4, 1, store=store or MemoryStore(), **{"budget": 60, "algorithm": "uniform", **settings}
+    )
 
 
 def reward(ticket: Ticket) -> float:
@@ -50,7 +53,14 @@ def test_failures_are_noted_and_tried_again() -> None:
 
     experiment, calm = new(), new()
     assert (
-        work(experiment, flaky, worker="w", jobs=2, note=lambda *each: notes.append((each[0].id, each[1]))) == "budget"
+        work(
+            experiment,
+            flaky,
+            worker="w",
+            jobs=2,
+            note=lambda *each: notes.append((each[0].id, each[1])),
+        )
+        == "budget"
     )
     assert sorted(notes) == [(ticket, "no network") for ticket in range(0, 60, 7)]
     work(calm, reward, worker="w")
@@ -60,7 +70,10 @@ def test_failures_are_noted_and_tried_again() -> None:
 @pytest.mark.parametrize("bad", [float("nan"), 7.0])
 def test_a_reward_that_is_none_stops_the_experiment_in_the_end(bad: float) -> None:
     experiment = new()
-    assert work(experiment, lambda ticket: bad if ticket.id == 5 else 1.0, worker="w", jobs=4) is State.STOPPED
+    assert (
+        work(experiment, lambda ticket: bad if ticket.id == 5 else 1.0, worker="w", jobs=4)
+        is State.STOPPED
+    )
     assert "is nan" in experiment.status().trouble or "is 7.0" in experiment.status().trouble
     assert experiment.status().told >= 5
 
@@ -139,7 +152,10 @@ def test_it_says_once_for_what_it_waits_if_that_takes_long(monkeypatch: pytest.M
     def wait() -> None:
         now[0] += 0.25
 
-    assert work(experiment, reward, worker="w", waiting=lambda *each: said.append(each), show=wait) is State.BUDGET
+    assert (
+        work(experiment, reward, worker="w", waiting=lambda *each: said.append(each), show=wait)
+        is State.BUDGET
+    )
     assert said == [(3, 130.0)]
 
 
@@ -152,7 +168,10 @@ def test_a_failure_is_kept_in_a_line_and_noted_with_all_that_was_said() -> None:
         raise error
 
     experiment = new(retries=0)
-    assert work(experiment, broken, worker="w", note=lambda _, text: notes.append(text)) is State.STOPPED
+    assert (
+        work(experiment, broken, worker="w", note=lambda _, text: notes.append(text))
+        is State.STOPPED
+    )
     assert notes == ["it said: end\nbegin\nend"]
     assert experiment.status().trouble.endswith("the last time: it said: end")
 
@@ -167,7 +186,10 @@ def test_a_reward_that_came_too_late_is_noted_and_the_first_stays() -> None:
             return 0.0
         return reward(ticket)
 
-    assert work(experiment, overtaken, worker="w", note=lambda _, text: notes.append(text)) is State.BUDGET
+    assert (
+        work(experiment, overtaken, worker="w", note=lambda _, text: notes.append(text))
+        is State.BUDGET
+    )
     assert notes == ["ticket 4 is told 0.0, but was told 1.0 before, which stays"]
 
 

@@ -39,8 +39,18 @@ def test_every_mark_is_met_exactly(method: str) -> None:
 def test_marks_before_do_not_change_how_often_a_budget_fails(method: str) -> None:
     epsilon, runs, marks = 0.04, 60, [90, 150, 220, 300]
     problem = Problem(40, 15, FixedBudget(marks[-1]), BANDIT.model)
-    courses = [course(method, problem, BANDIT, marks, seed) for seed in np.random.SeedSequence(2).spawn(runs)]
+    courses = [
+        course(method, problem, BANDIT, marks, seed)
+        for seed in np.random.SeedSequence(2).spawn(runs)
+    ]
     at_marks = sum(stops[-1][1] > epsilon + 1e-9 for stops in courses)
-    alone = int(simulate(method, BANDIT.means, k=15, epsilon=epsilon, budget=300, runs=runs, seed=3).failed.sum())
+    alone = int(
+        simulate(
+            method, BANDIT.means, k=15, epsilon=epsilon, budget=300, runs=runs, seed=3
+        ).failed.sum()
+    )
     assert 0 < alone < runs
-    assert fisher_exact(np.array([[at_marks, runs - at_marks], [alone, runs - alone]])).pvalue > BELIEVABLE
+    assert (
+        fisher_exact(np.array([[at_marks, runs - at_marks], [alone, runs - alone]])).pvalue
+        > BELIEVABLE
+    )

@@ -19,7 +19,14 @@ RUNGS = ladder(100)[:12]
 def pilot_rows(failures: Mapping[str, Sequence[int]], runs: int = 10) -> list[Row]:
     """What a pilot found: failures of every method from the first rung on, as far as it went."""
     return [
-        row_of("pilot", PANEL, method, budget, [budget] * runs, [1.0] * failed + [0.0] * (runs - failed))
+        row_of(
+            "pilot",
+            PANEL,
+            method,
+            budget,
+            [budget] * runs,
+            [1.0] * failed + [0.0] * (runs - failed),
+        )
         for method, counts in failures.items()
         for budget, failed in zip(RUNGS, counts, strict=False)
     ]
@@ -30,8 +37,10 @@ def falls_at(rung: int) -> list[int]:
     return [10] * rung + [5, 0]
 
 
-def test_the_first_budget_is_the_last_rung_where_all_fail_and_the_last_is_beyond_where_none_does() -> None:
-    grid = budgets(pilot_rows({method: falls_at(4 + place % 3) for place, method in enumerate(ON_BUDGET)}), 12)
+def test_budgets_go_from_the_last_rung_where_all_fail_to_one_beyond_where_none_does() -> None:
+    grid = budgets(
+        pilot_rows({method: falls_at(4 + place % 3) for place, method in enumerate(ON_BUDGET)}), 12
+    )
     assert grid[0] == pytest.approx(RUNGS[3], rel=0.01)
     assert grid[-2] == pytest.approx(RUNGS[7], rel=0.01)
     assert grid[-1] == pytest.approx(STEP * RUNGS[7], rel=0.01)
@@ -65,7 +74,7 @@ def test_budgets_rise_from_the_first_rung_to_one_beyond_the_last_whatever_the_pi
     assert grid[-1] <= STEP * reached * 1.01
 
 
-def test_a_pilot_climbs_until_no_run_of_a_method_fails_and_anytime_methods_go_as_far_as_the_others() -> None:
+def test_a_pilot_climbs_until_no_run_fails_and_anytime_methods_go_as_far() -> None:
     rows = pilot(Panel("uniform", 30, 10, 0.1), runs=4, seed=0)
     by_method = {method: [row for row in rows if row.method == method] for method in ON_BUDGET}
     top = max(row.budget for row in rows)

@@ -1,4 +1,5 @@
-"""Verdicts follow from the data: made-up curves with a known order give the verdict they ought to."""
+"""Verdicts follow from the data: made-up curves with a known order give the verdict they ought
+to."""
 
 from collections.abc import Callable, Mapping
 
@@ -19,16 +20,28 @@ Needs = Callable[[Panel], Mapping[str, float]]
 def falling(method: str, need: float, runs: int) -> Curve:
     """A curve that is at 10 % where it should be."""
     rates = 1 / (1 + 9 * (BUDGETS / need) ** 12)
-    return Curve(method, BUDGETS, np.round(rates * runs).astype(np.int64), np.full(BUDGETS.size, runs))
+    return Curve(
+        method, BUDGETS, np.round(rates * runs).astype(np.int64), np.full(BUDGETS.size, runs)
+    )
 
 
-def evidence(needs: Needs, panels: tuple[Panel, ...] = tuple(PANELS.values()), runs: int = 1000) -> Evidence:
-    found = {panel.name: {name: falling(name, need, runs) for name, need in needs(panel).items()} for panel in panels}
+def evidence(
+    needs: Needs, panels: tuple[Panel, ...] = tuple(PANELS.values()), runs: int = 1000
+) -> Evidence:
+    found = {
+        panel.name: {name: falling(name, need, runs) for name, need in needs(panel).items()}
+        for panel in panels
+    }
     return Evidence(panels, found, seed=0)
 
 
 def always(adaptive: float, opt_mai: float, clucb: float) -> Needs:
-    return lambda panel: {ADAPTIVE: adaptive, SCALED: adaptive, "opt-mai": opt_mai, "clucb-pac": clucb}
+    return lambda panel: {
+        ADAPTIVE: adaptive,
+        SCALED: adaptive,
+        "opt-mai": opt_mai,
+        "clucb-pac": clucb,
+    }
 
 
 def by_k(smallest: float, largest: float) -> Needs:
@@ -44,7 +57,11 @@ def by_k(smallest: float, largest: float) -> Needs:
 
 def by_p(half: float, one: float, six: float) -> Needs:
     factors = {"synthetic-0.5": half, "uniform": one, "synthetic-6": six}
-    return lambda panel: {ADAPTIVE: 20_000, SCALED: 20_000, "opt-mai": 20_000 * factors.get(panel.dataset, 1)}
+    return lambda panel: {
+        ADAPTIVE: 20_000,
+        SCALED: 20_000,
+        "opt-mai": 20_000 * factors.get(panel.dataset, 1),
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,7 +78,9 @@ def by_p(half: float, one: float, six: float) -> Needs:
         (2, MOST, "does not hold"),
     ],
 )
-def test_a_verdict_asks_for_the_share_that_the_words_claim(true: int, share: float, verdict: str) -> None:
+def test_a_verdict_asks_for_the_share_that_the_words_claim(
+    true: int, share: float, verdict: str
+) -> None:
     assert Finding([True] * true + [False] * (10 - true), "").verdict(share) == verdict
 
 
@@ -91,21 +110,33 @@ def test_without_checks_there_is_no_verdict() -> None:
         (claims.both_extremes, by_p(1, 2, 1), 0),
     ],
 )
-def test_checks_are_true_as_often_as_the_data_say(judged: Judge, needs: Needs, share_true: float) -> None:
+def test_checks_are_true_as_often_as_the_data_say(
+    judged: Judge, needs: Needs, share_true: float
+) -> None:
     checks = judged(evidence(needs), ADAPTIVE).checks
     assert checks
     assert sum(checks) / len(checks) == share_true
 
 
 def test_adaptivity_is_found_only_where_an_arm_is_decided_on_before_it_is_needed() -> None:
-    """With printed constants the first decision on TwoGroup comes after more than a million pulls."""
+    """With printed constants the first decision on TwoGroup comes after more than a million
+    pulls."""
     panels = choose(["two-group"])
-    assert claims.two_group_by_adaptivity(evidence(always(20_000, 1, 1), panels), ADAPTIVE).checks == [False] * 3
-    assert claims.two_group_by_adaptivity(evidence(always(20_000, 1, 1), panels), SCALED).checks == [True] * 3
+    assert (
+        claims.two_group_by_adaptivity(evidence(always(20_000, 1, 1), panels), ADAPTIVE).checks
+        == [False] * 3
+    )
+    assert (
+        claims.two_group_by_adaptivity(evidence(always(20_000, 1, 1), panels), SCALED).checks
+        == [True] * 3
+    )
 
 
 def test_too_few_runs_leave_a_comparison_open_instead_of_deciding_it() -> None:
-    assert claims.against_clucb(evidence(always(10_000, 10_000, 40_000), runs=10), ADAPTIVE).checks == []
+    assert (
+        claims.against_clucb(evidence(always(10_000, 10_000, 40_000), runs=10), ADAPTIVE).checks
+        == []
+    )
 
 
 def test_every_claim_is_judged_in_both_forms_and_what_is_not_there_is_not_measured() -> None:

@@ -39,7 +39,7 @@ def test_a_curve_that_rises_again_has_crossed_only_where_it_stays_low() -> None:
     assert crossing(BUDGETS, np.array([0.0, 0.9, 0.1, 0.0]), 0.01) == pytest.approx(4000)
 
 
-def test_a_curve_that_never_falls_needs_more_than_any_budget_and_one_that_is_low_no_more_than_the_first() -> None:
+def test_a_curve_that_never_falls_needs_any_budget_and_a_low_one_the_first() -> None:
     assert crossing(BUDGETS, np.array([1.0, 1.0, 0.9, 0.2]), 0.01) == inf
     assert crossing(BUDGETS, np.array([0.1, 0.0, 0.0, 0.0]), 0.01) == 1000
 
@@ -64,7 +64,9 @@ def test_a_need_is_known_unless_too_few_runs_leave_its_upper_end_open() -> None:
 
 def test_curves_gather_rows_by_panel_and_method_in_order_of_budget() -> None:
     panel = Panel("uniform", 20, 5)
-    rows = [row_of("curve", panel, "sar", budget, [budget] * 2, [1.0, 0.0]) for budget in (300, 100)]
+    rows = [
+        row_of("curve", panel, "sar", budget, [budget] * 2, [1.0, 0.0]) for budget in (300, 100)
+    ]
     other = row_of("pilot", panel, "sar", 50, [50], [0.0])
     curve = curves([*rows, other], [panel])["uniform-5"]["sar"]
     assert curve.budgets.tolist() == [100, 300]

@@ -1,4 +1,5 @@
-"""Figures show what they should: every method once in the legend, a panel each, nothing cut off or on top."""
+"""Figures show what they should: every method once in the legend, a panel each, nothing cut off or
+on top."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -29,7 +30,10 @@ def made_curves() -> Curves:
         rates = 1 / (1 + (BUDGETS / (9000 * 1.3**place)) ** 6)
         return Curve(method, BUDGETS, np.round(200 * rates).astype(np.int64), runs)
 
-    return {name: {method: falling(place, method) for place, method in enumerate(ON_BUDGET)} for name in PANELS}
+    return {
+        name: {method: falling(place, method) for place, method in enumerate(ON_BUDGET)}
+        for name in PANELS
+    }
 
 
 def sweep_rows() -> list[Row]:
@@ -61,7 +65,9 @@ def drawn(name: str) -> tuple[Figure, Any]:
 
 def test_a_page_has_a_panel_for_every_k_and_a_legend_with_every_method_once() -> None:
     figure = figures.failure_figure(made_curves(), choose(["uniform"]))
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [panel.title for panel in choose(["uniform"])]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        panel.title for panel in choose(["uniform"])
+    ]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert sorted(labels) == sorted(figures.LOOKS[method].label for method in ON_BUDGET)
 
@@ -81,7 +87,9 @@ def test_nothing_is_cut_off_and_no_label_lies_on_another(name: str) -> None:
         if axes.get_visible():
             low, high = axes.get_xlim()
             ticks = [tick for tick in axes.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
-            boxes = [tick.label1.get_window_extent(renderer) for tick in ticks if tick.label1.get_text()]
+            boxes = [
+                tick.label1.get_window_extent(renderer) for tick in ticks if tick.label1.get_text()
+            ]
             assert len(boxes) >= 2
             assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 

@@ -21,11 +21,17 @@ def panel(**rates: list[float]) -> dict[str, dict[str, Curve]]:
 
 
 def test_the_lowest_curve_is_never_behind() -> None:
-    assert behind(panel(expected_loss=[0.9, 0.1, 0.0], sar=[1.0, 0.5, 0.0]), "expected-loss") == (2, [])
+    assert behind(panel(expected_loss=[0.9, 0.1, 0.0], sar=[1.0, 0.5, 0.0]), "expected-loss") == (
+        2,
+        [],
+    )
 
 
 def test_a_curve_whose_band_holds_the_lowest_is_tied() -> None:
-    assert behind(panel(expected_loss=[1.0, 0.35, 0.0], sar=[1.0, 0.3, 0.0]), "expected-loss") == (1, [])
+    assert behind(panel(expected_loss=[1.0, 0.35, 0.0], sar=[1.0, 0.3, 0.0]), "expected-loss") == (
+        1,
+        [],
+    )
 
 
 def test_a_curve_beyond_its_band_is_behind_and_by_which_rival_is_said() -> None:

@@ -14,7 +14,12 @@ def test_there_are_fifteen_panels_at_epsilon_and_delta_one_percent() -> None:
 
 
 def test_a_dataset_stands_for_its_panels_and_no_name_for_all() -> None:
-    assert [panel.name for panel in choose(["uniform-500", "rte"])] == ["uniform-500", "rte-30", "rte-50", "rte-80"]
+    assert [panel.name for panel in choose(["uniform-500", "rte"])] == [
+        "uniform-500",
+        "rte-30",
+        "rte-50",
+        "rte-80",
+    ]
     assert choose([]) == tuple(PANELS.values())
 
 

@@ -15,7 +15,9 @@ def test_nothing_is_known_before_the_first_task_ends() -> None:
     assert seconds_left(["a"], [], jobs=1) is None
 
 
-def test_where_nobody_watches_a_line_comes_only_when_it_is_due(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nobody_watches_a_line_comes_only_when_it_is_due(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     progress = Progress(jobs=1)
     progress.took.append(("a", 30.0))
     progress.tell("curves", 1, ["a"] * 9)

@@ -31,9 +31,18 @@ def test_the_page_needs_no_network_and_no_other_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
-def test_figures_tables_claims_settings_versions_and_seed_are_in_it(folder: Path, name: str) -> None:
+def test_figures_tables_claims_settings_versions_and_seed_are_in_it(
+    folder: Path, name: str
+) -> None:
     text = (folder / name).read_text(encoding="utf-8").replace("&quot;", '"')
-    for wanted in ("failure-rte", "expected-loss", "the paper says", "median-elimination", '"seed": 0', '"numpy": "'):
+    for wanted in (
+        "failure-rte",
+        "expected-loss",
+        "the paper says",
+        "median-elimination",
+        '"seed": 0',
+        '"numpy": "',
+    ):
         assert wanted in text
 
 
@@ -67,7 +76,9 @@ def test_other_settings_do_not_go_on_with_a_folder(folder: Path) -> None:
     assert "`seed` is 3, but must be 0" in done.stderr
 
 
-def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = CliRunner().invoke(main, [*COMMAND, str(tmp_path)])
     assert done.exit_code == 2

@@ -1,4 +1,5 @@
-"""The same settings give the same files, for any number of processes and however often the run is killed."""
+"""The same settings give the same files, for any number of processes and however often the run is
+killed."""
 
 import os
 import random
@@ -16,7 +17,9 @@ from shortlist.reproduction.report import write_report
 from shortlist.reproduction.reproduce import reproduce
 from shortlist.reproduction.settings import Settings
 
-SETTINGS = Settings((Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1)), runs=6, quick=True)
+SETTINGS = Settings(
+    (Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1)), runs=6, quick=True
+)
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -24,7 +27,8 @@ from shortlist.reproduction.panels import Panel
 from shortlist.reproduction.reproduce import reproduce
 from shortlist.reproduction.settings import Settings
 
-settings = Settings((Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1)), runs=6, quick=True)
+panels = (Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1))
+settings = Settings(panels, runs=6, quick=True)
 print("ready", flush=True)
 reproduce(settings, Path(sys.argv[1]), jobs=2)
 """
@@ -39,7 +43,11 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_any_number_of_processes_writes_the_same_files(calm: Path, tmp_path: Path) -> None:
@@ -66,11 +74,15 @@ def test_every_method_has_a_row_on_every_panel(calm: Path, tmp_path: Path) -> No
 def test_another_seed_gives_other_results(calm: Path, tmp_path: Path) -> None:
     other = Settings(SETTINGS.panels[:1], runs=6, seed=1, quick=True)
     rows = reproduce(other, tmp_path)
-    assert rows != [row for row in reproduce(SETTINGS, calm) if row.panel == SETTINGS.panels[0].name]
+    assert rows != [
+        row for row in reproduce(SETTINGS, calm) if row.panel == SETTINGS.panels[0].name
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_a_run_killed_at_random_moments_and_started_again_ends_with_the_same_file(calm: Path, tmp_path: Path) -> None:
+def test_a_run_killed_at_random_moments_and_started_again_ends_with_the_same_file(
+    calm: Path, tmp_path: Path
+) -> None:
     chance = random.Random(1)
     size = (calm / "results.csv").stat().st_size
     kills = 0
@@ -83,8 +95,11 @@ def test_a_run_killed_at_random_moments_and_started_again_ends_with_the_same_fil
 
 
 def _killed_at(folder: Path, size: int, delay: float) -> bool:
-    """Start the run, kill it once the results have that size and a moment has passed; whether it was still running."""
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, folder], stdout=subprocess.PIPE) as process:
+    """Start the run, kill it once the results have that size and a moment has passed; whether it
+    was still running."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, folder], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         path = folder / "results.csv"

@@ -15,7 +15,10 @@ SETTINGS = {"seed": 0, "runs": 2}
 
 
 def task_rows(part: str, method: str, *budgets: int) -> list[Row]:
-    return [row_of(part, PANEL, method, budget, [budget, budget + 1], [0.1, 1 / 3]) for budget in budgets]
+    return [
+        row_of(part, PANEL, method, budget, [budget, budget + 1], [0.1, 1 / 3])
+        for budget in budgets
+    ]
 
 
 TASKS = [
@@ -59,7 +62,9 @@ def test_rows_read_back_the_same(tmp_path: Path) -> None:
 
 def test_results_of_other_settings_are_refused_and_left_alone(tmp_path: Path) -> None:
     whole = fill(tmp_path)
-    with pytest.raises(InvalidInput, match=r"`seed` is 1, but must be 0 to go on with .*; choose another folder"):
+    with pytest.raises(
+        InvalidInput, match=r"`seed` is 1, but must be 0 to go on with .*; choose another folder"
+    ):
         Store(tmp_path, {"seed": 1, "runs": 2})
     assert (tmp_path / "results.csv").read_bytes() == whole
 
@@ -71,7 +76,9 @@ def test_results_of_other_settings_are_refused_and_left_alone(tmp_path: Path) ->
         (None, "line 2 of .* is 'rubbish', but must be a row of results"),
     ],
 )
-def test_a_file_that_holds_something_else_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
+def test_a_file_that_holds_something_else_is_refused(
+    tmp_path: Path, content: str | None, message: str
+) -> None:
     fill(tmp_path)
     path = tmp_path / "results.csv"
     path.write_text(content or path.read_text().splitlines()[0] + "\nrubbish\n")

@@ -10,7 +10,13 @@ from scipy.stats import ks_2samp
 
 from shortlist.search import FloatArray
 from shortlist.simulation import bandit as bandit_module
-from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit, _portions
+from shortlist.simulation.bandit import (
+    Bandit,
+    BernoulliBandit,
+    BetaBandit,
+    GaussianBandit,
+    _portions,
+)
 
 MEAN, TIMES, DRAWS = 0.3, 6, 4000
 ALIKE = 1e-3  # p-value below which two samples of one law would be a surprise
@@ -34,7 +40,9 @@ def test_sums_and_squares_of_a_batch_have_the_law_of_rewards_drawn_one_by_one(
     monkeypatch.setattr(bandit_module, "CHUNK", 1001)  # cuts through entries
     make, one_by_one = kind
     rng = np.random.default_rng(1)
-    given = make(np.array([0.9, MEAN])).pull(np.ones(DRAWS, dtype=np.int64), np.full(DRAWS, TIMES), rng)
+    given = make(np.array([0.9, MEAN])).pull(
+        np.ones(DRAWS, dtype=np.int64), np.full(DRAWS, TIMES), rng
+    )
     expected = one_by_one(rng, (DRAWS, TIMES))
     assert ks_2samp(given.sums, expected.sum(1)).pvalue > ALIKE
     assert ks_2samp(given.squares, (expected**2).sum(1)).pvalue > ALIKE
@@ -54,13 +62,19 @@ def test_every_entry_is_answered_on_its_own_and_zero_pulls_give_zero(
 
 
 def test_beta_rewards_with_mean_0_or_1_are_constant() -> None:
-    given = BetaBandit(np.array([0.0, 1.0])).pull(np.array([0, 1]), np.array([7, 7]), np.random.default_rng(0))
+    given = BetaBandit(np.array([0.0, 1.0])).pull(
+        np.array([0, 1]), np.array([7, 7]), np.random.default_rng(0)
+    )
     assert given.sums.tolist() == given.squares.tolist() == [0, 7]
 
 
-def test_rewards_keep_to_the_declared_model(kind: tuple[Callable[[FloatArray], Bandit], OneByOne]) -> None:
+def test_rewards_keep_to_the_declared_model(
+    kind: tuple[Callable[[FloatArray], Bandit], OneByOne],
+) -> None:
     bandit = kind[0](np.array([0.2, 0.8]))
-    single = bandit.pull(np.repeat([0, 1], 500), np.ones(1000, dtype=np.int64), np.random.default_rng(3))
+    single = bandit.pull(
+        np.repeat([0, 1], 500), np.ones(1000, dtype=np.int64), np.random.default_rng(3)
+    )
     assert all(bandit.model.admits(reward) for reward in single.sums)
 
 

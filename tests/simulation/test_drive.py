@@ -1,4 +1,5 @@
-"""One search against simulated arms: what it sees, what is counted, and in which units it answers."""
+"""One search against simulated arms: what it sees, what is counted, and in which units it
+answers."""
 
 from typing import Any
 
@@ -37,7 +38,12 @@ def pulls(arms: list[int], times: list[Any]) -> Pulls:
 
 def test_pulls_and_rewards_are_counted_per_arm_over_all_requests() -> None:
     algorithm = scripted(pulls([0, 2, 2], [3, 1, 4]), pulls([2], [5]))
-    outcome = drive(algorithm, Problem(4, 1, GOAL), BernoulliBandit(np.array([1.0, 1, 1, 0])), np.random.default_rng(0))
+    outcome = drive(
+        algorithm,
+        Problem(4, 1, GOAL),
+        BernoulliBandit(np.array([1.0, 1, 1, 0])),
+        np.random.default_rng(0),
+    )
     assert outcome.pulls.tolist() == [3, 0, 10, 0]
     assert outcome.sums.tolist() == [3, 0, 10, 0]
     np.testing.assert_array_equal(outcome.means, [1, np.nan, 1, np.nan])
@@ -47,7 +53,12 @@ def test_a_search_sees_the_unit_scale_and_its_bound_returns_to_the_users() -> No
     seen: list[Rewards] = []
     problem = Problem(2, 1, FixedConfidence(0.4, 0.05), SubGaussian(2.0))
     bandit = GaussianBandit(np.array([8.0, -8.0]), sigma=2.0)
-    outcome = drive(scripted(pulls([0, 1], [100_000, 100_000]), seen=seen), problem, bandit, np.random.default_rng(1))
+    outcome = drive(
+        scripted(pulls([0, 1], [100_000, 100_000]), seen=seen),
+        problem,
+        bandit,
+        np.random.default_rng(1),
+    )
     means = seen[0].sums / 100_000
     assert means == pytest.approx([2, -2], abs=0.01)
     assert seen[0].squares / 100_000 - means**2 == pytest.approx([0.25, 0.25], rel=0.02)

@@ -29,7 +29,16 @@ def runs(regret: list[float], epsilon: float | None) -> Runs:
 @pytest.mark.parametrize("rewards", ["bernoulli", "beta", "gaussian"])
 def test_results_do_not_depend_on_the_number_of_processes(rewards: str) -> None:
     results = [
-        simulate("adaptive-top-k", uniform(12), k=4, budget=50, runs=9, seed=5, jobs=jobs, rewards=rewards)
+        simulate(
+            "adaptive-top-k",
+            uniform(12),
+            k=4,
+            budget=50,
+            runs=9,
+            seed=5,
+            jobs=jobs,
+            rewards=rewards,
+        )
         for jobs in (1, 2, 3)
     ]
     for other in results[1:]:
@@ -40,15 +49,21 @@ def test_results_do_not_depend_on_the_number_of_processes(rewards: str) -> None:
 
 
 def test_the_seed_decides_and_a_longer_simulation_begins_with_the_shorter_one() -> None:
-    short, same, other = (simulate("uniform", uniform(20), k=5, budget=60, runs=8, seed=seed) for seed in (1, 1, 2))
+    short, same, other = (
+        simulate("uniform", uniform(20), k=5, budget=60, runs=8, seed=seed) for seed in (1, 1, 2)
+    )
     longer = simulate("uniform", uniform(20), k=5, budget=60, runs=12, seed=1)
     np.testing.assert_array_equal(short.regret, same.regret)
     np.testing.assert_array_equal(short.regret, longer.regret[:8])
     assert (short.regret != other.regret).any()
 
 
-def test_arms_are_shuffled_in_every_run_each_order_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ALGORITHMS, "first", Algorithm("first", first_arms, (FixedBudget,), "none", "here"))
+def test_arms_are_shuffled_in_every_run_each_order_equally_likely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(
+        ALGORITHMS, "first", Algorithm("first", first_arms, (FixedBudget,), "none", "here")
+    )
     outcome = simulate("first", [1.0, 0.5, 0.0], k=1, budget=3, runs=600, seed=3)
     counts = [int((outcome.regret == regret).sum()) for regret in (0, 0.5, 1)]
     assert sum(counts) == 600
@@ -56,7 +71,12 @@ def test_arms_are_shuffled_in_every_run_each_order_equally_likely(monkeypatch: p
 
 
 def test_a_run_fails_if_it_loses_more_than_epsilon_rounding_aside() -> None:
-    assert runs([0.0, 0.1, 0.1 + 1e-12, 0.1001], epsilon=0.1).failed.tolist() == [False, False, False, True]
+    assert runs([0.0, 0.1, 0.1 + 1e-12, 0.1001], epsilon=0.1).failed.tolist() == [
+        False,
+        False,
+        False,
+        True,
+    ]
     assert not runs([0.0, 1.0], epsilon=None).failed.any()
 
 
@@ -114,20 +134,48 @@ def test_the_goal_is_what_the_options_name(
     ("change", "error", "message"),
     [
         ({"k": 5}, InvalidInput, "`k` is 5, but must be between 1 and n_arms - 1 = 4"),
-        ({"epsilon": 0}, InvalidInput, "`epsilon` is 0, but must be a finite number greater than 0"),
+        (
+            {"epsilon": 0},
+            InvalidInput,
+            "`epsilon` is 0, but must be a finite number greater than 0",
+        ),
         ({"epsilon": None}, InvalidInput, "neither `epsilon` nor `budget` is given"),
         ({"epsilon": -1.0, "budget": 10}, InvalidInput, "`epsilon` is -1.0"),
-        ({"delta": 1.0}, InvalidInput, "`delta` is 1.0, but must be a number greater than 0 and less than 1"),
+        (
+            {"delta": 1.0},
+            InvalidInput,
+            "`delta` is 1.0, but must be a number greater than 0 and less than 1",
+        ),
         ({"delta": 0.0, "epsilon": None, "budget": 10}, InvalidInput, "`delta` is 0.0"),
-        ({"budget": 4}, InvalidInput, "`budget` is 4, but uniform must pull each of the 5 arms once"),
+        (
+            {"budget": 4},
+            InvalidInput,
+            "`budget` is 4, but uniform must pull each of the 5 arms once",
+        ),
         ({"budget": 0}, InvalidInput, "`budget` is 0"),
         ({"runs": 0}, InvalidInput, "`runs` is 0, but must be a whole number of at least 1"),
         ({"jobs": 0}, InvalidInput, "`jobs` is 0"),
         ({"seed": -1}, InvalidInput, "`seed` is -1, but must be a whole number of at least 0"),
-        ({"rewards": "poisson"}, UnknownName, "`rewards` is 'poisson', but must be one of bernoulli, beta, gaussian"),
-        ({"options": {"speed": 2}}, UnknownName, "option 'speed' is unknown to uniform; it takes none"),
-        ({"algorithm": "unifrom"}, UnknownName, "algorithm 'unifrom' is unknown; .* did you mean 'uniform'?"),
-        ({"algorithm": "adaptive-top-k-tight", "budget": 90}, UnsupportedGoal, "needs epsilon and delta"),
+        (
+            {"rewards": "poisson"},
+            UnknownName,
+            "`rewards` is 'poisson', but must be one of bernoulli, beta, gaussian",
+        ),
+        (
+            {"options": {"speed": 2}},
+            UnknownName,
+            "option 'speed' is unknown to uniform; it takes none",
+        ),
+        (
+            {"algorithm": "unifrom"},
+            UnknownName,
+            "algorithm 'unifrom' is unknown; .* did you mean 'uniform'?",
+        ),
+        (
+            {"algorithm": "adaptive-top-k-tight", "budget": 90},
+            UnsupportedGoal,
+            "needs epsilon and delta",
+        ),
         (
             {"means": [0.1, float("nan")]},
             InvalidInput,
@@ -138,7 +186,9 @@ def test_the_goal_is_what_the_options_name(
         ({"means": ["high", "low"]}, InvalidInput, "must be a list of numbers"),
     ],
 )
-def test_bad_input_is_refused_by_value_and_rule(change: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_bad_input_is_refused_by_value_and_rule(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
     good: dict[str, Any] = {"algorithm": "uniform", "means": uniform(5), "k": 2, "epsilon": 0.1}
     with pytest.raises(error, match=message):
         simulate(**(good | change))
@@ -152,7 +202,9 @@ def test_gaussian_means_may_be_any_finite_number() -> None:
 
 def test_options_reach_the_search() -> None:
     short, long = (
-        simulate("adaptive-top-k", uniform(8), k=3, budget=3000, runs=5, options={"scale": scale}).pulls
+        simulate(
+            "adaptive-top-k", uniform(8), k=3, budget=3000, runs=5, options={"scale": scale}
+        ).pulls
         for scale in (0.05, 3)
     )
     assert (short <= 3000).all()

@@ -1,4 +1,5 @@
-"""Work in several processes: the same results in the same order, and nothing left behind when it is interrupted."""
+"""Work in several processes: the same results in the same order, and nothing left behind when it is
+interrupted."""
 
 import os
 import signal
@@ -49,7 +50,9 @@ def test_a_stream_gives_the_same_results_in_the_same_order(jobs: int) -> None:
 
 def test_a_stream_that_is_closed_early_leaves_no_process_behind(tmp_path: Path) -> None:
     before = set(active_children())
-    with closing(stream(finish_late, [None, *(tmp_path / str(number) for number in range(4))], 2)) as results:
+    with closing(
+        stream(finish_late, [None, *(tmp_path / str(number) for number in range(4))], 2)
+    ) as results:
         next(results)
     assert set(active_children()) <= before
     assert not list(tmp_path.iterdir())
@@ -70,7 +73,9 @@ def work(number):
 if __name__ == "__main__":
     spread(work, range(2), 2)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["working\n"] * 2
         os.kill(process.pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""A store in a file: what may go wrong with files is said in words, and the file still opens afterwards."""
+"""A store in a file: what may go wrong with files is said in words, and the file still opens
+afterwards."""
 
 import multiprocessing
 import os
@@ -141,10 +142,15 @@ def test_a_read_only_file_can_be_read_and_refuses_writing_in_words(public: Path)
     check_intact(public)
 
 
-def test_a_full_disk_is_said_and_nothing_of_the_step_is_written(store: SQLiteStore, path: Path) -> None:
+def test_a_full_disk_is_said_and_nothing_of_the_step_is_written(
+    store: SQLiteStore, path: Path
+) -> None:
     ((pages,),) = store._query("PRAGMA page_count")
     store._query(f"PRAGMA max_page_count = {pages + 1}")
-    with pytest.raises(StoreFull, match=r"there is no room left for .*nothing is lost"), store.exclusive():
+    with (
+        pytest.raises(StoreFull, match=r"there is no room left for .*nothing is lost"),
+        store.exclusive(),
+    ):
         store.append("first", [(ticket, 0, 0.5, 1.0) for ticket in range(1000, 11000)])
     assert list(store.read("first").told.rows()) == REWARDS
     store._query("PRAGMA max_page_count = 1000000")
@@ -193,7 +199,9 @@ def replaced(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [cut, scribbled, replaced])
-def test_a_damaged_file_is_said_to_be_so_and_is_left_as_it_is(path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_file_is_said_to_be_so_and_is_left_as_it_is(
+    path: Path, damage: Callable[[bytes], bytes]
+) -> None:
     damaged = damage(path.read_bytes())
     path.write_bytes(damaged)
     with pytest.raises(StoreDamaged, match="is not a store of shortlist, or is damaged"):
@@ -239,7 +247,9 @@ def test_a_text_that_cannot_be_stored_is_refused(store: SQLiteStore) -> None:
     ],
     ids=["change", "remove", "second reward for a ticket", "word for a number"],
 )
-def test_the_file_refuses_to_forget_or_to_count_twice_whoever_asks(path: Path, statement: str) -> None:
+def test_the_file_refuses_to_forget_or_to_count_twice_whoever_asks(
+    path: Path, statement: str
+) -> None:
     other = sqlite3.connect(path)
     with pytest.raises(sqlite3.IntegrityError):
         other.execute(statement)
@@ -250,11 +260,15 @@ def test_the_file_refuses_to_forget_or_to_count_twice_whoever_asks(path: Path, s
 # Versions
 
 
-def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     later = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN owner TEXT",))
     monkeypatch.setattr(schema, "VERSIONS", later)
     monkeypatch.setattr(sqlite, "VERSIONS", later)
-    with pytest.raises(StoreError, match="has schema version 1, but 2 is needed: open it for writing once"):
+    with pytest.raises(
+        StoreError, match="has schema version 1, but 2 is needed: open it for writing once"
+    ):
         SQLiteStore(path, "ro")
     store = SQLiteStore(path)
     assert store._query("SELECT name, owner FROM experiments") == [("first", None)]
@@ -263,12 +277,20 @@ def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(path: Path, mo
     SQLiteStore(path).close()
     monkeypatch.undo()
     check_intact(path.with_name(f"{path.name}.v1.bak"))
-    with pytest.raises(StoreError, match="has schema version 2, but this shortlist knows 1 at most: upgrade shortlist"):
+    with pytest.raises(
+        StoreError,
+        match="has schema version 2, but this shortlist knows 1 at most: upgrade shortlist",
+    ):
         SQLiteStore(path)
 
 
-def test_an_upgrade_that_fails_leaves_the_old_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN owner TEXT", "ALTER TABLE nonsense"))
+def test_an_upgrade_that_fails_leaves_the_old_version(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = (
+        *schema.VERSIONS,
+        ("ALTER TABLE experiments ADD COLUMN owner TEXT", "ALTER TABLE nonsense"),
+    )
     monkeypatch.setattr(schema, "VERSIONS", broken)
     monkeypatch.setattr(sqlite, "VERSIONS", broken)
     with pytest.raises(StoreError, match="cannot be used"):
@@ -283,7 +305,9 @@ def test_an_upgrade_that_fails_leaves_the_old_version(path: Path, monkeypatch: p
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
 def test_a_store_that_is_carried_into_another_process_is_refused(store: SQLiteStore) -> None:
     def use() -> None:
-        with pytest.raises(StoreError, match=r"was opened by process .* open the experiment again in every process"):
+        with pytest.raises(
+            StoreError, match=r"was opened by process .* open the experiment again in every process"
+        ):
             store.names()
         store.close()
 
@@ -304,7 +328,9 @@ def count_up(path: Path) -> None:
 
 
 def test_blocks_of_several_processes_follow_one_another(path: Path) -> None:
-    processes = [multiprocessing.get_context("fork").Process(target=count_up, args=[path]) for _ in range(3)]
+    processes = [
+        multiprocessing.get_context("fork").Process(target=count_up, args=[path]) for _ in range(3)
+    ]
     for process in processes:
         process.start()
     for process in processes:

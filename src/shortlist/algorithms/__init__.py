@@ -1,4 +1,5 @@
-"""The registry: every algorithm by name, with the goals it serves, what it guarantees and where it is from."""
+"""The registry: every algorithm by name, with the goals it serves, what it guarantees and where it
+is from."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ class Algorithm:
     guarantee: str
     source: str
     capped: bool = False  # takes epsilon, delta and a budget at once
-    version: int = 1  # raise it with any change of what it asks for, so that no stored experiment goes on differently
+    # raise it with any change of what it asks for, so that no stored experiment goes on differently
+    version: int = 1
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
         """Begin the search on the unit scale, or say why it cannot be begun."""
@@ -41,24 +43,35 @@ class Algorithm:
         return self.search(problem.unit(), rng, **options)
 
     def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
-        """Refuse a goal this algorithm does not serve, a budget it cannot work with, and options it does not take."""
+        """Refuse a goal this algorithm does not serve, a budget it cannot work with, and options it
+        does not take."""
         check_options(self.name, self.search, options or {})
         goal = problem.goal
         if not isinstance(goal, self.goals):
-            need = "a budget; it has no stopping rule" if isinstance(goal, FixedConfidence) else "epsilon and delta"
+            need = (
+                "a budget; it has no stopping rule"
+                if isinstance(goal, FixedConfidence)
+                else "epsilon and delta"
+            )
             raise UnsupportedGoal(f"{self.name} needs {need}")
         if isinstance(goal, FixedConfidence) and goal.budget is not None and not self.capped:
-            raise UnsupportedGoal(f"{self.name} takes either epsilon and delta or a budget, not both")
+            raise UnsupportedGoal(
+                f"{self.name} takes either epsilon and delta or a budget, not both"
+            )
         if goal.budget is not None and goal.budget < problem.n_arms:
             raise InvalidInput(
-                f"`budget` is {goal.budget}, but {self.name} must pull each of the {problem.n_arms} arms once"
+                f"`budget` is {goal.budget}, but {self.name} must pull each of the {problem.n_arms}"
+                " arms once"
             )
 
 
 BOTH = (FixedConfidence, FixedBudget)
 PAPER = "Chen, Chen, Zhang, Zhou 2017"
 REGRET = "R_T <= epsilon with probability 1 - delta"
-ELEMENTWISE = "every j-th best chosen mean >= theta_j - epsilon, hence R_T <= epsilon, with probability 1 - delta"
+ELEMENTWISE = (
+    "every j-th best chosen mean >= theta_j - epsilon, hence R_T <= epsilon, with probability 1 -"
+    " delta"
+)
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -71,17 +84,24 @@ ALGORITHMS: dict[str, Algorithm] = {
             REGRET,
             f"{PAPER}, Algorithm 1 with pooled samples and the constants its proof allows",
         ),
-        Algorithm("improved-top-k", improved_top_k, (FixedConfidence,), REGRET, f"{PAPER}, Algorithm 5"),
+        Algorithm(
+            "improved-top-k", improved_top_k, (FixedConfidence,), REGRET, f"{PAPER}, Algorithm 5"
+        ),
         Algorithm("opt-mai", opt_mai, (FixedBudget,), "none", "Zhou, Chen, Li 2014, Algorithm 1"),
-        Algorithm("clucb-pac", clucb_pac, BOTH, REGRET, "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2"),
-        Algorithm("lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"),
+        Algorithm(
+            "clucb-pac", clucb_pac, BOTH, REGRET, "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2"
+        ),
+        Algorithm(
+            "lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"
+        ),
         Algorithm("sar", sar, (FixedBudget,), "none", "Bubeck, Wang, Viswanathan 2013, SAR"),
         Algorithm(
             "median-elimination",
             median_elimination,
             (FixedConfidence,),
             ELEMENTWISE,
-            "Even-Dar, Mannor, Mansour 2006, Median Elimination; Kalyanakrishnan, Stone 2010, Halving",
+            "Even-Dar, Mannor, Mansour 2006, Median Elimination; Kalyanakrishnan, Stone 2010,"
+            " Halving",
         ),
         Algorithm(
             "certified",
@@ -93,7 +113,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             version=2,
         ),
         Algorithm(
-            "expected-loss", expected_loss, (FixedBudget,), "none", "empirical Bayes, docs/certificate.md", version=2
+            "expected-loss",
+            expected_loss,
+            (FixedBudget,),
+            "none",
+            "empirical Bayes, docs/certificate.md",
+            version=2,
         ),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )

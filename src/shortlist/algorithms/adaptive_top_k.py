@@ -1,4 +1,5 @@
-"""AdaptiveTopK: accept and reject arms in rounds of halving width (Algorithm 1), in its paper and tight forms."""
+"""AdaptiveTopK: accept and reject arms in rounds of halving width (Algorithm 1), in its paper and
+tight forms."""
 
 from dataclasses import dataclass
 from math import ceil, inf, log, log2
@@ -7,7 +8,17 @@ import numpy as np
 
 from shortlist.algorithms.uniform import even_shares
 from shortlist.problem import FixedBudget, Problem, SubGaussian
-from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Sampling, Search, best, sample
+from shortlist.search import (
+    Answer,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Progress,
+    Sampling,
+    Search,
+    best,
+    sample,
+)
 
 
 @dataclass
@@ -56,7 +67,8 @@ class Sorting:
         return pooled
 
     def sort(self, means: FloatArray, width: float) -> FloatArray:
-        """Move every arm whose mean is clear of the boundary (Alg. 1, lines 7-15); return the others' means."""
+        """Move every arm whose mean is clear of the boundary (Alg. 1, lines 7-15); return the
+        others' means."""
         accept, reject = clear_arms(means, self.wanted, width)
         kept = ~accept & ~reject
         self.accepted = np.concatenate([self.accepted, self.undecided[accept]])
@@ -88,16 +100,19 @@ def adaptive_top_k(
     delta: float = 0.01,
     scale: float = 1.0,
 ) -> Search:
-    """Accept and reject arms in rounds of halving width until what is left cannot cost more than epsilon.
+    """Accept and reject arms in rounds of halving width until what is left cannot cost more than
+    epsilon.
 
-    Round r pulls every undecided arm 4^r ln(2 n r^2 / delta) fresh times. R_T <= epsilon with probability
-    >= 1 - delta. Chen, Chen, Zhang, Zhou (2017), Algorithm 1; width read as the proof needs it (E1).
+    Round r pulls every undecided arm 4^r ln(2 n r^2 / delta) fresh times. R_T <= epsilon with
+    probability >= 1 - delta. Chen, Chen, Zhang, Zhou (2017), Algorithm 1; width read as the proof
+    needs it (E1).
 
-    The `tight` form pools an arm's samples (E4) and uses one-sided Hoeffding over the R = log2(2/epsilon) rounds
-    known in advance: (4^r / 2) ln(n R / delta) pulls in all by round r (E5); the guarantee is the same.
+    The `tight` form pools an arm's samples (E4) and uses one-sided Hoeffding over the R =
+    log2(2/epsilon) rounds known in advance: (4^r / 2) ln(n R / delta) pulls in all by round r (E5);
+    the guarantee is the same.
 
-    With a budget there is no stopping rule and no guarantee (Section 5); `delta` then only sets the length of
-    the rounds, and `scale` multiplies it."""
+    With a budget there is no stopping rule and no guarantee (Section 5); `delta` then only sets the
+    length of the rounds, and `scale` multiplies it."""
     if isinstance(problem.goal, FixedBudget):
         return _within_budget(problem, problem.goal.budget, rng, delta, scale)
     return _to_confidence(problem, rng, tight)
@@ -112,7 +127,8 @@ def _to_confidence(problem: Problem, rng: np.random.Generator, tight: bool) -> S
     state = Sorting.start(problem)
     allowed = problem.epsilon * problem.k
     means = np.zeros(problem.n_arms)
-    r, width = 0, inf if isinstance(problem.rewards, SubGaussian) else 1.0  # unseen means in [0, 1] differ by at most 1
+    # unseen means in [0, 1] differ by at most 1
+    r, width = 0, inf if isinstance(problem.rewards, SubGaussian) else 1.0
     while not state.settled and 2 * width * _at_risk(state, tight) > allowed:
         r, width = r + 1, 2.0 ** -(r + 1)  # E1: the width belongs to the round that uses it
         if tight:
@@ -120,14 +136,17 @@ def _to_confidence(problem: Problem, rng: np.random.Generator, tight: bool) -> S
             yield from state.pull(total - state.pulls[state.undecided], r)
             means = state.pooled_means()
         else:
-            means = yield from state.pull(ceil(4.0**r * log(2 * problem.n_arms * r**2 / problem.delta)), r)
+            means = yield from state.pull(
+                ceil(4.0**r * log(2 * problem.n_arms * r**2 / problem.delta)), r
+            )
         means = state.sort(means, width)
     top = state.fill_up(means, rng)
     return Answer(top, problem.epsilon, 1 - problem.delta, {"rounds": r, "width": width})
 
 
 def _at_risk(state: Sorting, tight: bool) -> int:
-    """How many arms can be chosen wrongly: K', or min(K', s - K') where every swap is counted once (E5)."""
+    """How many arms can be chosen wrongly: K', or min(K', s - K') where every swap is counted once
+    (E5)."""
     return min(state.wanted, state.undecided.size - state.wanted) if tight else state.wanted
 
 
@@ -136,7 +155,9 @@ def _tight_total(problem: Problem, r: int) -> int:
     return ceil(4.0**r / 2 * log(problem.n_arms * rounds / problem.delta))
 
 
-def _within_budget(problem: Problem, budget: int, rng: np.random.Generator, delta: float, scale: float) -> Search:
+def _within_budget(
+    problem: Problem, budget: int, rng: np.random.Generator, delta: float, scale: float
+) -> Search:
     state = Sorting.start(problem)
     left, r = budget, 0
     while not state.settled and left > 0:

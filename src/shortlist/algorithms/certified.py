@@ -1,4 +1,5 @@
-"""Certified selection: explore freely, then prove the choice on fresh rewards with the split certificate."""
+"""Certified selection: explore freely, then prove the choice on fresh rewards with the split
+certificate."""
 
 import math
 from collections.abc import Callable, Generator
@@ -19,13 +20,17 @@ STRENGTHS = 1.5 * 1.3 ** np.arange(8)  # tried, in units of ln(1/delta) / (k * e
 USUAL = 3  # the one tried first
 EAGER = 1.2  # certify as soon as that costs at most this many times what was explored ...
 SLOW = 2.0  # ... or this many times, once exploring further saves less than it costs
-NEAR = 1.5  # a better strength is sought once a plan costs no more than so many times what was explored
-PATIENCE = 0.3  # what is x times too much is looked at again when x to this power times as much is explored,
+# a better strength is sought once a plan costs no more than so many times what was explored
+NEAR = 1.5
+# what is x times too much is looked at again when x to this power times as much is explored,
+PATIENCE = 0.3
 LONGEST = 1.3  # or so many times as much
 HOPE = 0.35  # plan only when the loss to expect is below this share of what is allowed
 LOOKS = 100  # at most, so that the share of delta for one of them stays a number
-CAUTION = 0.85, 0.5  # what is aimed at after a look that failed, of what was aimed at before, and of epsilon at least
-UNLIMITED = 2**64  # pulls, where no budget is given: more than can be counted, which is an error on the way
+# what is aimed at after a look that failed, of what was aimed at before, and of epsilon at least
+CAUTION = 0.85, 0.5
+# pulls, where no budget is given: more than can be counted, which is an error on the way
+UNLIMITED = 2**64
 GUESSES = 10  # regrets for which a last certificate may be tuned
 
 
@@ -46,7 +51,9 @@ class Holdout:
         missing = wanted - self.pulls
         arm = int(missing.argmin())
         if missing[arm] < 0:  # a certificate of fewer pulls than were drawn would be void
-            raise ValueError(f"{wanted[arm]} pulls of arm {arm} are wanted, but {self.pulls[arm]} were drawn")
+            raise ValueError(
+                f"{wanted[arm]} pulls of arm {arm} are wanted, but {self.pulls[arm]} were drawn"
+            )
         arms = np.flatnonzero(missing)
         if arms.size:
             times = missing[arms]
@@ -75,7 +82,8 @@ class Planner:
         return self.problem.delta * FIRST_LOOK * (1 - FIRST_LOOK) ** self.look
 
     def promising(self, made: IntArray, rng: np.random.Generator, *, last: bool) -> Plan | None:
-        """A plan to certify the present choice, with about the best strength; `made` are pulls made before.
+        """A plan to certify the present choice, with about the best strength; `made` are pulls made
+        before.
 
         None if there is none, or if it is too early to try and this is not the `last` chance."""
         spent = int(self.posterior.pulls.sum())
@@ -102,7 +110,8 @@ class Planner:
         return self._at(self._step)
 
     def refined(self, found: Plan) -> Plan:
-        """The same plan with the best strength, downhill from that of `found`, which `promising` gave."""
+        """The same plan with the best strength, downhill from that of `found`, which `promising`
+        gave."""
         if self._at(self._step) is None:
             self._step = STRENGTHS.size - 1
         for way in (1, -1):
@@ -119,7 +128,8 @@ class Planner:
         return True
 
     def _wait(self, spent: int, excess: float) -> None:
-        """Nothing can come of it soon: what is `excess` times too much takes a while to become little enough."""
+        """Nothing can come of it soon: what is `excess` times too much takes a while to become
+        little enough."""
         self._next = spent * min(excess**PATIENCE, LONGEST)
 
     def _plan(self, case: Case, step: int) -> Plan | None:
@@ -133,12 +143,14 @@ def _cost(found: Plan | None) -> float:
 
 
 def certified(problem: Problem, rng: np.random.Generator) -> Search:
-    """Explore where the expected loss is largest, then certify the choice on fresh rewards; look again if it fails.
+    """Explore where the expected loss is largest, then certify the choice on fresh rewards; look
+    again if it fails.
 
-    Exploration may do as it likes. When a certificate planned on what it found costs little more than the exploration
-    did, that many fresh pulls are drawn and the bound U of certificate.py is computed: if U <= epsilon, R_T <= U with
-    probability >= 1 - delta. Otherwise exploration goes on and a later look, with its own share of delta, adds to the
-    fresh pulls. With a budget, at most half of it is explored and the rest proves what can be proved.
+    Exploration may do as it likes. When a certificate planned on what it found costs little more
+    than the exploration did, that many fresh pulls are drawn and the bound U of certificate.py is
+    computed: if U <= epsilon, R_T <= U with probability >= 1 - delta. Otherwise exploration goes on
+    and a later look, with its own share of delta, adds to the fresh pulls. With a budget, at most
+    half of it is explored and the rest proves what can be proved.
 
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
@@ -154,7 +166,12 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
         saved, further = cost - _cost(found), int(posterior.pulls.sum()) - spent
         spent, cost = spent + further, _cost(found)
         worth = cost <= EAGER * spent or (cost <= SLOW * spent and saved < further)
-        if found is None or not worth or spent + holdout.spent + cost > budget or planner.look == LOOKS:
+        if (
+            found is None
+            or not worth
+            or spent + holdout.spent + cost > budget
+            or planner.look == LOOKS
+        ):
             continue
         found = planner.refined(found)
         yield from holdout.fill_up(found.pulls, _progress(planner))
@@ -165,22 +182,33 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
         planner.look += 1
     rest = problem.delta * (1 - FIRST_LOOK) ** planner.look
     left = budget - spent - holdout.spent
-    answer = yield from prove_what_can_be_proved(posterior, holdout, left, rest, rng, looks=planner.look + 1)
+    answer = yield from prove_what_can_be_proved(
+        posterior, holdout, left, rest, rng, looks=planner.look + 1
+    )
     return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
 
 
 def prove_what_can_be_proved(
-    posterior: Posterior, holdout: Holdout, budget: int, delta: float, rng: np.random.Generator, looks: int = 1
+    posterior: Posterior,
+    holdout: Holdout,
+    budget: int,
+    delta: float,
+    rng: np.random.Generator,
+    looks: int = 1,
 ) -> Search:
     """Spend `budget` fresh pulls on the least bound for the present choice, whatever it comes to.
 
-    Without a target the exponential moment must be right for every mean, so the reach is the whole range."""
+    Without a target the exponential moment must be right for every mean, so the reach is the whole
+    range."""
     top, _ = posterior.split(rng)
     reach = math.inf if isinstance(posterior.rewards, SubGaussian) else 1.0
     case = Case(posterior, top, posterior.balance(top), holdout.pulls, reach)
     level = -math.log(delta)
     guesses = np.geomspace(min(0.001, 1 / math.sqrt(budget + 1)), 0.5, GUESSES)
-    plans = [case.plan(float(strength), level, budget=budget) for strength in 2 * level / (posterior.k * guesses)]
+    plans = [
+        case.plan(float(strength), level, budget=budget)
+        for strength in 2 * level / (posterior.k * guesses)
+    ]
     possible = [found for found in plans if found is not None]
     if not possible:  # too few pulls left to draw every arm once
         return Answer(np.flatnonzero(top))
@@ -195,7 +223,9 @@ def _progress(planner: Planner) -> Progress:
     return Progress(round=planner.look + 1, undecided=planner.problem.n_arms)
 
 
-def _answer(found: Plan, bound: float, delta: float, explored: int, holdout: Holdout, looks: int) -> Answer:
+def _answer(
+    found: Plan, bound: float, delta: float, explored: int, holdout: Holdout, looks: int
+) -> Answer:
     evidence = {
         "boundary": found.boundary,
         "strength": found.strength,

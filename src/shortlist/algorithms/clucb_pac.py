@@ -9,25 +9,32 @@ from shortlist.problem import Problem
 from shortlist.search import BoolArray, IntArray, Search
 
 
-def clucb_pac(problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01) -> Search:
-    """Pull the least known arm on which the best set and the best pessimistic set disagree, until they nearly agree.
+def clucb_pac(
+    problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01
+) -> Search:
+    """Pull the least known arm on which the best set and the best pessimistic set disagree, until
+    they nearly agree.
 
-    With M the k best means, w~ = mean - radius inside M and mean + radius outside, and M~ the k largest w~:
-    stop when w~(M~) - w~(M) <= k epsilon, else pull in M symmetric-difference M~ where the radius is largest.
-    radius_i = sqrt(ln(4 n t^3 / delta) / (2 pulls_i)) after t pulls. R_T <= epsilon with probability >= 1 - delta:
+    With M the k best means, w~ = mean - radius inside M and mean + radius outside, and M~ the k
+    largest w~: stop when w~(M~) - w~(M) <= k epsilon, else pull in M symmetric-difference M~ where
+    the radius is largest. radius_i = sqrt(ln(4 n t^3 / delta) / (2 pulls_i)) after t pulls. R_T <=
+    epsilon with probability >= 1 - delta:
 
-    - An interval misses its mean after t pulls, of which N <= t were of that arm, with probability at most
-      2 exp(-2 N radius^2) = delta / (2 n t^3). Over arms, N and t that sums to pi^2 / 12 * delta < delta.
-    - Otherwise k R_M = (means of the best set) - (means of M) <= w~(best set) - w~(M) <= w~(M~) - w~(M).
+    - An interval misses its mean after t pulls, of which N <= t were of that arm, with probability
+      at most 2 exp(-2 N radius^2) = delta / (2 n t^3). Over arms, N and t that sums to pi^2 / 12 *
+      delta < delta.
+    - Otherwise k R_M = (means of the best set) - (means of M) <= w~(best set) - w~(M) <= w~(M~) -
+      w~(M).
 
-    Chen, Lin, King, Lyu, Chen (2014), Appendix B.2. There a step is one pull (`growth` = 0). Here it is a share
-    `growth` of all pulls so far, fewest pulls first, among the arms that are in dispute or would come into it if the
-    means stood still; it ends early when the lowest have grown by 5 `growth`. The radii hold for all t at once, so
-    whatever a batch pulls the guarantee stays, and the last one overshoots by at most that share. In all, 0 to 10 %
-    more pulls than one by one where we compared.
+    Chen, Lin, King, Lyu, Chen (2014), Appendix B.2. There a step is one pull (`growth` = 0). Here
+    it is a share `growth` of all pulls so far, fewest pulls first, among the arms that are in
+    dispute or would come into it if the means stood still; it ends early when the lowest have grown
+    by 5 `growth`. The radii hold for all t at once, so whatever a batch pulls the guarantee stays,
+    and the last one overshoots by at most that share. In all, 0 to 10 % more pulls than one by one
+    where we compared.
 
-    With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes with is
-    (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
+    With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes
+    with is (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
     return race(problem, rng, RULE, growth, delta)
 
 
@@ -36,7 +43,8 @@ def _log_term(n_arms: int, pulls: int, delta: float) -> float:
 
 
 def largest_loss(standing: Standing) -> float:
-    """(w~(M~) - w~(M)) / k: what is gained if the highest ends outside replace the lowest ends inside."""
+    """(w~(M~) - w~(M)) / k: what is gained if the highest ends outside replace the lowest ends
+    inside."""
     ends, inside = standing.pessimistic, standing.inside
     k = int(inside.sum())
     swaps = min(k, inside.size - k)
@@ -54,20 +62,23 @@ def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArra
 
 
 def _due(standing: Standing, batch: int, rng: np.random.Generator) -> BoolArray:
-    """The arms of M symmetric-difference M~ and, for more than one pull, those that come into it meanwhile."""
+    """The arms of M symmetric-difference M~ and, for more than one pull, those that come into it
+    meanwhile."""
     inside = standing.inside
     k = int(inside.sum())
     disputed = inside ^ top_mask(standing.pessimistic, k, rng)
     if batch == 1:
         return disputed
-    swaps = min(k, inside.size - k)  # if no arm reaches further than this slack, they cost k * allowed at most
+    # if no arm reaches further than this slack, they cost k * allowed at most
+    swaps = min(k, inside.size - k)
     return disputed | standing.reaches_across(k * standing.allowed / (2 * swaps))
 
 
 def fewest_first(pulls: IntArray, batch: int, rng: np.random.Generator) -> IntArray:
     """Share a batch so that each pull goes to an arm with the fewest; ties are broken by `rng`."""
     ordered = np.sort(pulls)
-    to_raise = np.arange(1, pulls.size + 1) * ordered - np.cumsum(ordered)  # the j lowest to the j-th
+    # the j lowest to the j-th
+    to_raise = np.arange(1, pulls.size + 1) * ordered - np.cumsum(ordered)
     served = int(np.searchsorted(to_raise, batch, side="right"))
     level, extra = divmod(batch + int(ordered[:served].sum()), served)
     shares = np.maximum(level - pulls, 0)

@@ -10,13 +10,17 @@ from shortlist.problem import Problem, number
 from shortlist.search import Answer, Search
 
 
-def expected_loss(problem: Problem, rng: np.random.Generator, *, holdout: float = 0.0, delta: float = 0.05) -> Search:
-    """Pull the arms whose expected loss per pull spent is largest; return the k best posterior means.
+def expected_loss(
+    problem: Problem, rng: np.random.Generator, *, holdout: float = 0.0, delta: float = 0.05
+) -> Search:
+    """Pull the arms whose expected loss per pull spent is largest; return the k best posterior
+    means.
 
-    loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one outside, with c halfway
-    between the k-th and the next posterior mean, under an empirical-Bayes posterior with tempered likelihood.
-    Fixed budget; no guarantee, unless a share `holdout` of the budget is set aside: its fresh pulls then give a bound
-    on the regret that holds with probability at least 1 - `delta`."""
+    loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
+    outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
+    posterior with tempered likelihood. Fixed budget; no guarantee, unless a share `holdout` of the
+    budget is set aside: its fresh pulls then give a bound on the regret that holds with probability
+    at least 1 - `delta`."""
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
     number("delta", delta, above=0, below=1)
@@ -25,4 +29,6 @@ def expected_loss(problem: Problem, rng: np.random.Generator, *, holdout: float 
     if holdout == 0:
         return Answer(np.flatnonzero(posterior.split(rng)[0]))
     left = problem.budget - int(posterior.pulls.sum())
-    return (yield from prove_what_can_be_proved(posterior, Holdout(problem.n_arms), left, delta, rng))
+    return (
+        yield from prove_what_can_be_proved(posterior, Holdout(problem.n_arms), left, delta, rng)
+    )

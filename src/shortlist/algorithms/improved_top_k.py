@@ -1,4 +1,5 @@
-"""ImprovedTopK: ln 1/epsilon in place of ln n in the number of pulls, at a constant only theory can pay (Alg. 5)."""
+"""ImprovedTopK: ln 1/epsilon in place of ln n in the number of pulls, at a constant only theory can
+pay (Alg. 5)."""
 
 from collections.abc import Generator
 from functools import partial
@@ -12,42 +13,61 @@ from shortlist.algorithms.eps_split import eps_split
 from shortlist.algorithms.est_kth_arm import est_kth_arm, pulls_for
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.problem import Problem, SubGaussian
-from shortlist.search import NO_PROGRESS, Answer, IntArray, Progress, Pulls, Rewards, Search, best, mirrored, sample
+from shortlist.search import (
+    NO_PROGRESS,
+    Answer,
+    IntArray,
+    Progress,
+    Pulls,
+    Rewards,
+    Search,
+    best,
+    mirrored,
+    sample,
+)
 
 LARGEST_EPSILON = 0.2  # E9
 FEWEST_ARMS = 20  # E12: a tenth of fewer is not worth the estimates
 
 
 def improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
-    """Put aside a tenth of the arms at a time, allowing a few mistakes, until the rest is easy or cannot cost epsilon.
+    """Put aside a tenth of the arms at a time, allowing a few mistakes, until the rest is easy or
+    cannot cost epsilon.
 
-    R_T <= epsilon with probability >= 1 - delta. The paper's O((ln 1/epsilon + ln 1/delta) H^(t,epsilon)) pulls are
-    10^9 to 10^12 for 1000 arms, so only simulations run it. Chen, Chen, Zhang, Zhou (2017), Algorithm 5. More than
-    half of the arms are chosen by finding the others, on rewards 1 - x.
+    R_T <= epsilon with probability >= 1 - delta. The paper's O((ln 1/epsilon + ln 1/delta)
+    H^(t,epsilon)) pulls are 10^9 to 10^12 for 1000 arms, so only simulations run it. Chen, Chen,
+    Zhang, Zhou (2017), Algorithm 5. More than half of the arms are chosen by finding the others, on
+    rewards 1 - x.
 
-    Write s = |S|, K' = K - |A|, w = floor(epsilon^2 K), S[i] for the i-th best mean of S. One pass of the loop is at
-    accuracy phi = 2^-rho in round r, with p ~ S[K' + w + 1] and q ~ S[K' - w] from EstKthArm at
-    tau = epsilon^2 / (100 r^2), so that p <= S[K' + 1] + phi (tau (K' + w + 1) moves it by at most w ranks) and
-    q >= S[K'] - phi. It ends the search, or a round (r + 1), or it halves phi (rho + 1).
+    Write s = |S|, K' = K - |A|, w = floor(epsilon^2 K), S[i] for the i-th best mean of S. One pass
+    of the loop is at accuracy phi = 2^-rho in round r, with p ~ S[K' + w + 1] and q ~ S[K' - w]
+    from EstKthArm at tau = epsilon^2 / (100 r^2), so that p <= S[K' + 1] + phi (tau (K' + w + 1)
+    moves it by at most w ranks) and q >= S[K'] - phi. It ends the search, or a round (r + 1), or it
+    halves phi (rho + 1).
 
-    Probability. Pass z = r + rho = 2, 3, ... calls EstKthArm three times at delta / (100 z^2); round r calls Elim or
-    ReverseElim once at delta / (100 r^2); the end, and for sub-Gaussian rewards the beginning, may fail with
-    delta/100 each. In all at most (3 * 0.645 + 1.645 + 2) delta / 100 < 0.06 delta.
+    Probability. Pass z = r + rho = 2, 3, ... calls EstKthArm three times at delta / (100 z^2);
+    round r calls Elim or ReverseElim once at delta / (100 r^2); the end, and for sub-Gaussian
+    rewards the beginning, may fail with delta/100 each. In all at most (3 * 0.645 + 1.645 + 2)
+    delta / 100 < 0.06 delta.
 
-    Loss. Let V be the sum of A's means and of the K' best of S: K R_T is what V loses. The means of S span at most
-    1, so an arm put on the wrong side costs V at most 1.
-    - Elim (K' <= s/2) is called if p exceeds the estimate of S[(s + K')/2] by 3 phi. Then S[K'] exceeds the true one
-      by phi, a quarter of the arms is no better than that, and at most tau K' mistakes are made; ReverseElim
-      (K' > s/2) likewise. All rounds together make fewer than epsilon^2 K / 60, as the sum of 1/r^2 is below 10/6.
-    - The last stage loses at most (epsilon - epsilon^2/30) K, which leaves twice as much as the rounds need.
-    - EpsSplit at q - p > 3 phi: S[core] - S[K' + w + 1] > phi for core = ceil((1 - tau)(K' - w)), hence at most
-      w + (w + tau K') + (2w + 1) delta/400 mistakes, in all less than 2.1 epsilon^2 K <= 0.42 epsilon K.
+    Loss. Let V be the sum of A's means and of the K' best of S: K R_T is what V loses. The means of
+    S span at most 1, so an arm put on the wrong side costs V at most 1.
+    - Elim (K' <= s/2) is called if p exceeds the estimate of S[(s + K')/2] by 3 phi. Then S[K']
+      exceeds the true one by phi, a quarter of the arms is no better than that, and at most tau K'
+      mistakes are made; ReverseElim (K' > s/2) likewise. All rounds together make fewer than
+      epsilon^2 K / 60, as the sum of 1/r^2 is below 10/6.
+    - The last stage loses at most (epsilon - epsilon^2/30) K, which leaves twice as much as the
+      rounds need.
+    - EpsSplit at q - p > 3 phi: S[core] - S[K' + w + 1] > phi for core = ceil((1 - tau)(K' - w)),
+      hence at most w + (w + tau K') + (2w + 1) delta/400 mistakes, in all less than 2.1 epsilon^2 K
+      <= 0.42 epsilon K.
 
-    Where we depart. Only one side is put aside per round, which keeps K'/s within 5/9 (E10, E11). Small S goes to the
-    last stage (E12), and so does the exit on phi, at the accuracy that is left rather than phi (E14). There uniform
-    sampling proves the same as OptMAI: ln(s/K') more in the order of pulls, but a far smaller constant. epsilon is
-    at most 0.2 (E9). Sub-Gaussian means have no range, so one round of AdaptiveTopK, O(n ln(n/delta)) pulls, first
-    puts aside what is clearly far from the boundary."""
+    Where we depart. Only one side is put aside per round, which keeps K'/s within 5/9 (E10, E11).
+    Small S goes to the last stage (E12), and so does the exit on phi, at the accuracy that is left
+    rather than phi (E14). There uniform sampling proves the same as OptMAI: ln(s/K') more in the
+    order of pulls, but a far smaller constant. epsilon is at most 0.2 (E9). Sub-Gaussian means have
+    no range, so one round of AdaptiveTopK, O(n ln(n/delta)) pulls, first puts aside what is clearly
+    far from the boundary."""
     if 2 * problem.k > problem.n_arms:
         return mirrored(_improved_top_k(problem.complement(), rng), problem.n_arms)
     return _improved_top_k(problem, rng)
@@ -59,12 +79,17 @@ def _improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
     if isinstance(problem.rewards, SubGaussian):
         yield from _put_far_arms_aside(state, problem.delta / 100)
     rest = yield from _choose_rest(state, epsilon, problem.delta, rng)
-    evidence = {"epsilon": epsilon, "accepted early": state.accepted.size, "undecided": state.undecided.size}
+    evidence = {
+        "epsilon": epsilon,
+        "accepted early": state.accepted.size,
+        "undecided": state.undecided.size,
+    }
     return Answer(np.concatenate([state.accepted, rest]), epsilon, 1 - problem.delta, evidence)
 
 
 def _put_far_arms_aside(state: Sorting, delta: float) -> Generator[Pulls, Rewards, None]:
-    """Accept and reject until the means of S span less than 1: all are known to within 1/8, S to within 6/8."""
+    """Accept and reject until the means of S span less than 1: all are known to within 1/8, S to
+    within 6/8."""
     means = yield from state.pull(pulls_for(2 / 8, delta / state.n_arms), 0)
     state.sort(means, 1 / 8)
 
@@ -72,24 +97,37 @@ def _put_far_arms_aside(state: Sorting, delta: float) -> Generator[Pulls, Reward
 def _choose_rest(
     state: Sorting, epsilon: float, delta: float, rng: np.random.Generator
 ) -> Generator[Pulls, Rewards, IntArray]:
-    """The loop of Algorithm 5: sort arms into A and B, then return the K' arms of S that go with A."""
+    """The loop of Algorithm 5: sort arms into A and B, then return the K' arms of S that go with
+    A."""
     if state.settled:
         return state.undecided[: state.wanted]
-    allowed, spare = epsilon * state.k, floor(epsilon**2 * state.k)  # K_L = K - spare, K_R = K + spare + 1
+    # K_L = K - spare, K_R = K + spare + 1
+    allowed, spare = epsilon * state.k, floor(epsilon**2 * state.k)
     r, rho = 1, 1
     while True:
         arms, wanted, phi = state.undecided, state.wanted, 2.0**-rho
         tau, delta_r, shown = epsilon**2 / (100 * r**2), delta / (100 * r**2), state.progress(r)
-        if arms.size < FEWEST_ARMS or wanted <= 2 * epsilon * allowed + 1 or 10 * wanted * phi < allowed:  # E12
+        # E12
+        if (
+            arms.size < FEWEST_ARMS
+            or wanted <= 2 * epsilon * allowed + 1
+            or 10 * wanted * phi < allowed
+        ):
             left = (1 - epsilon / 30) * allowed / wanted  # E14
             return (yield from last_stage(arms, wanted, left, delta / 100, rng, shown))
         delta_z = delta / (100 * (r + rho) ** 2)
-        mean_at = partial(est_kth_arm, arms, tau=tau, phi=phi, delta=delta_z, rng=rng, progress=shown)
+        mean_at = partial(
+            est_kth_arm, arms, tau=tau, phi=phi, delta=delta_z, rng=rng, progress=shown
+        )
         p = yield from mean_at(wanted + spare + 1)
         q = yield from mean_at(wanted - spare)
         if q - p > 3 * phi:
             core = ceil((1 - tau) * (wanted - spare))
-            return (yield from eps_split(arms, wanted, core, (2 * spare + 1) / wanted, phi, delta / 100, rng, shown))
+            return (
+                yield from eps_split(
+                    arms, wanted, core, (2 * spare + 1) / wanted, phi, delta / 100, rng, shown
+                )
+            )
         low = 2 * wanted <= arms.size
         beyond = yield from mean_at(ceil((arms.size + wanted) / 2) if low else ceil(wanted / 2))
         if (p - beyond if low else beyond - q) <= 3 * phi:
@@ -102,8 +140,14 @@ def _choose_rest(
 
 
 def last_stage(
-    arms: IntArray, k: int, epsilon: float, delta: float, rng: np.random.Generator, progress: Progress = NO_PROGRESS
+    arms: IntArray,
+    k: int,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator,
+    progress: Progress = NO_PROGRESS,
 ) -> Generator[Pulls, Rewards, IntArray]:
-    """The k best of equally many pulls each: a loss of at most k*epsilon with probability >= 1 - delta."""
+    """The k best of equally many pulls each: a loss of at most k*epsilon with probability >= 1 -
+    delta."""
     means = yield from sample(arms, subset_union_count(arms.size, k, epsilon, delta), progress)
     return arms[best(means, k, rng)]

@@ -1,4 +1,5 @@
-"""LUCB: pull the weakest arm inside and the strongest arm outside until no swap can gain more than epsilon."""
+"""LUCB: pull the weakest arm inside and the strongest arm outside until no swap can gain more than
+epsilon."""
 
 from math import log
 
@@ -9,28 +10,35 @@ from shortlist.problem import Problem
 from shortlist.search import FloatArray, IntArray, Search, best
 
 
-def lucb(problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01) -> Search:
-    """Pull the lowest lower end inside the k best means and the highest upper end outside, until they nearly meet.
+def lucb(
+    problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01
+) -> Search:
+    """Pull the lowest lower end inside the k best means and the highest upper end outside, until
+    they nearly meet.
 
-    Stop when max upper end outside - min lower end inside <= epsilon.
-    radius_i = sqrt(ln(5 n t^4 / (4 delta)) / (2 pulls_i)) after t pulls. With probability >= 1 - delta:
+    Stop when max upper end outside - min lower end inside <= epsilon. radius_i = sqrt(ln(5 n t^4 /
+    (4 delta)) / (2 pulls_i)) after t pulls. With probability >= 1 - delta:
 
-    - No upper end of a top-k arm is ever below its mean, no lower end of another arm ever above its mean: each
-      fails after t pulls, N <= t of them of that arm, with probability at most exp(-2 N radius^2)
-      = 4 delta / (5 n t^4). Over arms, N and t that sums to 0.8 zeta(3) delta < delta. One side per arm is enough.
-    - Then theta_i <= upper_i <= lower_j + epsilon <= theta_j + epsilon for every top-k arm i left out and every arm j
-      chosen in place of one. Match them in any way: the j-th best chosen mean is >= theta_j - epsilon for every j <= k
-      (Elementwise). So every chosen mean is >= theta_k - epsilon (Explore-K), and R_T <= epsilon.
+    - No upper end of a top-k arm is ever below its mean, no lower end of another arm ever above its
+      mean: each fails after t pulls, N <= t of them of that arm, with probability at most exp(-2 N
+      radius^2) = 4 delta / (5 n t^4). Over arms, N and t that sums to 0.8 zeta(3) delta < delta.
+      One side per arm is enough.
+    - Then theta_i <= upper_i <= lower_j + epsilon <= theta_j + epsilon for every top-k arm i left
+      out and every arm j chosen in place of one. Match them in any way: the j-th best chosen mean
+      is >= theta_j - epsilon for every j <= k (Elementwise). So every chosen mean is >= theta_k -
+      epsilon (Explore-K), and R_T <= epsilon.
 
-    Explore-K, which is all that the source claims, would not bound R_T: it lets the very best arms be missed.
-    Kalyanakrishnan, Tewari, Auer, Stone (2012), LUCB1. There t counts rounds of two pulls, and a step is one round
-    (`growth` = 0). Here t counts pulls, and a step is a share `growth` of all so far, half on each side: the arms
-    whose ends reach furthest first, as long as they stand in the way, a share 5 `growth` of its own pulls each. The
-    radii hold for all t at once, so whatever a batch pulls the guarantee stays. In all, 0 to 15 % more pulls than
-    one by one where we compared.
+    Explore-K, which is all that the source claims, would not bound R_T: it lets the very best arms
+    be missed. Kalyanakrishnan, Tewari, Auer, Stone (2012), LUCB1. There t counts rounds of two
+    pulls, and a step is one round (`growth` = 0). Here t counts pulls, and a step is a share
+    `growth` of all so far, half on each side: the arms whose ends reach furthest first, as long as
+    they stand in the way, a share 5 `growth` of its own pulls each. The radii hold for all t at
+    once, so whatever a batch pulls the guarantee stays. In all, 0 to 15 % more pulls than one by
+    one where we compared.
 
-    With a budget the answer is the k best means when it ends, or earlier if the intervals do not overlap. The bound
-    it comes with is the stopping rule's difference, right with probability >= 1 - delta."""
+    With a budget the answer is the k best means when it ends, or earlier if the intervals do not
+    overlap. The bound it comes with is the stopping rule's difference, right with probability >= 1
+    - delta."""
     return race(problem, rng, RULE, growth, delta)
 
 
@@ -53,8 +61,11 @@ def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArra
     return shares
 
 
-def highest_first(values: FloatArray, most: IntArray, batch: int, rng: np.random.Generator) -> IntArray:
-    """Give each its `most`, highest value first, until the batch is used up; the highest gets at least one."""
+def highest_first(
+    values: FloatArray, most: IntArray, batch: int, rng: np.random.Generator
+) -> IntArray:
+    """Give each its `most`, highest value first, until the batch is used up; the highest gets at
+    least one."""
     order = best(values, values.size, rng)
     wanted = most[order]
     wanted[0] = max(1, wanted[0])

@@ -9,19 +9,23 @@ from shortlist.algorithms.uniform import even_shares
 from shortlist.problem import Problem
 from shortlist.search import Answer, FloatArray, Search, best, mirrored
 
-BETA = 3 / 4 * exp(0.2)  # the budget shrinks more slowly than the set of arms, so pulls per arm grow by e^0.2
+# the budget shrinks more slowly than the set of arms, so pulls per arm grow by e^0.2
+BETA = 3 / 4 * exp(0.2)
 
 
 def opt_mai(problem: Problem, rng: np.random.Generator, *, pooled: bool = False) -> Search:
-    """Spend (1 - beta) beta^r of the budget in round r, evenly over S, and remove a quarter of S by its means.
+    """Spend (1 - beta) beta^r of the budget in round r, evenly over S, and remove a quarter of S by
+    its means.
 
-    While S has 4K arms or more the worst quarter goes (QE); then the quarter of largest empirical gap is accepted or
-    rejected (AR). O(n / epsilon^2 ln 1/delta) pulls are known to do, with no usable constant, so nothing is claimed.
-    Zhou, Chen, Li (2014), Algorithms 1-3. Means are those of the round, or with `pooled` of all an arm's pulls.
+    While S has 4K arms or more the worst quarter goes (QE); then the quarter of largest empirical
+    gap is accepted or rejected (AR). O(n / epsilon^2 ln 1/delta) pulls are known to do, with no
+    usable constant, so nothing is claimed. Zhou, Chen, Li (2014), Algorithms 1-3. Means are those
+    of the round, or with `pooled` of all an arm's pulls.
 
-    Where we depart: equal means are ranked at random, so no more arms are rejected than there are too many; a budget
-    below one pull each in a round is spent evenly at once, and the K' best pooled means are taken. More than half of
-    the arms are chosen by finding the others, on rewards 1 - x."""
+    Where we depart: equal means are ranked at random, so no more arms are rejected than there are
+    too many; a budget below one pull each in a round is spent evenly at once, and the K' best
+    pooled means are taken. More than half of the arms are chosen by finding the others, on rewards
+    1 - x."""
     if 2 * problem.k > problem.n_arms:
         return mirrored(_opt_mai(problem.complement(), rng, pooled), problem.n_arms)
     return _opt_mai(problem, rng, pooled)

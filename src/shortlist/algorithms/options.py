@@ -16,12 +16,16 @@ def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
     return {name: each for name, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
 
 
-def check_options(algorithm: str, search: Callable[..., Search], options: Mapping[str, object]) -> None:
+def check_options(
+    algorithm: str, search: Callable[..., Search], options: Mapping[str, object]
+) -> None:
     """Refuse an option that the search does not take, and a value that is not of its type."""
     known = options_of(search)
     for name, value in options.items():
         if name not in known:
-            raise UnknownName(f"option {name!r} is unknown to {algorithm}; it takes {', '.join(known) or 'none'}")
+            raise UnknownName(
+                f"option {name!r} is unknown to {algorithm}; it takes {', '.join(known) or 'none'}"
+            )
         allowed = get_args(known[name].annotation) or (known[name].annotation,)
         if not any(_fits(value, kind) for kind in allowed):
             kinds = " or ".join(kind.__name__ for kind in allowed)

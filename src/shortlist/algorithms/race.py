@@ -1,6 +1,8 @@
-"""Hold an interval around every mean and pull where the intervals leave the answer open: CLUCB-PAC and LUCB.
+"""Hold an interval around every mean and pull where the intervals leave the answer open: CLUCB-PAC
+and LUCB.
 
-The two differ in how wide the intervals are, what they must show, and which arms are pulled: a `Rule`."""
+The two differ in how wide the intervals are, what they must show, and which arms are pulled: a
+`Rule`."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -12,14 +14,26 @@ import numpy as np
 
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem, number
-from shortlist.search import Answer, BoolArray, FloatArray, IntArray, Progress, Pulls, Rewards, Search, best
+from shortlist.search import (
+    Answer,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Progress,
+    Pulls,
+    Rewards,
+    Search,
+    best,
+)
 
-OWN_GROWTH = 5  # an arm's pulls grow by at most this many times `growth` before it is looked at again
+# an arm's pulls grow by at most this many times `growth` before it is looked at again
+OWN_GROWTH = 5
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of every arm after some pulls: its mean, its interval, and whether it is inside the k best."""
+    """What is known of every arm after some pulls: its mean, its interval, and whether it is inside
+    the k best."""
 
     pulls: IntArray
     means: FloatArray
@@ -30,7 +44,8 @@ class Standing:
 
     @cached_property
     def pessimistic(self) -> FloatArray:
-        """The end of every interval that speaks against the present choice: the lower inside, the upper outside."""
+        """The end of every interval that speaks against the present choice: the lower inside, the
+        upper outside."""
         radii = np.sqrt(self.log_term / (2 * self.pulls))
         return np.where(self.inside, self.means - radii, self.means + radii)
 
@@ -45,7 +60,9 @@ class Standing:
 
         Were the means to stand still, these arms would have to be pulled before none does."""
         midpoint = (self.means[self.inside].min() + self.means[~self.inside].max()) / 2
-        over: FloatArray = np.where(self.inside, midpoint - self.pessimistic, self.pessimistic - midpoint)
+        over: FloatArray = np.where(
+            self.inside, midpoint - self.pessimistic, self.pessimistic - midpoint
+        )
         return over > slack
 
 
@@ -59,11 +76,13 @@ class Rule:
     least: int  # pulls in the smallest batch
 
 
-def race(problem: Problem, rng: np.random.Generator, rule: Rule, growth: float, delta: float) -> Search:
+def race(
+    problem: Problem, rng: np.random.Generator, rule: Rule, growth: float, delta: float
+) -> Search:
     """Race by `rule` until its bound is at most epsilon, or until the budget ends.
 
-    A step pulls at most max(rule.least, floor(growth * pulls so far)) times. With a budget the radii are those of
-    `delta`, and a race ends early only when the bound is 0."""
+    A step pulls at most max(rule.least, floor(growth * pulls so far)) times. With a budget the
+    radii are those of `delta`, and a race ends early only when the bound is 0."""
     number("delta", delta, above=0, below=1)
     if number("growth", growth) < 0:
         raise InvalidInput(f"`growth` is {growth!r}, but must be at least 0")
@@ -85,14 +104,22 @@ class Race:
         allowed: float = 0.0,
     ) -> None:
         self.n_arms, self.k = problem.n_arms, problem.k
-        self.rng, self.rule, self.growth, self.delta, self.allowed = rng, rule, growth, delta, allowed
+        self.rng, self.rule, self.growth, self.delta, self.allowed = (
+            rng,
+            rule,
+            growth,
+            delta,
+            allowed,
+        )
         self.pulls: IntArray = np.zeros(self.n_arms, dtype=np.int64)
         self.sums: FloatArray = np.zeros(self.n_arms)
 
     def run(self, until: float) -> Search:
         """Go on until the bound is at most `allowed`, or until `until` pulls are spent in all."""
         if not self.pulls.any():
-            yield from self._pull(np.ones(self.n_arms, dtype=np.int64), Progress(undecided=self.n_arms))
+            yield from self._pull(
+                np.ones(self.n_arms, dtype=np.int64), Progress(undecided=self.n_arms)
+            )
         for round_ in count(1):
             total = int(self.pulls.sum())
             standing = self._standing(total)
@@ -102,7 +129,9 @@ class Race:
             batch = int(min(until - total, max(self.rule.least, int(self.growth * total))))
             shares = self.rule.shares(standing, batch, self.rng)
             yield from self._pull(shares, Progress(round_, undecided=self.n_arms, bound=bound))
-        return Answer(np.flatnonzero(standing.inside), bound, 1 - self.delta, {"log term": standing.log_term})
+        return Answer(
+            np.flatnonzero(standing.inside), bound, 1 - self.delta, {"log term": standing.log_term}
+        )
 
     def _pull(self, shares: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
         arms = np.flatnonzero(shares)
@@ -113,7 +142,14 @@ class Race:
     def _standing(self, total: int) -> Standing:
         means = self.sums / self.pulls
         log_term = self.rule.log_term(self.n_arms, total, self.delta)
-        return Standing(self.pulls, means, top_mask(means, self.k, self.rng), log_term, self.allowed, self.growth)
+        return Standing(
+            self.pulls,
+            means,
+            top_mask(means, self.k, self.rng),
+            log_term,
+            self.allowed,
+            self.growth,
+        )
 
 
 def top_mask(values: FloatArray, k: int, rng: np.random.Generator) -> BoolArray:

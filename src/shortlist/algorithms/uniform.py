@@ -11,10 +11,12 @@ from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Sear
 
 @cache
 def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int:
-    """Least N such that the k best of N pulls each lose at most `epsilon` with probability 1 - `delta`.
+    """Least N such that the k best of N pulls each lose at most `epsilon` with probability 1 -
+    `delta`.
 
-    A set that swaps m arms and loses more than k*epsilon must beat the best set in the sum of 2m means, which has
-    probability at most exp(-N k^2 epsilon^2 / m); the sum over all such sets is at most `delta`."""
+    A set that swaps m arms and loses more than k*epsilon must beat the best set in the sum of 2m
+    means, which has probability at most exp(-N k^2 epsilon^2 / m); the sum over all such sets is at
+    most `delta`."""
     m = np.arange(1, min(k, n_arms - k) + 1)
     log_sets = _log_choose(k, m) + _log_choose(n_arms - k, m)
 
@@ -35,8 +37,9 @@ def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int
 def uniform(problem: Problem, rng: np.random.Generator) -> Search:
     """Pull every arm equally often and return the k best means.
 
-    Fixed confidence: N pulls each, N from `subset_union_count`; R_T <= epsilon with probability >= 1 - delta.
-    Fixed budget: the budget shared evenly, the remainder to random arms; no guarantee."""
+    Fixed confidence: N pulls each, N from `subset_union_count`; R_T <= epsilon with probability >=
+    1 - delta. Fixed budget: the budget shared evenly, the remainder to random arms; no
+    guarantee."""
     arms = np.arange(problem.n_arms)
     if isinstance(problem.goal, FixedBudget):
         times = even_shares(problem.goal.budget, problem.n_arms, rng)

@@ -39,7 +39,8 @@ def _one_line_errors() -> Iterator[None]:
     except ShortlistError as error:
         raise click.ClickException(_line(error)) from error
     except OSError as error:
-        if error.errno == errno.EPIPE:  # whoever read the output has seen enough, which click knows how to end
+        # whoever read the output has seen enough, which click knows how to end
+        if error.errno == errno.EPIPE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
         raise click.ClickException(f"{where}{error.strerror or error}") from error
@@ -81,8 +82,8 @@ def main(context: click.Context) -> None:
       shortlist algorithms           what there is to choose from
       shortlist simulate --help      compare algorithms on instances whose means are known
 
-    Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything else.
-    """
+    Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything
+    else."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

@@ -17,13 +17,17 @@ PREFERRED = ("certified", "adaptive-top-k-tight")  # the first one that is regis
 
 @click.command()
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed gives the same choice."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same choice.",
 )
 def demo(seed: int) -> None:
     """Choose the best 30 of 164 crowd workers.
 
-    They answer simulated gold questions, each as often rightly as in the RTE data of Snow et al. (2008). The choice
-    may cost at most 0.05 of average accuracy, with 95 % confidence.
+    They answer simulated gold questions, each as often rightly as in the RTE data of Snow et al.
+    (2008). The choice may cost at most 0.05 of average accuracy, with 95 % confidence.
 
     \b
     Example:
@@ -32,7 +36,12 @@ def demo(seed: int) -> None:
     workers = shortlist.instances.rte_workers()
     algorithm = next(name for name in PREFERRED if name in shortlist.ALGORITHMS)
     outcome, yardstick = (_choose(name, workers, seed) for name in (algorithm, "uniform"))
-    _print(f"The best {K} of {workers.size} crowd workers, chosen by {algorithm}:", outcome, yardstick, workers)
+    _print(
+        f"The best {K} of {workers.size} crowd workers, chosen by {algorithm}:",
+        outcome,
+        yardstick,
+        workers,
+    )
 
 
 def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
@@ -43,7 +52,9 @@ def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
 
     goal = shortlist.FixedConfidence(EPSILON, DELTA)
     problem = shortlist.Problem(workers.size, K, goal, shortlist.Binary())
-    return drive(shortlist.find(algorithm), problem, BernoulliBandit(workers), np.random.default_rng(seed))
+    return drive(
+        shortlist.find(algorithm), problem, BernoulliBandit(workers), np.random.default_rng(seed)
+    )
 
 
 def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> None:
@@ -55,7 +66,9 @@ def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "Float
     for column in table.columns:
         column.justify = "right"
     for arm in sorted(outcome.answer.top, key=lambda arm: -outcome.means[arm]):
-        table.add_row(str(arm), f"{outcome.pulls[arm]:,}", f"{outcome.means[arm]:.3f}", f"{workers[arm]:.3f}")
+        table.add_row(
+            str(arm), f"{outcome.pulls[arm]:,}", f"{outcome.means[arm]:.3f}", f"{workers[arm]:.3f}"
+        )
     console = Console(highlight=False)
     console.print(title, table)
     for line in _facts(outcome, yardstick, workers):
@@ -65,6 +78,12 @@ def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "Float
 def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> Iterator[str]:
     answer, spent, even = outcome.answer, outcome.pulls.sum(), yardstick.pulls.sum()
     yield f"Spent:      {spent:,} questions"
-    yield f"Yardstick:  {even:,} if every worker is asked equally often, {even / spent:.2g} times as many"
-    yield f"Guaranteed: at most {answer.regret_bound:.2g} of mean accuracy lost at {answer.confidence:.0%} confidence"
+    yield (
+        f"Yardstick:  {even:,} if every worker is asked equally often, {even / spent:.2g} times as"
+        " many"
+    )
+    yield (
+        f"Guaranteed: at most {answer.regret_bound:.2g} of mean accuracy lost at"
+        f" {answer.confidence:.0%} confidence"
+    )
     yield f"True loss:  {shortlist.metrics.aggregate_regret(workers, answer.top):.4f}"

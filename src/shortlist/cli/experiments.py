@@ -1,4 +1,5 @@
-"""`shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`: an experiment by hand, in any language."""
+"""`shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`: an experiment by hand,
+in any language."""
 
 import csv
 import re
@@ -23,14 +24,20 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 @click.command()
 @arms_argument
 @experiment_options
-@click.option("--lease", type=float, default=3600.0, show_default=True, help="Seconds until a ticket is given again.")
+@click.option(
+    "--lease",
+    type=float,
+    default=3600.0,
+    show_default=True,
+    help="Seconds until a ticket is given again.",
+)
 @store_options
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
     """Make an experiment with the arms in a file.
 
-    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. The experiment ends by itself once it loses
-    at most epsilon with probability 1 - delta, or when a budget is spent. Nothing is pulled yet: that is up to `run`,
-    or to `ask` and `tell`.
+    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. The experiment ends by
+    itself once it loses at most epsilon with probability 1 - delta, or when a budget is spent.
+    Nothing is pulled yet: that is up to `run`, or to `ask` and `tell`.
 
     \b
     Example:
@@ -57,11 +64,20 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
 @click.option("--worker", help="Who asks: own tickets that were not told yet come first.")
 @format_option
 @click.pass_context
-def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, worker: str | None, style: str) -> None:
+def ask(
+    context: click.Context,
+    /,
+    *,
+    store: str,
+    name: str | None,
+    limit: int,
+    worker: str | None,
+    style: str,
+) -> None:
     """Print tickets: pulls to be made and told.
 
-    Exit status: 0 there are some, 3 none now, because others hold all that is wanted, 4 none any more, because the
-    answer is there, 1 none because a pull failed too often.
+    Exit status: 0 there are some, 3 none now, because others hold all that is wanted, 4 none any
+    more, because the answer is there, 1 none because a pull failed too often.
 
     \b
     Example:
@@ -72,7 +88,9 @@ def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, 
         trouble = experiment.status().trouble if handout.state == "stopped" else ""
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
     if style == "table":
-        rows = [{**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows]
+        rows = [
+            {**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows
+        ]
     if rows or style == "json":
         print_rows(rows, style)
     if len(rows) < limit:
@@ -93,7 +111,9 @@ def ask(context: click.Context, /, *, store: str, name: str | None, limit: int, 
     metavar="FILE",
     help="A CSV with columns `ticket` and `reward`, told all or none; - is stdin.",
 )
-@click.option("--failed", metavar="REASON", help="Instead of a reward: why the pull could not be made.")
+@click.option(
+    "--failed", metavar="REASON", help="Instead of a reward: why the pull could not be made."
+)
 @store_options
 def tell(
     *,
@@ -106,7 +126,8 @@ def tell(
 ) -> None:
     """Tell the reward of a ticket, or of many.
 
-    It is on the disk when the command ends. The same may be told again; another reward for the same ticket is refused.
+    It is on the disk when the command ends. The same may be told again; another reward for the same
+    ticket is refused.
 
     \b
     Examples:
@@ -115,8 +136,14 @@ def tell(
       shortlist tell --file rewards.csv --store tests.db
     """
     given = (ticket is not None, reward is not None, path is not None, failed is not None)
-    if given not in {(True, True, False, False), (True, False, False, True), (False, False, True, False)}:
-        raise InvalidInput("the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE")
+    if given not in {
+        (True, True, False, False),
+        (True, False, False, True),
+        (False, False, True, False),
+    }:
+        raise InvalidInput(
+            "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
+        )
     results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0)]
     with shortlist.Experiment.open(store, name) as experiment:
         if failed is not None:
@@ -135,7 +162,9 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
         missing = [f"`{name}`" for name in ("ticket", "reward") if name not in names]
         if names and missing:
             where = f"{path}, line {reader.line_num}"
-            raise InvalidInput(f"{where} has no column {' and no '.join(missing)}, but must be ticket,reward")
+            raise InvalidInput(
+                f"{where} has no column {' and no '.join(missing)}, but must be ticket,reward"
+            )
         results = [_result(row, f"{path}, line {reader.line_num}") for row in reader]
     if not results:
         raise InvalidInput(f"{path} holds no rewards, but must hold a ticket and its reward a line")
@@ -147,7 +176,9 @@ def _result(row: dict[str | Any, Any], where: str) -> tuple[int, float]:
 
     if None in row:  # a decimal comma, say
         columns = len(row) - 1
-        raise InvalidInput(f"{where} has {columns + len(row[None])} values, but must have {columns}")
+        raise InvalidInput(
+            f"{where} has {columns + len(row[None])} values, but must have {columns}"
+        )
     ticket, reward = row["ticket"], row["reward"]
     if not (ticket and WHOLE.fullmatch(ticket)):
         raise InvalidInput(f"{where}: ticket {ticket or ''!r} must be a whole number")
@@ -191,7 +222,11 @@ def list_(*, store: str, style: str) -> None:
         try:
             experiment = shortlist.Experiment.open(file, name)
             settings, status = experiment.settings, experiment.status()
-            row |= {"state": status.state.value, "arms": len(settings.labels), "k": settings.problem.k}
+            row |= {
+                "state": status.state.value,
+                "arms": len(settings.labels),
+                "k": settings.problem.k,
+            }
             row |= {"algorithm": settings.algorithm, "pulls": status.told}
         except ShortlistError as error:
             row["state"] = str(error)
@@ -206,8 +241,8 @@ def list_(*, store: str, style: str) -> None:
 def export(*, store: str, name: str | None) -> None:
     """Print an experiment as lines of JSON.
 
-    Everything is in them: the settings, every reward, and who was asked when. `shortlist import` makes the same
-    experiment of them.
+    Everything is in them: the settings, every reward, and who was asked when. `shortlist import`
+    makes the same experiment of them.
 
     \b
     Example:
@@ -220,8 +255,16 @@ def export(*, store: str, name: str | None) -> None:
 
 
 @click.command("import")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, allow_dash=True), metavar="FILE")
-@click.option("--store", required=True, envvar="SHORTLIST_STORE", metavar="FILE", help="The file to put it in.")
+@click.argument(
+    "path", type=click.Path(exists=True, dir_okay=False, allow_dash=True), metavar="FILE"
+)
+@click.option(
+    "--store",
+    required=True,
+    envvar="SHORTLIST_STORE",
+    metavar="FILE",
+    help="The file to put it in.",
+)
 @name_option
 def import_(*, path: str, store: str, name: str | None) -> None:
     """Make an experiment from what `export` printed; - is stdin.

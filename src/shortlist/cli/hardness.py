@@ -14,12 +14,19 @@ from shortlist.cli.output import format_option, print_record
 @click.option("--epsilon", type=float, required=True, help="Regret allowed.")
 @format_option
 def hardness(
-    *, instance: str | None, n: int | None, k: int, p: float | None, path: str | None, epsilon: float, style: str
+    *,
+    instance: str | None,
+    n: int | None,
+    k: int,
+    p: float | None,
+    path: str | None,
+    epsilon: float,
+    style: str,
 ) -> None:
     """Print how hard an instance is: t, psi and H.
 
-    They are those of the paper's Section 1.1: h is what adaptive-top-k pays for, h0 what CLUCB-PAC pays for, and
-    h_tilde the classical sum of 1/gap^2, infinite where arms tie at the boundary.
+    They are those of the paper's Section 1.1: h is what adaptive-top-k pays for, h0 what CLUCB-PAC
+    pays for, and h_tilde the classical sum of 1/gap^2, infinite where arms tie at the boundary.
 
     \b
     Examples:
@@ -28,5 +35,7 @@ def hardness(
     """
     means = means_of(instance, n, k, p, path)
     result = shortlist.hardness(means, k=k, epsilon=epsilon)
-    figures = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "gaps"}
+    figures = {
+        field.name: getattr(result, field.name) for field in fields(result) if field.name != "gaps"
+    }
     print_record({"n": means.size, **figures}, style)

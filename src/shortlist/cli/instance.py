@@ -21,10 +21,18 @@ def instance_options(command: Command) -> Command:
     """Add --instance, -n, -p, -k and --means to a command."""
     for option in reversed(
         (
-            click.option("--instance", type=click.Choice(INSTANCES), help="An instance of the paper's experiments."),
+            click.option(
+                "--instance",
+                type=click.Choice(INSTANCES),
+                help="An instance of the paper's experiments.",
+            ),
             click.option("-n", type=int, help="Number of arms; rte and --means bring their own."),
-            click.option("-k", type=int, required=True, help="Number of arms to choose, less than n."),
-            click.option("-p", type=float, help="Shape of synthetic: above 1 pushes means to the boundary."),
+            click.option(
+                "-k", type=int, required=True, help="Number of arms to choose, less than n."
+            ),
+            click.option(
+                "-p", type=float, help="Shape of synthetic: above 1 pushes means to the boundary."
+            ),
             click.option(
                 "--means",
                 "path",
@@ -38,11 +46,15 @@ def instance_options(command: Command) -> Command:
     return command
 
 
-def means_of(instance: str | None, n: int | None, k: int, p: float | None, path: str | None) -> "FloatArray":
+def means_of(
+    instance: str | None, n: int | None, k: int, p: float | None, path: str | None
+) -> "FloatArray":
     """The means that these options name."""
     if (instance is None) == (path is None):
         given = "neither" if instance is None else "both"
-        raise InvalidInput(f"{given} of --instance and --means given, but exactly one of them names the arms")
+        raise InvalidInput(
+            f"{given} of --instance and --means given, but exactly one of them names the arms"
+        )
     if p is not None and instance != "synthetic":
         raise InvalidInput(f"`p` is {p:g}, but only --instance synthetic takes it")
     if path is not None:
@@ -73,13 +85,16 @@ def _with_n(means: "FloatArray", n: int | None, source: str) -> "FloatArray":
 
 
 def read_means(path: str) -> "FloatArray":
-    """One mean a line, or a CSV whose header names a column `mean`; errors name the file and the line."""
+    """One mean a line, or a CSV whose header names a column `mean`; errors name the file and the
+    line."""
     import numpy as np
 
     try:
         rows = list(_rows(path))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path} cannot be read as text ({error}), but must be a UTF-8 file") from error
+        raise InvalidInput(
+            f"{path} cannot be read as text ({error}), but must be a UTF-8 file"
+        ) from error
     header = rows.pop(0)[1] if rows and "mean" in rows[0][1] else ["mean"]
     if not rows:
         raise InvalidInput(f"{path} is empty, but must hold one mean a line")
@@ -97,7 +112,9 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
 
 def _mean(row: list[str], header: list[str], where: str) -> float:
     if len(row) != len(header):
-        raise InvalidInput(f"{where} has {len(row)} values, but must have {len(header)}: {', '.join(header)}")
+        raise InvalidInput(
+            f"{where} has {len(row)} values, but must have {len(header)}: {', '.join(header)}"
+        )
     value = row[header.index("mean")]
     try:
         mean = float(value)

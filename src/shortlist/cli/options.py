@@ -1,4 +1,5 @@
-"""Options that several commands share: an algorithm's settings, what an experiment is made with, where it is kept."""
+"""Options that several commands share: an algorithm's settings, what an experiment is made with,
+where it is kept."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 
-def _pairs(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+def _pairs(
+    context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
+) -> dict[str, Any]:
     """("scale=2", "pooled=true") as {"scale": 2, "pooled": True}; what is not JSON is a word."""
     options = {}
     for pair in pairs:
@@ -61,7 +64,13 @@ def experiment_options(command: Command) -> Command:
         (
             click.option("-k", type=int, help="Number of arms to choose."),
             click.option("--epsilon", type=float, help="Regret allowed."),
-            click.option("--delta", type=float, default=0.05, show_default=True, help="Probability of losing more."),
+            click.option(
+                "--delta",
+                type=float,
+                default=0.05,
+                show_default=True,
+                help="Probability of losing more.",
+            ),
             click.option("--budget", type=int, help="Pulls to spend; with --epsilon, at most."),
             click.option(
                 "--rewards",
@@ -71,10 +80,28 @@ def experiment_options(command: Command) -> Command:
                 metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
                 help="What rewards can be; another one is refused.",
             ),
-            click.option("--algorithm", metavar="NAME", default="auto", show_default=True, help="See `algorithms`."),
+            click.option(
+                "--algorithm",
+                metavar="NAME",
+                default="auto",
+                show_default=True,
+                help="See `algorithms`.",
+            ),
             algorithm_settings,
-            click.option("--seed", type=int, default=0, show_default=True, help="The same seed asks for the same."),
-            click.option("--retries", type=int, default=2, show_default=True, help="Tries more of a pull that failed."),
+            click.option(
+                "--seed",
+                type=int,
+                default=0,
+                show_default=True,
+                help="The same seed asks for the same.",
+            ),
+            click.option(
+                "--retries",
+                type=int,
+                default=2,
+                show_default=True,
+                help="Tries more of a pull that failed.",
+            ),
         )
     ):
         command = option(command)

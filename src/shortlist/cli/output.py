@@ -1,4 +1,5 @@
-"""How results are printed: a record or a list of rows, as a table, JSON or CSV; and the progress bar."""
+"""How results are printed: a record or a list of rows, as a table, JSON or CSV; and the progress
+bar."""
 
 import csv
 import io
@@ -31,7 +32,10 @@ def print_record(record: Record, style: str) -> None:
     elif style == "csv":
         _print_csv([_flat(record)])
     else:
-        _print_table([{"figure": name, "value": value} for name, value in _flat(record, " ").items()], header=False)
+        _print_table(
+            [{"figure": name, "value": value} for name, value in _flat(record, " ").items()],
+            header=False,
+        )
 
 
 def print_rows(rows: Sequence[Record], style: str) -> None:
@@ -46,7 +50,8 @@ def print_rows(rows: Sequence[Record], style: str) -> None:
 
 @contextmanager
 def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """A bar on stderr if that is a terminal, and nothing at all otherwise; yields what to call with the number done."""
+    """A bar on stderr if that is a terminal, and nothing at all otherwise; yields what to call with
+    the number done."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -17,15 +17,19 @@ TOTALS = ("sum", "successes")
 
 
 def read_pilot(path: str) -> tuple["IntArray", "FloatArray"]:
-    """Pulls and sum of rewards of every arm: a CSV with columns pulls and sum, or pulls and successes.
+    """Pulls and sum of rewards of every arm: a CSV with columns pulls and sum, or pulls and
+    successes.
 
-    A column label is welcome, and checked; others are ignored. Errors name the file and the line."""
+    A column label is welcome, and checked; others are ignored. Errors name the file and the
+    line."""
     import numpy as np
 
     try:
         lines = list(_lines(path))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path} cannot be read as text ({error}), but must be a UTF-8 file") from error
+        raise InvalidInput(
+            f"{path} cannot be read as text ({error}), but must be a UTF-8 file"
+        ) from error
     _check_labels(lines, path)
     pulls = [_whole(line, "pulls") for line in lines]
     sums = [_total(line, count) for line, count in zip(lines, pulls, strict=True)]
@@ -49,7 +53,10 @@ def _lines(path: str) -> Iterator[Line]:
 def _check_header(header: Sequence[str], path: str) -> None:
     if "pulls" not in header or sum(name in header for name in TOTALS) != 1:
         found = ", ".join(header) or "nothing"
-        raise InvalidInput(f"{path} begins with {found}, but must begin with columns pulls and {' or '.join(TOTALS)}")
+        raise InvalidInput(
+            f"{path} begins with {found}, but must begin with columns pulls and"
+            f" {' or '.join(TOTALS)}"
+        )
 
 
 def _check_labels(lines: Sequence[Line], path: str) -> None:
@@ -66,7 +73,9 @@ def _whole(line: Line, column: str) -> int:
     except ValueError:
         value = -1
     if value < 0:
-        raise InvalidInput(f"{where} says {values[column]!r}, but {column} must be a whole number of at least 0")
+        raise InvalidInput(
+            f"{where} says {values[column]!r}, but {column} must be a whole number of at least 0"
+        )
     return value
 
 
@@ -79,7 +88,12 @@ def _total(line: Line, pulls: int) -> float:
         try:
             total = float(values["sum"])
         except ValueError:
-            raise InvalidInput(f"{where} says {values['sum']!r}, but sum must be a number") from None
+            raise InvalidInput(
+                f"{where} says {values['sum']!r}, but sum must be a number"
+            ) from None
     if not 0 <= total <= pulls:
-        raise InvalidInput(f"{where} says {total:g}, but rewards in [0, 1] add up to at most {pulls} in {pulls} pulls")
+        raise InvalidInput(
+            f"{where} says {total:g}, but rewards in [0, 1] add up to at most {pulls} in {pulls}"
+            " pulls"
+        )
     return total

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
 
-def _pair(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, float] | None:
+def _pair(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[float, float] | None:
     """("2,18") as (2.0, 18.0)."""
     if text is None:
         return None
@@ -27,25 +29,70 @@ def _pair(context: click.Context, parameter: click.Parameter, text: str | None) 
 
 
 @click.command()
-@click.option("-n", type=int, help="Number of arms; --means and --pilot bring their own, --pilot may be of fewer.")
+@click.option(
+    "-n",
+    type=int,
+    help="Number of arms; --means and --pilot bring their own, --pilot may be of fewer.",
+)
 @click.option("-k", type=int, required=True, help="Number of arms to choose, less than n.")
 @click.option(
-    "--prior", callback=_pair, metavar="A,B", help="Means are like draws from Beta(A, B), which averages A/(A+B)."
+    "--prior",
+    callback=_pair,
+    metavar="A,B",
+    help="Means are like draws from Beta(A, B), which averages A/(A+B).",
 )
 @click.option(
-    "--pilot", type=FILE, metavar="FILE", help="What was seen: a CSV with pulls and sum (or successes) an arm."
+    "--pilot",
+    type=FILE,
+    metavar="FILE",
+    help="What was seen: a CSV with pulls and sum (or successes) an arm.",
 )
-@click.option("--means", type=FILE, metavar="FILE", help="Guessed means: one a line, or a CSV with a column `mean`.")
+@click.option(
+    "--means",
+    type=FILE,
+    metavar="FILE",
+    help="Guessed means: one a line, or a CSV with a column `mean`.",
+)
 @click.option("--epsilon", type=float, help="Regret allowed: how many pulls until then?")
-@click.option("--delta", type=float, default=0.05, show_default=True, help="Probability of losing more than epsilon.")
-@click.option("--budget", type=int, multiple=True, help="Pulls to spend, as often as needed: what is lost after them?")
 @click.option(
-    "--algorithm", "algorithms", multiple=True, metavar="NAME", help="Instead of the usual ones, as often as needed."
+    "--delta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability of losing more than epsilon.",
 )
-@click.option("--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; they do not change the figures.")
-@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture too: .png, .svg or .pdf.")
+@click.option(
+    "--budget",
+    type=int,
+    multiple=True,
+    help="Pulls to spend, as often as needed: what is lost after them?",
+)
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    help="Instead of the usual ones, as often as needed.",
+)
+@click.option(
+    "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
+)
+@click.option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes; they do not change the figures.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save a picture too: .png, .svg or .pdf.",
+)
 @format_option
 def plan(
     *,
@@ -59,9 +106,10 @@ def plan(
 ) -> None:
     """Forecast how many pulls a search needs and what it loses.
 
-    Say what the arms are like (--prior, --pilot or --means) and what is wanted (--epsilon with --delta, --budget, or
-    both). Searches are then run on simulated arms like these, and 10, 50 and 90 % of the runs stay below the figures
-    p10, p50 and p90. A short pilot leaves much open, which shows as wide ranges.
+    Say what the arms are like (--prior, --pilot or --means) and what is wanted (--epsilon with
+    --delta, --budget, or both). Searches are then run on simulated arms like these, and 10, 50 and
+    90 % of the runs stay below the figures p10, p50 and p90. A short pilot leaves much open, which
+    shows as wide ranges.
 
     \b
     Examples:
@@ -96,12 +144,15 @@ def _print(forecast: "Forecast", style: str) -> None:
     elif style == "csv":
         print_rows([prospect.summary() for prospect in forecast.prospects], style)
     else:
-        click.echo(f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs of every algorithm")
+        click.echo(
+            f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs of every algorithm"
+        )
         _print_tables(forecast)
 
 
 def _print_tables(forecast: "Forecast") -> None:
-    """One for epsilon, where the pulls are of interest, and one for every budget, where the regret is."""
+    """One for epsilon, where the pulls are of interest, and one for every budget, where the regret
+    is."""
     for budget in dict.fromkeys(prospect.budget for prospect in forecast.prospects):
         if budget is None:
             sure = f"with probability {1 - forecast.delta:g}"
@@ -109,7 +160,10 @@ def _print_tables(forecast: "Forecast") -> None:
         else:
             click.echo(f"\nRegret after {budget:,} pulls:")
         prospects = [prospect for prospect in forecast.prospects if prospect.budget == budget]
-        print_rows([_row(prospect, "pulls" if budget is None else "regret") for prospect in prospects], "table")
+        print_rows(
+            [_row(prospect, "pulls" if budget is None else "regret") for prospect in prospects],
+            "table",
+        )
 
 
 def _row(prospect: "Prospect", figure: str) -> dict[str, object]:

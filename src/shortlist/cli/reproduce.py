@@ -1,4 +1,5 @@
-"""`shortlist reproduce`: the paper's figures with every method in them, and a verdict on its claims."""
+"""`shortlist reproduce`: the paper's figures with every method in them, and a verdict on its
+claims."""
 
 import os
 from pathlib import Path
@@ -8,11 +9,19 @@ import click
 
 @click.command()
 @click.option(
-    "--panel", "panels", multiple=True, metavar="NAME", help="uniform-500, or uniform for all its K; all 15 if none."
+    "--panel",
+    "panels",
+    multiple=True,
+    metavar="NAME",
+    help="uniform-500, or uniform for all its K; all 15 if none.",
 )
 @click.option("--runs", type=int, help="Runs per point.  [default: 200, or 10 with --quick]")
-@click.option("--jobs", type=int, help="Processes; they do not change the results.  [default: one per core]")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same files.")
+@click.option(
+    "--jobs", type=int, help="Processes; they do not change the results.  [default: one per core]"
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same files."
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -21,12 +30,15 @@ import click
     help="Folder of the results.",
 )
 @click.option("--quick", is_flag=True, help="A rough look within two minutes.")
-def reproduce(panels: tuple[str, ...], runs: int | None, jobs: int | None, seed: int, out: Path, quick: bool) -> None:
+def reproduce(
+    panels: tuple[str, ...], runs: int | None, jobs: int | None, seed: int, out: Path, quick: bool
+) -> None:
     """Redraw the paper's figures with every method in them.
 
-    Writes results.csv (a row per panel, method and budget), the figures as PNG and SVG, and report.html with the
-    figures, the fixed-confidence table and a verdict on every claim of the paper. Interrupted and started again, it
-    goes on where it stood. With all panels it also sweeps over n and epsilon to check the theorems.
+    Writes results.csv (a row per panel, method and budget), the figures as PNG and SVG, and
+    report.html with the figures, the fixed-confidence table and a verdict on every claim of the
+    paper. Interrupted and started again, it goes on where it stood. With all panels it also sweeps
+    over n and epsilon to check the theorems.
 
     Needs matplotlib: pip install 'shortlist[plot]'.
 
@@ -46,5 +58,7 @@ def reproduce(panels: tuple[str, ...], runs: int | None, jobs: int | None, seed:
     check_matplotlib()
     number = runs if runs is not None else QUICK_RUNS if quick else RUNS
     settings = Settings(choose(panels), number, seed, quick)
-    rows = compute(settings, out, whole("jobs", jobs if jobs is not None else os.cpu_count(), at_least=1))
+    rows = compute(
+        settings, out, whole("jobs", jobs if jobs is not None else os.cpu_count(), at_least=1)
+    )
     click.echo(write_report(settings, rows, out))

@@ -33,9 +33,17 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
     metavar="[ARMS]",
 )
-@click.option("--pull", "template", required=True, metavar="COMMAND", help="Prints the reward of one pull of {arm}.")
+@click.option(
+    "--pull",
+    "template",
+    required=True,
+    metavar="COMMAND",
+    help="Prints the reward of one pull of {arm}.",
+)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Programs at a time.")
-@click.option("--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed.")
+@click.option(
+    "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
+)
 @experiment_options
 @click.option(
     "--store",
@@ -62,21 +70,22 @@ def run(
 ) -> None:
     """Choose the best arms by running a program.
 
-    COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed} for a seed of that
-    pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself. There is no shell: a label is one
-    argument whatever it holds (for labels that begin with a dash write `-- {arm}` or `--arm={arm}`). A failure is an
-    exit status other than 0, an output that is not one number, or a timeout; it is tried again, and after --retries
-    times the experiment stops.
+    COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed}
+    for a seed of that pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself.
+    There is no shell: a label is one argument whatever it holds (for labels that begin with a dash
+    write `-- {arm}` or `--arm={arm}`). A failure is an exit status other than 0, an output that is
+    not one number, or a timeout; it is tried again, and after --retries times the experiment stops.
 
-    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or a crash loses
-    nothing: the same command goes on, and several may run at once. Without ARMS it goes on with what is in the store,
-    as that was made: no settings are taken then.
+    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or
+    a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
+    goes on with what is in the store, as that was made: no settings are taken then.
 
-    Exit status: 0 the answer is there, 2 bad input, 130 interrupted, 1 anything else, as too many failures.
+    Exit status: 0 the answer is there, 2 bad input, 130 interrupted, 1 anything else, as too many
+    failures.
 
     \b
     Examples:
-      shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --delta 0.1 --jobs 2 --store runs.db
+      shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --jobs 2 --store runs.db
       shortlist run --pull './evaluate {arm}' --store runs.db
     """
     from shortlist.display import plural
@@ -85,13 +94,19 @@ def run(
 
     command = Command(template, timeout)
     whole("jobs", jobs, at_least=1)
-    given = [each for each in settings if context.get_parameter_source(each) is not ParameterSource.DEFAULT]
+    given = [
+        each
+        for each in settings
+        if context.get_parameter_source(each) is not ParameterSource.DEFAULT
+    ]
     with _experiment(arms, store, name, settings, given) as experiment, _terminable():
         try:
             state = _work(experiment, command, jobs)
         except KeyboardInterrupt:
             again = "the same command goes on" if store else "nothing is kept without --store"
-            click.echo(f"Interrupted after {plural(experiment.status().told, 'pull')}; {again}.", err=True)
+            click.echo(
+                f"Interrupted after {plural(experiment.status().told, 'pull')}; {again}.", err=True
+            )
             context.exit(INTERRUPTED)
         if state == "stopped":
             raise click.ClickException(f"{experiment.status().trouble}. {_remedy(store)}")
@@ -99,22 +114,34 @@ def run(
 
 
 def _experiment(
-    arms: str | None, store: str | None, name: str | None, settings: dict[str, Any], given: list[str]
+    arms: str | None,
+    store: str | None,
+    name: str | None,
+    settings: dict[str, Any],
+    given: list[str],
 ) -> "Experiment":
-    """The experiment that these arguments ask for: the one in the store, or a new one. `given`: settings said aloud."""
+    """The experiment that these arguments ask for: the one in the store, or a new one. `given`:
+    settings said aloud."""
     from shortlist.storage.memory import MemoryStore
 
     if arms is None:
         if store is None:
-            raise InvalidInput("ARMS is not given and no --store given, but only what is in a store needs no ARMS")
+            raise InvalidInput(
+                "ARMS is not given and no --store given, but only what is in a store needs no ARMS"
+            )
         if given:
             names = ", ".join(f"`{each}`" for each in given)
-            raise InvalidInput(f"ARMS is not given and {names} given, but without ARMS all settings are the store's")
+            raise InvalidInput(
+                f"ARMS is not given and {names} given, but without ARMS all settings are the"
+                " store's"
+            )
         return shortlist.Experiment.open(store, name)
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     place = MemoryStore() if store is None else store
-    return shortlist.Experiment.create(read_arms(arms), store=place, exist_ok=True, **named(name), **settings)
+    return shortlist.Experiment.create(
+        read_arms(arms), store=place, exist_ok=True, **named(name), **settings
+    )
 
 
 def _work(experiment: "Experiment", command: "Command", jobs: int) -> "State":
@@ -138,7 +165,9 @@ def _note(ticket: "Ticket", reason: str) -> None:
     from shortlist.display import printable
 
     said = printable(reason, keep="\n\t")
-    click.echo(f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id}) failed: {said}", err=True)
+    click.echo(
+        f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id}) failed: {said}", err=True
+    )
 
 
 def _waiting(held: int, until: float) -> None:
@@ -150,7 +179,11 @@ def _waiting(held: int, until: float) -> None:
 
 
 def _remedy(store: str | None) -> str:
-    return "Mend it, `shortlist resume`, and the same command goes on" if store else "Mend it, and run it again"
+    return (
+        "Mend it, `shortlist resume`, and the same command goes on"
+        if store
+        else "Mend it, and run it again"
+    )
 
 
 @contextmanager

@@ -13,12 +13,36 @@ from shortlist.cli.output import format_option, print_record, progress_bar
 @click.command()
 @instance_options
 @click.option("--algorithm", metavar="NAME", required=True, help="See `shortlist algorithms`.")
-@click.option("--epsilon", type=float, help="Regret allowed; with --budget, what counts as a failure.")
-@click.option("--delta", type=float, default=0.05, show_default=True, help="Probability of losing more than epsilon.")
-@click.option("--budget", type=int, help="Pulls to spend, instead of stopping by epsilon and delta.")
-@click.option("--runs", type=int, default=1, show_default=True, help="Independent runs, arms shuffled in each.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; they do not change the figures.")
+@click.option(
+    "--epsilon", type=float, help="Regret allowed; with --budget, what counts as a failure."
+)
+@click.option(
+    "--delta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability of losing more than epsilon.",
+)
+@click.option(
+    "--budget", type=int, help="Pulls to spend, instead of stopping by epsilon and delta."
+)
+@click.option(
+    "--runs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Independent runs, arms shuffled in each.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
+)
+@click.option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes; they do not change the figures.",
+)
 @click.option(
     "--rewards",
     type=click.Choice(["bernoulli", "beta", "gaussian"]),
@@ -42,9 +66,10 @@ def simulate(
 ) -> None:
     """Run an algorithm many times on known means.
 
-    Prints what it spends, what it loses and how often it fails: a run fails if its set of k arms has an aggregate
-    regret above epsilon. Without --budget the algorithm stops by itself once it loses at most epsilon with probability
-    1 - delta. With --budget it spends that; for an algorithm that takes both, the budget is a cap.
+    Prints what it spends, what it loses and how often it fails: a run fails if its set of k arms
+    has an aggregate regret above epsilon. Without --budget the algorithm stops by itself once it
+    loses at most epsilon with probability 1 - delta. With --budget it spends that; for an algorithm
+    that takes both, the budget is a cap.
 
     \b
     Examples:
@@ -56,5 +81,7 @@ def simulate(
     """
     means = means_of(instance, n, k, p, path)
     with progress_bar("runs", runs) as progress:
-        outcome = shortlist.simulate(algorithm, means, k=k, runs=runs, progress=progress, **settings)
+        outcome = shortlist.simulate(
+            algorithm, means, k=k, runs=runs, progress=progress, **settings
+        )
     print_record(outcome.summary(), style)

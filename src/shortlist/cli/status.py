@@ -31,14 +31,23 @@ class NotYet(click.ClickException):
 
 @click.command()
 @store_options
-@click.option("--rows", type=click.IntRange(min=1), default=40, show_default=True, help="Arms in the table at most.")
-@click.option("--watch", is_flag=True, help="Keep the table up to date until the experiment is over.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Arms in the table at most.",
+)
+@click.option(
+    "--watch", is_flag=True, help="Keep the table up to date until the experiment is over."
+)
 @format_option
 def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) -> None:
     """Show where an experiment stands, arm by arm.
 
-    All intervals hold at all times with probability 1 - delta. An arm is in (or out) if the intervals leave no doubt
-    that it is (or is not) one of the k best; `to go` are the pulls that the search waits for now.
+    All intervals hold at all times with probability 1 - delta. An arm is in (or out) if the
+    intervals leave no doubt that it is (or is not) one of the k best; `to go` are the pulls that
+    the search waits for now.
 
     \b
     Examples:
@@ -111,9 +120,18 @@ def _arms(status: "Status") -> Iterator[dict[str, object]]:
     """Every arm, in the order of the labels."""
     arms = status.arms
     names = ("arm", "pulls", "mean", "low", "high", "place", "to_go")
-    columns = (arms.labels, arms.pulls.tolist(), arms.means.tolist(), arms.low.tolist(), arms.high.tolist())
+    columns = (
+        arms.labels,
+        arms.pulls.tolist(),
+        arms.means.tolist(),
+        arms.low.tolist(),
+        arms.high.tolist(),
+    )
     for row in zip(*columns, arms.places, arms.to_go.tolist(), strict=True):
-        values = (None if isinstance(value, float) and not math.isfinite(value) else value for value in row)
+        values = (
+            None if isinstance(value, float) and not math.isfinite(value) else value
+            for value in row
+        )
         yield dict(zip(names, values, strict=True))
 
 
@@ -124,7 +142,8 @@ def _show(experiment: "shortlist.Experiment", rows: int, watch: bool) -> None:
     if not watch:
         Console().print(_table(experiment.status(), rows))
         return
-    with suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:  # Ctrl-C is how one stops watching
+    # Ctrl-C is how one stops watching
+    with suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:
         while True:
             status = experiment.status()
             live.update(_table(status, rows), refresh=True)
@@ -142,12 +161,23 @@ def _table(status: "Status", rows: int) -> "Group":
     table = Table("arm", "pulls", "mean", "interval", "place", "to go", box=SIMPLE_HEAD)
     for column in table.columns[1:]:
         column.justify = "right"
-    arms = sorted(_arms(status), key=lambda arm: -math.inf if arm["mean"] is None else float(str(arm["mean"])))[::-1]
+    arms = sorted(
+        _arms(status), key=lambda arm: -math.inf if arm["mean"] is None else float(str(arm["mean"]))
+    )[::-1]
     for arm in arms[:rows]:
         ends = f"{_figure(arm['low'])} … {_figure(arm['high'])}"
-        cells = (arm["arm"], f"{arm['pulls']:,}", _figure(arm["mean"]), ends, arm["place"], f"{arm['to_go']:,}")
+        cells = (
+            arm["arm"],
+            f"{arm['pulls']:,}",
+            _figure(arm["mean"]),
+            ends,
+            arm["place"],
+            f"{arm['to_go']:,}",
+        )
         table.add_row(*(Text(str(cell)) for cell in cells))  # a label is no markup
-    left_out = f"{len(arms) - rows:,} more arms: --rows, or --format csv" if len(arms) > rows else ""
+    left_out = (
+        f"{len(arms) - rows:,} more arms: --rows, or --format csv" if len(arms) > rows else ""
+    )
     return Group(*(Text(line) for line in _headline(status)), table, Text(left_out))
 
 

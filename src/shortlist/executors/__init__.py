@@ -13,7 +13,10 @@ from shortlist.executors.ray import RayExecutor
 from shortlist.executors.spread import Spread, spread_here, spread_over
 
 IN_FLIGHT = 1000  # calls handed at a time to an executor whose size is unknown
-KINDS = "'threads', 'processes', 'ray', an executor of concurrent.futures or a client of dask.distributed"
+KINDS = (
+    "'threads', 'processes', 'ray', an executor of concurrent.futures or a client of"
+    " dask.distributed"
+)
 
 
 @contextmanager
@@ -30,7 +33,8 @@ def opened(executor: object, workers: int | None) -> Iterator[Spread]:
 
 
 def _chosen(executor: object, workers: int | None) -> tuple[AbstractContextManager[Executor], int]:
-    """The executor, and how many calls it holds at a time: two a worker where we know, so that none waits for us."""
+    """The executor, and how many calls it holds at a time: two a worker where we know, so that none
+    waits for us."""
     size = workers or os.cpu_count() or 1
     if executor is None or executor == "threads":
         return ThreadPoolExecutor(size), 2 * size
@@ -44,11 +48,14 @@ def _chosen(executor: object, workers: int | None) -> tuple[AbstractContextManag
 
 
 def _dask(client: object) -> Executor:
-    """A Dask client as an executor. Tasks are impure: a pure one is run once and remembered, whatever its arm does."""
+    """A Dask client as an executor. Tasks are impure: a pure one is run once and remembered,
+    whatever its arm does."""
     distributed = sys.modules.get("distributed")  # whoever has a client has imported it
     if distributed is None or not isinstance(client, distributed.Client):
         raise InvalidInput(f"`executor` is {client!r}, but must be {KINDS}")
     if client.asynchronous:
-        raise InvalidInput(f"`executor` is {client!r}, but must be a client made without asynchronous=True")
+        raise InvalidInput(
+            f"`executor` is {client!r}, but must be a client made without asynchronous=True"
+        )
     executor: Executor = client.get_executor(pure=False)
     return executor

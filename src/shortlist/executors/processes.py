@@ -41,7 +41,10 @@ class Processes(Executor):
         self.pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if error is not None:
             members: dict[int, Any] = getattr(self.pool, "_processes", None) or {}
@@ -51,14 +54,18 @@ class Processes(Executor):
 
     def _fresh(self) -> ProcessPoolExecutor:
         # Ctrl-C reaches the processes too, but ending them is up to us.
-        return ProcessPoolExecutor(self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+        return ProcessPoolExecutor(
+            self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+        )
 
 
 def _check_can_be_sent(function: Callable[..., Any]) -> None:
-    """Refuse at once what no process could take; the pool would fail later, and not in the user's words."""
+    """Refuse at once what no process could take; the pool would fail later, and not in the user's
+    words."""
     try:
         pickle.dumps(function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidInput(
-            f"the function cannot be sent to another process ({error}), but must be defined at the top of a module"
+            f"the function cannot be sent to another process ({error}), but must be defined at the"
+            " top of a module"
         ) from error

@@ -13,15 +13,19 @@ def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class RayExecutor(Executor):
-    """Runs functions as Ray tasks, on the cluster that is connected, or else on a local one that ends with it.
+    """Runs functions as Ray tasks, on the cluster that is connected, or else on a local one that
+    ends with it.
 
-    `options` are those of a Ray task, such as `num_cpus=0.5`. Ray runs a task again if its worker is lost."""
+    `options` are those of a Ray task, such as `num_cpus=0.5`. Ray runs a task again if its worker
+    is lost."""
 
     def __init__(self, **options: Any) -> None:
         try:
             import ray
         except ImportError as error:
-            raise InvalidInput("`executor` is 'ray', but Ray is not installed: pip install 'shortlist[ray]'") from error
+            raise InvalidInput(
+                "`executor` is 'ray', but Ray is not installed: pip install 'shortlist[ray]'"
+            ) from error
         self.started = not ray.is_initialized()
         if self.started:
             ray.init(include_dashboard=False, logging_level=logging.ERROR)
@@ -35,7 +39,9 @@ class RayExecutor(Executor):
             self.stored = fn, self.ray.put(fn)
         reference = self.apply.remote(self.stored[1], *args, **kwargs)
         future: Future[Any] = reference.future()
-        future.add_done_callback(lambda done: self.ray.cancel(reference) if done.cancelled() else None)
+        future.add_done_callback(
+            lambda done: self.ray.cancel(reference) if done.cancelled() else None
+        )
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002

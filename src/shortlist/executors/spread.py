@@ -1,6 +1,7 @@
 """Make the calls of one request, here or on an executor, and hand over each result as it comes.
 
-All workers are busy until fewer calls than workers are left of a request, however long some of them take."""
+All workers are busy until fewer calls than workers are left of a request, however long some of them
+take."""
 
 from asyncio import Queue, Task, create_task, gather
 from collections import Counter
@@ -27,7 +28,9 @@ class Naming:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
-            error.add_note(f"raised while evaluating arm {self.call.label!r}, pull {self.call.draw}")
+            error.add_note(
+                f"raised while evaluating arm {self.call.label!r}, pull {self.call.draw}"
+            )
 
 
 def spread_here(evaluation: Evaluation, calls: Iterable[Call], receive: Receive) -> None:
@@ -39,9 +42,14 @@ def spread_here(evaluation: Evaluation, calls: Iterable[Call], receive: Receive)
 
 
 def spread_over(
-    executor: Executor, in_flight: int, evaluation: Evaluation, calls: Iterable[Call], receive: Receive
+    executor: Executor,
+    in_flight: int,
+    evaluation: Evaluation,
+    calls: Iterable[Call],
+    receive: Receive,
 ) -> None:
-    """Keep up to `in_flight` calls submitted to `executor`; a call whose worker is lost is submitted again."""
+    """Keep up to `in_flight` calls submitted to `executor`; a call whose worker is lost is
+    submitted again."""
     flight = Flight(executor, evaluation)
     try:
         for call in calls:
@@ -69,7 +77,8 @@ class Flight:
         with Naming(call):
             future = self.executor.submit(self.evaluation, call)
         self.under_way[future] = call
-        future.add_done_callback(self.done.put)  # unlike `wait`, no dearer with more calls under way
+        # unlike `wait`, no dearer with more calls under way
+        future.add_done_callback(self.done.put)
 
     def next_result(self) -> tuple[Call, object]:
         """Wait for the first call to complete."""
@@ -89,7 +98,9 @@ class Flight:
         return lost and self.losses[call] < ATTEMPTS
 
 
-async def spread_async(workers: int, evaluation: Evaluation, calls: Iterable[Call], receive: Receive) -> None:
+async def spread_async(
+    workers: int, evaluation: Evaluation, calls: Iterable[Call], receive: Receive
+) -> None:
     """Keep up to `workers` calls of an async function under way in the running event loop."""
     under_way: dict[Task[Any], Call] = {}
     done: Queue[Task[Any]] = Queue()

@@ -15,20 +15,24 @@ from shortlist.experiment.ticket import Ticket
 from shortlist.problem import number
 
 PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
-BRACED = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")  # a name in two pairs of braces, or in one
-DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # float() also takes 1_0 and other digits
+# a name in two pairs of braces, or in one
+BRACED = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")
+# float() also takes 1_0 and other digits
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 SHOWN = 4000  # characters of what a program that failed has to say
 LINE = 200  # characters of it that a message has room for
 GRACE = 1.0  # seconds for the pipes of a program that was ended to close
 
 
 class Command:
-    """Runs a program once a pull, with {arm}, {seed}, {draw} and {ticket} in its arguments filled in.
+    """Runs a program once a pull, with {arm}, {seed}, {draw} and {ticket} in its arguments filled
+    in.
 
-    No shell is involved: the template is split into arguments first and filled in afterwards, so whatever a label holds
-    is part of one argument. {{word}} stands for {word} itself. A failure is an exit status other than 0, an output that
-    is not one number, or more than `timeout` seconds; its message ends with the last line that the program wrote to
-    stderr, and a note holds all of them."""
+    No shell is involved: the template is split into arguments first and filled in afterwards, so
+    whatever a label holds is part of one argument. {{word}} stands for {word} itself. A failure is
+    an exit status other than 0, an output that is not one number, or more than `timeout` seconds;
+    its message ends with the last line that the program wrote to stderr, and a note holds all of
+    them."""
 
     def __init__(self, template: str, timeout: float | None = None) -> None:
         self.template = template
@@ -39,9 +43,14 @@ class Command:
         self._lock = Lock()
 
     def arguments(self, ticket: Ticket) -> list[str]:
-        """The program and its arguments for one ticket; what is filled in is not looked at again."""
-        values = dict(zip(PLACEHOLDERS, (ticket.arm, ticket.seed, ticket.draw, ticket.id), strict=True))
-        return [BRACED.sub(lambda found: found[1] or str(values[found[2]]), part) for part in self.parts]
+        """The program and its arguments for one ticket; what is filled in is not looked at
+        again."""
+        values = dict(
+            zip(PLACEHOLDERS, (ticket.arm, ticket.seed, ticket.draw, ticket.id), strict=True)
+        )
+        return [
+            BRACED.sub(lambda found: found[1] or str(values[found[2]]), part) for part in self.parts
+        ]
 
     def __call__(self, ticket: Ticket) -> float:
         """Run the program and return the number it prints."""
@@ -73,7 +82,8 @@ class Command:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    start_new_session=True,  # an interrupt is for us, and ending it ends what it started too
+                    # an interrupt is for us, and ending it ends what it started too
+                    start_new_session=True,
                 )
             except (OSError, ValueError) as error:
                 raise EvaluationFailed(f"it cannot be started: {error}") from error
@@ -85,17 +95,25 @@ def _split(template: str) -> list[str]:
     try:
         parts = shlex.split(template)
     except ValueError as error:
-        raise InvalidInput(f"the command {template!r} cannot be split into arguments: {error}") from error
+        raise InvalidInput(
+            f"the command {template!r} cannot be split into arguments: {error}"
+        ) from error
     names = {found[2] for part in parts for found in BRACED.finditer(part)}
     unknown = names.difference(PLACEHOLDERS, [None])
     if unknown:
         name, there = min(unknown), ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
         rule = f"there is only {there}; for the word itself write {{{{{name}}}}}"
-        raise InvalidInput(f"the command is {template!r}, but {{{name}}} stands for nothing: {rule}")
+        raise InvalidInput(
+            f"the command is {template!r}, but {{{name}}} stands for nothing: {rule}"
+        )
     if "arm" not in names:
-        raise InvalidInput(f"the command is {template!r}, but must contain {{arm}}, which stands for the arm to pull")
+        raise InvalidInput(
+            f"the command is {template!r}, but must contain {{arm}}, which stands for the arm to"
+            " pull"
+        )
     if not BRACED.search(parts[0]) and shutil.which(parts[0]) is None:
-        file = os.path.dirname(parts[0]) and os.path.isfile(parts[0])  # a bare name is looked for elsewhere
+        # a bare name is looked for elsewhere
+        file = os.path.dirname(parts[0]) and os.path.isfile(parts[0])
         wrong = f"{parts[0]!r} is not executable" if file else f"there is no program {parts[0]!r}"
         raise InvalidInput(f"the command is {template!r}, but {wrong}")
     return parts
@@ -121,7 +139,8 @@ def _reward(status: int, output: str, errors: str) -> float:
 
 
 def _failure(what: str, errors: str) -> EvaluationFailed:
-    """What went wrong and the last that the program said, in a line; all that it said is in a note."""
+    """What went wrong and the last that the program said, in a line; all that it said is in a
+    note."""
     last = errors.splitlines()[-1][-LINE:] if errors else ""
     failure = EvaluationFailed(f"{what}; it said: {last}" if last else what)
     if last != errors:

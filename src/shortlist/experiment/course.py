@@ -15,8 +15,8 @@ from shortlist.search import FloatArray, IntArray, Pulls, Rewards, sums_by_entry
 class Course:
     """Where the search stands: at a request that is dealt out as tickets, or at its outcome.
 
-    It is a function of the settings and of the rewards by ticket, whatever the order in which they arrived: those
-    of a request are added up in the order of its tickets."""
+    It is a function of the settings and of the rewards by ticket, whatever the order in which they
+    arrived: those of a request are added up in the order of its tickets."""
 
     def __init__(self, settings: Settings) -> None:
         algorithm, rng = find(settings.algorithm), np.random.default_rng(settings.seed)
@@ -35,19 +35,26 @@ class Course:
 
     @property
     def asked(self) -> IntArray:
-        """How many pulls of every arm the search has asked for, those of the present request included."""
+        """How many pulls of every arm the search has asked for, those of the present request
+        included."""
         asked = self._drawn.copy()
         np.add.at(asked, self.deal.pulls.arms, self.deal.pulls.times)
         return asked
 
     def reply(self, rewards: FloatArray, arms: IntArray) -> None:
-        """Answer the request with the rewards of its tickets, in their order, and the arms they are said to be of."""
+        """Answer the request with the rewards of its tickets, in their order, and the arms they are
+        said to be of."""
         tickets = np.arange(self.deal.first, self.deal.end)
         entries = self.deal.entries(tickets)
         requested = self.deal.pulls.arms
         if np.isnan(rewards).any() or not np.array_equal(requested[entries], arms):
-            raise CannotReplay(f"rewards of tickets {self.deal.first} to {self.deal.end - 1} are not those asked for")
-        sums = sums_by_entry(rewards, np.ones(rewards.size, dtype=np.int64), rewards, entries, requested.size)
+            raise CannotReplay(
+                f"rewards of tickets {self.deal.first} to {self.deal.end - 1} are not those"
+                " asked for"
+            )
+        sums = sums_by_entry(
+            rewards, np.ones(rewards.size, dtype=np.int64), rewards, entries, requested.size
+        )
         squares = np.asarray(np.bincount(entries, rewards**2, requested.size), dtype=np.float64)
         self._drawn = self.asked
         self._next(Rewards(sums, squares))

@@ -8,21 +8,24 @@ from shortlist.search import IntArray, Pulls
 
 
 class Deal:
-    """A request dealt out like cards: every entry gets its first pull, then every entry its second, and so on.
+    """A request dealt out like cards: every entry gets its first pull, then every entry its second,
+    and so on.
 
-    So a change in the world while a request is worked off, the time of day for one, meets all arms alike. Nothing
-    is stored per pull: tickets `first`, `first` + 1, ... are looked up."""
+    So a change in the world while a request is worked off, the time of day for one, meets all arms
+    alike. Nothing is stored per pull: tickets `first`, `first` + 1, ... are looked up."""
 
     def __init__(self, pulls: Pulls, first: int, drawn: IntArray) -> None:
         """`drawn`: how often each arm was asked for before."""
         self.pulls, self.first, self.total = pulls, first, pulls.total
         arms, times = pulls.arms, pulls.times
         self._first_draws = drawn[arms] + _asked_earlier(arms, times)
-        self._entries = np.argsort(-times, kind="stable")  # most pulls first: every round goes to the first so many
+        # most pulls first: every round goes to the first so many
+        self._entries = np.argsort(-times, kind="stable")
         heights = np.unique(times[times > 0])  # rounds after which some entry has all its pulls
         floors = np.concatenate([[0], heights[:-1]])
         self._floors = floors
-        self._widths = times.size - np.searchsorted(np.sort(times), heights)  # entries still in those rounds
+        # entries still in those rounds
+        self._widths = times.size - np.searchsorted(np.sort(times), heights)
         self._starts = np.concatenate([[0], np.cumsum((heights - floors) * self._widths)[:-1]])
 
     @property

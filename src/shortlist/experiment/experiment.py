@@ -32,11 +32,13 @@ HOUR = 3600.0
 class Experiment:
     """A search whose pulls are made by others, whenever and wherever they like.
 
-    Its state is its settings and the rewards that were told. They are in the store when `tell` returns; whoever opens
-    the experiment runs the search again with them and stands where it stood. Any number of programs may have the
-    same experiment open, and threads may share one object."""
+    Its state is its settings and the rewards that were told. They are in the store when `tell`
+    returns; whoever opens the experiment runs the search again with them and stands where it stood.
+    Any number of programs may have the same experiment open, and threads may share one object."""
 
-    def __init__(self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool) -> None:
+    def __init__(
+        self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool
+    ) -> None:
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
         self.name, self.settings = name, settings
         self._store, self._clock, self._owned = store, clock, owned
@@ -72,9 +74,10 @@ class Experiment:
     ) -> "Experiment":
         """Make an experiment in `store`, a file or a store; a file is made if there is none.
 
-        What is asked for is said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
-        handed out again. A pull that failed is tried `retries` times more; after that the experiment stops. With
-        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
+        What is asked for is said as in `select`. A ticket that was not told `lease` seconds after
+        it was handed out is handed out again. A pull that failed is tried `retries` times more;
+        after that the experiment stops. With `exist_ok`, an experiment of that name made with the
+        same settings is opened instead."""
         checked_name(name)
         asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries)
@@ -83,7 +86,11 @@ class Experiment:
             experiment = cls(place, name, settings, clock, place is not store)
             with place.exclusive():
                 if exist_ok and name in place.names():
-                    check_same(settings, Settings.from_json(place.settings(name), f"experiment {name!r}"), name)
+                    check_same(
+                        settings,
+                        Settings.from_json(place.settings(name), f"experiment {name!r}"),
+                        name,
+                    )
                 else:
                     place.create(name, settings.to_json())
             experiment._catch_up()
@@ -91,11 +98,17 @@ class Experiment:
 
     @classmethod
     def open(
-        cls, store: Place, name: str | None = None, *, readonly: bool = False, clock: Clock = time.time
+        cls,
+        store: Place,
+        name: str | None = None,
+        *,
+        readonly: bool = False,
+        clock: Clock = time.time,
     ) -> "Experiment":
         """Go on with an experiment; the name may be left out where there is only one.
 
-        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are refused."""
+        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
+        refused."""
         with opened(store, "ro" if readonly else "rw", keep=True) as place:
             name = the_only(place.names()) if name is None else name
             settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
@@ -103,12 +116,14 @@ class Experiment:
             experiment._catch_up()
         return experiment
 
-    def ask(self, limit: int = 1, worker: str | None = None, *, lease: float | None = None) -> Handout:
+    def ask(
+        self, limit: int = 1, worker: str | None = None, *, lease: float | None = None
+    ) -> Handout:
         """Up to `limit` tickets: pulls that the search wants next.
 
-        A worker that gives a name gets its own open tickets first, as after a crash, and their leases anew. `lease` is
-        in seconds, that of the experiment if it is not given. If there are fewer tickets than asked for, the `state` of
-        what is returned says why."""
+        A worker that gives a name gets its own open tickets first, as after a crash, and their
+        leases anew. `lease` is in seconds, that of the experiment if it is not given. If there are
+        fewer tickets than asked for, the `state` of what is returned says why."""
         whole("limit", limit, at_least=1)
         seconds = self.settings.lease if lease is None else number("lease", lease, above=0)
         with self._writing():
@@ -118,7 +133,10 @@ class Experiment:
             going = state in (State.READY, State.PENDING)
             available = self._ledger.available(worker or "", now, self._course.end) if going else ()
             chosen = list(islice(available, limit))
-            leases = [Event(Kind.LEASE, first, span, worker or "", expires) for first, span in runs(sorted(chosen))]
+            leases = [
+                Event(Kind.LEASE, first, span, worker or "", expires)
+                for first, span in runs(sorted(chosen))
+            ]
             self._store.append(self.name, events=[*self._new_steps(now), *leases])
             tickets = self._tickets(chosen, expires)
         if len(tickets) == limit:
@@ -128,8 +146,8 @@ class Experiment:
     def tell(self, ticket: Ticket | int, reward: float) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        Telling the same again changes nothing; another reward for the same ticket is an error, and the first stays. A
-        reward that comes after its lease ended counts if it is the first."""
+        Telling the same again changes nothing; another reward for the same ticket is an error, and
+        the first stays. A reward that comes after its lease ended counts if it is the first."""
         self.tell_many([(ticket, reward)])
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
@@ -143,10 +161,12 @@ class Experiment:
             self._store.append(self.name, told=[(*row, now) for row in rows])
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made: it is handed out again, up to the limit, and then the experiment stops.
+        """Say that a pull could not be made: it is handed out again, up to the limit, and then the
+        experiment stops.
 
-        Of a ticket that is told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
-        results that are missing because of their value would void every guarantee."""
+        Of a ticket that is told, or is not its holder's any more, this changes nothing. A bad
+        reward is no failure: results that are missing because of their value would void every
+        guarantee."""
         with self._writing():
             id_ = known_number(ticket, self._ledger)
             expires = lease_of(id_, self._ledger)
@@ -155,7 +175,8 @@ class Experiment:
                 self._store.append(self.name, events=[event])
 
     def release(self, worker: str) -> None:
-        """Take back the tickets of a worker who will not tell them any more: they are handed out again at once."""
+        """Take back the tickets of a worker who will not tell them any more: they are handed out
+        again at once."""
         with self._writing():
             given_back = runs(self._ledger.held_by(worker))
             events = [Event(Kind.LEASE, first, span, worker, FREE) for first, span in given_back]
@@ -186,17 +207,20 @@ class Experiment:
             )
 
     def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is; cheap, and as of the last call of anything else."""
+        """How many pulls were told, and how far the search is; cheap, and as of the last call of
+        anything else."""
         return self._ledger.told, self._course.deal.pulls.progress
 
     def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends; as cheap as `standing`."""
+        """How many tickets somebody works on, and when the last of their leases ends; as cheap as
+        `standing`."""
         now = self._clock()
         ends = [lease.expires for lease in self._ledger.leases.values() if lease.expires > now]
         return len(ends), max(ends, default=now)
 
     def result(self) -> Result:
-        """The answer, once there is one; its `seconds` are those from the first ticket to the last reward."""
+        """The answer, once there is one; its `seconds` are those from the first ticket to the last
+        reward."""
         with self._lock:
             self._catch_up()
             if self._course.outcome is None:
@@ -204,7 +228,8 @@ class Experiment:
             return self._answer
 
     def close(self) -> None:
-        """Let go of the file, if this opened one. Nothing needs saving: what was told is in the store."""
+        """Let go of the file, if this opened one. Nothing needs saving: what was told is in the
+        store."""
         if self._owned:
             self._store.close()
 
@@ -212,13 +237,18 @@ class Experiment:
         with self._lock, suppress(ShortlistError):  # a store that is closed: as it was then
             self._catch_up()
         state, told = self._state(self._clock()), plural(self._ledger.told, "pull")
-        return f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
+        return (
+            f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
+        )
 
     def __enter__(self) -> "Experiment":
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -246,13 +276,15 @@ class Experiment:
         self._halfway = False
 
     def _compare_steps(self) -> None:
-        """Refuse to go on if the search asks for something else than it once did: an update may have changed it."""
+        """Refuse to go on if the search asks for something else than it once did: an update may
+        have changed it."""
         both = min(len(self._course.digests), len(self._ledger.steps))
         for step in range(self._compared, both):
             if self._course.digests[step] != self._ledger.steps[step]:
                 raise CannotReplay(
-                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did the first time: "
-                    "continue it with the shortlist and the numpy that made it, or export its rewards"
+                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did"
+                    " the first time: continue it with the shortlist and the numpy that made it,"
+                    " or export its rewards"
                 )
             self._compared = step + 1
 
@@ -269,19 +301,30 @@ class Experiment:
         settings, ledger, outcome = self.settings, self._ledger, self._course.outcome
         assert outcome is not None
         seconds = max(0.0, ledger.ended - ledger.began)
-        return Result.of(outcome, settings.labels, settings.problem.goal, settings.algorithm, settings.seed, seconds)
+        return Result.of(
+            outcome,
+            settings.labels,
+            settings.problem.goal,
+            settings.algorithm,
+            settings.seed,
+            seconds,
+        )
 
     def _trouble(self) -> str:
         event = self._ledger.stopped
         if event is None:
             return ""
         reason = printable(event.text)
-        return f"ticket {event.ticket} failed {plural(self.settings.retries + 1, 'time')}, the last time: {reason}"
+        return (
+            f"ticket {event.ticket} failed {plural(self.settings.retries + 1, 'time')}, the last"
+            f" time: {reason}"
+        )
 
     def _missing(self) -> str:
         told, missing = self._ledger.told, self._course.end - self._ledger.told
         return (
-            f"{plural(told, 'pull')} {'was' if told == 1 else 'were'} told, but the search waits for {missing:,} more"
+            f"{plural(told, 'pull')} {'was' if told == 1 else 'were'} told, but the search waits"
+            f" for {missing:,} more"
         )
 
     def _new_steps(self, now: float) -> list[Event]:
@@ -292,15 +335,22 @@ class Experiment:
 
     def _tickets(self, numbers: list[int], expires: float) -> list[Ticket]:
         deal, seed, labels = self._course.deal, self.settings.seed, self.settings.labels
-        places = zip(numbers, deal.arms(numbers).tolist(), deal.draws(numbers).tolist(), strict=True)
-        return [Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires) for id_, arm, draw in places]
+        places = zip(
+            numbers, deal.arms(numbers).tolist(), deal.draws(numbers).tolist(), strict=True
+        )
+        return [
+            Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires)
+            for id_, arm, draw in places
+        ]
 
 
 def check_same(asked: Settings, made: Settings, name: str) -> None:
     """Refuse to go on with an experiment that is not the one asked for."""
     difference = made.difference(asked)
     if difference is not None:
-        raise StoreExists(f"there is an experiment {name!r} already, but it was made with {difference}")
+        raise StoreExists(
+            f"there is an experiment {name!r} already, but it was made with {difference}"
+        )
 
 
 def runs(numbers: list[int]) -> Iterator[tuple[int, int]]:

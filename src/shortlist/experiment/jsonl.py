@@ -1,8 +1,8 @@
 """An experiment as lines of JSON: to keep, to send, to read with anything.
 
-The first line holds the settings, then comes a line an event and a line a reward, and the last one counts them: a file
-that was cut off is refused. Nothing is replayed, so an experiment can also be exported by a version of the package that
-cannot continue it."""
+The first line holds the settings, then comes a line an event and a line a reward, and the last one
+counts them: a file that was cut off is refused. Nothing is replayed, so an experiment can also be
+exported by a version of the package that cannot continue it."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,8 @@ SHOWN = 200  # characters of a line that is refused
 
 
 def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
-    """The experiment of that name, line by line; the name may be left out where there is only one."""
+    """The experiment of that name, line by line; the name may be left out where there is only
+    one."""
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
         settings, news = source.settings(name), source.read(name, everything=True)
@@ -58,7 +59,8 @@ def import_lines(lines: Iterable[str], store: Place, name: str | None = None) ->
 
 
 def _begun(settings: str, where: str) -> "Log":
-    """An empty log for these settings, if a search can begin with them or another version of the package might."""
+    """An empty log for these settings, if a search can begin with them or another version of the
+    package might."""
     try:
         with suppress(CannotReplay):
             Course(Settings.from_json(settings, where))
@@ -67,40 +69,49 @@ def _begun(settings: str, where: str) -> "Log":
         raise InvalidInput(str(error)) from error
 
 
-def _entries(numbered: Iterator[tuple[int, str]], log: "Log") -> tuple[list[Event], list[RewardRow]]:
+def _entries(
+    numbered: Iterator[tuple[int, str]], log: "Log"
+) -> tuple[list[Event], list[RewardRow]]:
     for number, line in numbered:
         entry = _object(number, line)
         if "end" in entry:
             found = len(log.events) + len(log.rewards)
             if entry["end"] != found or next(numbered, None) is not None:
                 raise InvalidInput(
-                    f"line {number} ends an export of {entry['end']} entries, but there are {found} or more"
+                    f"line {number} ends an export of {entry['end']} entries, but there are {found}"
+                    " or more"
                 )
             return log.events, list(log.rewards.values())
         try:
             log.take_event(entry) if "event" in entry else log.take_reward(entry)
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             said = f"there is no {error}" if isinstance(error, KeyError) else error
-            raise InvalidInput(f"line {number} is {_shown(line)}, but must be an event or a reward: {said}") from error
+            raise InvalidInput(
+                f"line {number} is {_shown(line)}, but must be an event or a reward: {said}"
+            ) from error
     raise InvalidInput("the last line is missing: the export was cut off")
 
 
 class Log:
-    """What was read so far. A ticket is asked for, then handed out, then told; one that was not is refused."""
+    """What was read so far. A ticket is asked for, then handed out, then told; one that was not is
+    refused."""
 
     def __init__(self, labels: Sequence[Label], model: RewardModel) -> None:
         self.events: list[Event] = []
         self.rewards: dict[int, RewardRow] = {}
         self._arms = {label: arm for arm, label in enumerate(labels)}
         self._model = model
-        self._ends = {Kind.STEP: 0, Kind.LEASE: 0}  # the first ticket not asked for, and not handed out
+        # the first ticket not asked for, and not handed out
+        self._ends = {Kind.STEP: 0, Kind.LEASE: 0}
 
     def take_event(self, entry: dict[str, Any]) -> None:
         """Add an event."""
         kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         ticket = _ticket(entry, span, limit)
-        self.events.append(Event(kind, ticket, span, _stored(str(entry["text"])), finite("time", entry["time"])))
+        self.events.append(
+            Event(kind, ticket, span, _stored(str(entry["text"])), finite("time", entry["time"]))
+        )
         if kind in self._ends:
             self._ends[kind] = max(self._ends[kind], ticket + span)
 

@@ -1,4 +1,5 @@
-"""What the log of an experiment says: which tickets are told, who holds which of the others, what failed."""
+"""What the log of an experiment says: which tickets are told, who holds which of the others, what
+failed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,21 +23,24 @@ class Lease:
 
 
 class Ledger:
-    """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an object a ticket."""
+    """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an
+    object a ticket."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
         self.position = 0  # in the log
         self.told = 0
         self.issued = 0  # tickets handed out so far are those below
-        self.rewards: FloatArray = np.empty(0)  # by ticket, NaN where not told; may be longer than `issued`
+        # by ticket, NaN where not told; may be longer than `issued`
+        self.rewards: FloatArray = np.empty(0)
         self.arms: IntArray = np.empty(0, dtype=np.int64)
         self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
         self._earliest = inf  # no lease ends before
         self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
         self.stopped: Event | None = None  # the failure that was one too many
         self.steps: list[str] = []  # digests of what the search asked for
-        self.began, self.ended = inf, -inf  # when the first step was taken and the last reward was told
+        # when the first step was taken and the last reward was told
+        self.began, self.ended = inf, -inf
 
     def reward(self, ticket: int) -> float | None:
         """What was told of a ticket."""
@@ -45,8 +49,13 @@ class Ledger:
         return float(self.rewards[ticket])
 
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
-        """Tickets below `end` that this worker may be handed: its own first, then those let go of, then new ones."""
-        own = [ticket for ticket, lease in self.leases.items() if lease.worker == worker] if worker else []
+        """Tickets below `end` that this worker may be handed: its own first, then those let go of,
+        then new ones."""
+        own = (
+            [ticket for ticket, lease in self.leases.items() if lease.worker == worker]
+            if worker
+            else []
+        )
         yield from sorted(own)
         yield from sorted(self._lapsed(now).difference(own))
         yield from range(self.issued, end)
@@ -61,11 +70,14 @@ class Ledger:
     def held_by(self, worker: str) -> list[int]:
         """Tickets that a worker was handed and has neither told nor given back."""
         return sorted(
-            ticket for ticket, lease in self.leases.items() if lease.worker == worker and lease.expires != FREE
+            ticket
+            for ticket, lease in self.leases.items()
+            if lease.worker == worker and lease.expires != FREE
         )
 
     def take_in(self, news: News) -> None:
-        """Add a stretch of the log. Rewards come first: what an event says of a ticket told does not matter."""
+        """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
+        not matter."""
         self._take_rewards(news.told)
         leases = [event for event in news.events if event.kind is Kind.LEASE]
         if leases:
@@ -109,7 +121,8 @@ class Ledger:
                 self.stopped = event
 
     def _make_room(self, size: int) -> None:
-        """Let the arrays hold that many tickets; doubled, so that growing costs little however often."""
+        """Let the arrays hold that many tickets; doubled, so that growing costs little however
+        often."""
         if size > self.rewards.size:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])

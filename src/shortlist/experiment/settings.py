@@ -23,7 +23,11 @@ from shortlist.problem import (
 from shortlist.question import Question, labels_of
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
-MODELS: dict[str, type[RewardModel]] = {"bounded": Bounded, "binary": Binary, "sub-gaussian": SubGaussian}
+MODELS: dict[str, type[RewardModel]] = {
+    "bounded": Bounded,
+    "binary": Binary,
+    "sub-gaussian": SubGaussian,
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class Settings:
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
         manners = _manners(seed, lease, retries)
-        return cls(asked.labels, asked.problem, algorithm.name, algorithm.version, options, *manners)
+        return cls(
+            asked.labels, asked.problem, algorithm.name, algorithm.version, options, *manners
+        )
 
     def to_json(self) -> str:
         """One line."""
@@ -90,23 +96,32 @@ class Settings:
             data = json.loads(text)
             _check_versions(data["format"], data["algorithm"], data["version"], where)
             labels, rewards = _declared(data)
-            goal = FixedConfidence(**data["goal"]) if "epsilon" in data["goal"] else FixedBudget(**data["goal"])
+            goal = (
+                FixedConfidence(**data["goal"])
+                if "epsilon" in data["goal"]
+                else FixedBudget(**data["goal"])
+            )
             problem = Problem(len(labels), data["k"], goal, rewards)
             find(data["algorithm"]).check(problem, data["options"])
             manners = _manners(data["seed"], data["lease"], data["retries"])
-            return cls(labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners)
+            return cls(
+                labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners
+            )
 
 
 def _in_words(value: object) -> str:
     if isinstance(value, dict) and "kind" in value:
-        shown = {name: repr(limit).removesuffix(".0") for name, limit in value.items() if name != "kind"}
+        shown = {
+            name: repr(limit).removesuffix(".0") for name, limit in value.items() if name != "kind"
+        }
         limits = ", ".join(f"{name} = {limit}" for name, limit in shown.items())
         return f"{value['kind']} ({limits})" if limits else str(value["kind"])
     return "none" if value is None else str(value)
 
 
 def declared(text: str, where: str) -> tuple[tuple[Label, ...], RewardModel]:
-    """The arms and the kind of rewards in settings of whatever version: all that it takes to read a log."""
+    """The arms and the kind of rewards in settings of whatever version: all that it takes to read a
+    log."""
     with _readable(where):
         return _declared(json.loads(text))
 
@@ -137,12 +152,14 @@ def _readable(where: str) -> Iterator[None]:
 def _check_versions(format_: int, algorithm: str, version: int, where: str) -> None:
     known = ALGORITHMS.get(algorithm)
     if known is None:
-        raise CannotReplay(f"{where} was made with {algorithm}, an algorithm that this shortlist does not have")
+        raise CannotReplay(
+            f"{where} was made with {algorithm}, an algorithm that this shortlist does not have"
+        )
     made, have = f"version {version} of {algorithm}", f"version {known.version}"
     if format_ != FORMAT:
         made, have = f"format {format_} of tickets", f"format {FORMAT}"
     if (format_, version) != (FORMAT, known.version):
         raise CannotReplay(
-            f"{where} was made with {made}, but this shortlist has {have} and would go on differently: "
-            "continue it with the shortlist that made it, or export its rewards"
+            f"{where} was made with {made}, but this shortlist has {have} and would go on"
+            " differently: continue it with the shortlist that made it, or export its rewards"
         )

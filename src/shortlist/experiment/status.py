@@ -21,7 +21,8 @@ DELTA = 0.05  # of the intervals, where the goal names none
 class ArmsTold:
     """What was told of every arm, in the order of the labels.
 
-    With probability 1 - delta all means lie between `low` and `high`, of all arms and whenever one looks."""
+    With probability 1 - delta all means lie between `low` and `high`, of all arms and whenever one
+    looks."""
 
     labels: tuple[Label, ...]
     pulls: IntArray
@@ -63,11 +64,14 @@ def arms_told(ledger: Ledger, settings: Settings, course: Course) -> ArmsTold:
     return ArmsTold(labels, pulls, means, low, high, where, course.asked - pulls)
 
 
-def intervals(problem: Problem, pulls: IntArray, means: FloatArray) -> tuple[FloatArray, FloatArray]:
+def intervals(
+    problem: Problem, pulls: IntArray, means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Ends of an interval for every mean, valid for all arms and at all times at once.
 
-    After t pulls, N of them of an arm, it is missed with probability at most delta / (2 n t^3) if the radius is
-    sqrt(ln(4 n t^3 / delta) / (2 N)) on the unit scale; over arms, N <= t and t that sums to less than delta."""
+    After t pulls, N of them of an arm, it is missed with probability at most delta / (2 n t^3) if
+    the radius is sqrt(ln(4 n t^3 / delta) / (2 N)) on the unit scale; over arms, N <= t and t that
+    sums to less than delta."""
     goal = problem.goal
     delta = goal.delta if isinstance(goal, FixedConfidence) else DELTA
     term = log(4 * problem.n_arms / delta) + 3 * log(max(1, int(pulls.sum())))
@@ -75,13 +79,17 @@ def intervals(problem: Problem, pulls: IntArray, means: FloatArray) -> tuple[Flo
         radii = problem.rewards.scale * np.sqrt(term / (2 * pulls))
     centres = np.nan_to_num(means)
     shift, scale = problem.rewards.shift, problem.rewards.scale
-    least, most = (-np.inf, np.inf) if isinstance(problem.rewards, SubGaussian) else (shift, shift + scale)
+    least, most = (
+        (-np.inf, np.inf) if isinstance(problem.rewards, SubGaussian) else (shift, shift + scale)
+    )
     return np.maximum(centres - radii, least), np.minimum(centres + radii, most)
 
 
 def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
-    """Which arms the intervals put among the k best, or not: fewer than k others can be above, or k others must be."""
-    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1  # without the arm itself
+    """Which arms the intervals put among the k best, or not: fewer than k others can be above, or k
+    others must be."""
+    # without the arm itself
+    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1
     must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
     inside, outside = may_be_above < k, must_be_above >= k
     return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())

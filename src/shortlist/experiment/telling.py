@@ -18,17 +18,21 @@ Row = tuple[int, int, float]
 def checked(
     results: Sequence[tuple[Ticket | int, float]], settings: Settings, deal: Deal, ledger: Ledger
 ) -> Iterable[Row]:
-    """Ticket, arm and reward of every result that is new; or an error, if one of them may not be told."""
+    """Ticket, arm and reward of every result that is new; or an error, if one of them may not be
+    told."""
     for each in results:
         if not (isinstance(each, tuple | list) and len(each) == 2):
             raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
     numbers = [known_number(ticket, ledger) for ticket, _ in results]
     new: dict[int, Row] = {}
-    for (ticket, value), number, arm in zip(results, numbers, arms_of(numbers, deal, ledger), strict=True):
+    for (ticket, value), number, arm in zip(
+        results, numbers, arms_of(numbers, deal, ledger), strict=True
+    ):
         label = settings.labels[arm]
         if isinstance(ticket, Ticket) and ticket.arm != label:
             raise UnknownTicket(
-                f"ticket {number} is for arm {ticket.arm!r}, but here it is for {label!r}: not from here"
+                f"ticket {number} is for arm {ticket.arm!r}, but here it is for {label!r}: not from"
+                " here"
             )
         reward = admitted(value, number, label, settings.problem.rewards)
         known = ledger.reward(number)
@@ -36,10 +40,13 @@ def checked(
             _, _, first = new.setdefault(number, (number, arm, reward))
             if first != reward:
                 raise ConflictingReward(
-                    f"ticket {number} is told {first!r} and {reward!r} in the same call, but has one; none was told"
+                    f"ticket {number} is told {first!r} and {reward!r} in the same call, but has"
+                    " one; none was told"
                 )
         elif known != reward:
-            raise ConflictingReward(f"ticket {number} is told {reward!r}, but was told {known!r} before, which stays")
+            raise ConflictingReward(
+                f"ticket {number} is told {reward!r}, but was told {known!r} before, which stays"
+            )
     return new.values()
 
 
@@ -72,6 +79,7 @@ def admitted(reward: object, number: int, label: Label, model: RewardModel) -> f
     value = real(reward)
     if not model.admits(value):
         raise InvalidReward(
-            f"the reward of ticket {number} (arm {label!r}) is {shown(reward)}, but must be {model.rule}"
+            f"the reward of ticket {number} (arm {label!r}) is {shown(reward)}, but must be"
+            f" {model.rule}"
         )
     return value

@@ -11,8 +11,9 @@ from shortlist.evaluation import Label
 class Ticket:
     """Pull `arm` once and tell the reward.
 
-    `draw` counts the pulls of an arm from 0. `seed` depends on nothing but the experiment's seed, the arm and the draw:
-    an evaluation that takes its randomness from it gives the same reward whoever makes it, and however often."""
+    `draw` counts the pulls of an arm from 0. `seed` depends on nothing but the experiment's seed,
+    the arm and the draw: an evaluation that takes its randomness from it gives the same reward
+    whoever makes it, and however often."""
 
     id: int
     arm: Label
@@ -32,7 +33,8 @@ class State(StrEnum):
 
 
 class Handout(list[Ticket]):
-    """The tickets that were handed out. If they are fewer than asked for, `state` says why; else it is READY."""
+    """The tickets that were handed out. If they are fewer than asked for, `state` says why; else it
+    is READY."""
 
     def __init__(self, tickets: Iterable[Ticket], state: State) -> None:
         super().__init__(tickets)

@@ -1,4 +1,5 @@
-"""Make the pulls of an experiment with a function, several at a time, until the experiment is over."""
+"""Make the pulls of an experiment with a function, several at a time, until the experiment is
+over."""
 
 import time
 from collections.abc import Callable
@@ -10,11 +11,14 @@ from shortlist.experiment.ticket import State, Ticket
 from shortlist.problem import whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
-PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits for a moment
-LEASE = 60.0  # seconds; renewed as long as the crew lives, so this is how long its tickets are lost if it dies
+# seconds of that before it is said: who works beside others often waits for a moment
+PATIENCE = 2.0
+# seconds; renewed as long as the crew lives, so this is how long its tickets are lost if it dies
+LEASE = 60.0
 Evaluate = Callable[[Ticket], float]
 Note = Callable[[Ticket, str], None]
-Waiting = Callable[[int, float], None]  # for how many tickets of others, and when the last of their leases ends
+# for how many tickets of others, and when the last of their leases ends
+Waiting = Callable[[int, float], None]
 
 
 def work(
@@ -30,9 +34,10 @@ def work(
 ) -> State:
     """Evaluate tickets in `jobs` threads until no more are handed out; return why.
 
-    An `evaluate` that raises has failed, and `note` hears of it. `waiting` hears once if others, perhaps dead, hold all
-    that is wanted. If this is interrupted, `cancel` is to end what is under way; what was evaluated by then is told,
-    and the rest is given back. `show` is called after every step."""
+    An `evaluate` that raises has failed, and `note` hears of it. `waiting` hears once if others,
+    perhaps dead, hold all that is wanted. If this is interrupted, `cancel` is to end what is under
+    way; what was evaluated by then is told, and the rest is given back. `show` is called after
+    every step."""
     crew = Crew(experiment, evaluate, worker, whole("jobs", jobs, at_least=1), note, waiting)
     with ThreadPoolExecutor(jobs) as crew.pool:
         try:
@@ -46,21 +51,30 @@ def work(
 
 
 class Crew:
-    """The tickets under way. Asking again renews their leases, so a lease only ends when the whole crew is gone."""
+    """The tickets under way. Asking again renews their leases, so a lease only ends when the whole
+    crew is gone."""
 
     pool: ThreadPoolExecutor
 
     def __init__(
-        self, experiment: Experiment, evaluate: Evaluate, worker: str, jobs: int, note: Note, waiting: Waiting
+        self,
+        experiment: Experiment,
+        evaluate: Evaluate,
+        worker: str,
+        jobs: int,
+        note: Note,
+        waiting: Waiting,
     ) -> None:
         self.experiment, self.evaluate, self.worker, self.jobs = experiment, evaluate, worker, jobs
         self.note, self.waiting = note, waiting
-        self.idle, self.said = 0.0, False  # seconds of waiting for others, and whether that was said
+        # seconds of waiting for others, and whether that was said
+        self.idle, self.said = 0.0, False
         self.tickets: dict[int, Ticket] = {}
         self.futures: dict[Future[float], int] = {}
 
     def step(self) -> State | None:
-        """Ask, begin what is new, take in what is done; the state of the experiment once there is nothing to do."""
+        """Ask, begin what is new, take in what is done; the state of the experiment once there is
+        nothing to do."""
         handout = self.experiment.ask(self.jobs, self.worker, lease=LEASE)
         for ticket in handout:
             if ticket.id not in self.tickets:
@@ -118,5 +132,7 @@ class Crew:
     def leave(self) -> None:
         """Tell what is done, and give back the rest."""
         self.pool.shutdown(cancel_futures=True)
-        self.take_in({future for future in self.futures if not future.cancelled() and not future.exception()})
+        self.take_in(
+            {future for future in self.futures if not future.cancelled() and not future.exception()}
+        )
         self.experiment.release(self.worker)

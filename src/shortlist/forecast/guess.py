@@ -1,6 +1,8 @@
-"""What is believed about the arms before the search: guessed means, a prior, or the rewards of a pilot.
+"""What is believed about the arms before the search: guessed means, a prior, or the rewards of a
+pilot.
 
-A guess is drawn from once per run, so that what is not known about the means shows in the forecast."""
+A guess is drawn from once per run, so that what is not known about the means shows in the
+forecast."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -72,7 +74,8 @@ class BetaPrior:
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """Every mean is a draw from its posterior after a pilot; an arm the pilot left out is like a random one in it."""
+    """Every mean is a draw from its posterior after a pilot; an arm the pilot left out is like a
+    random one in it."""
 
     n_arms: int
     row: IntArray  # of every pilot arm
@@ -83,13 +86,19 @@ class Pilot:
     def words(self) -> str:
         """What is assumed, for the reader."""
         same = self.n_arms == self.row.size
-        return f"{self.n_arms:,} arms " + ("as in the pilot" if same else f"like the {self.row.size:,} in the pilot")
+        return f"{self.n_arms:,} arms " + (
+            "as in the pilot" if same else f"like the {self.row.size:,} in the pilot"
+        )
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """One mean per arm, in random order (E18)."""
         rows = np.concatenate([self.row, rng.choice(self.row, self.n_arms - self.row.size)])
-        stacked = (self.mass + np.arange(len(self.mass))[:, None]).ravel()  # one increasing sequence for all rows
-        cell = np.searchsorted(stacked, rows + rng.random(self.n_arms), side="right") - rows * self.mass.shape[1]
+        # one increasing sequence for all rows
+        stacked = (self.mass + np.arange(len(self.mass))[:, None]).ravel()
+        cell = (
+            np.searchsorted(stacked, rows + rng.random(self.n_arms), side="right")
+            - rows * self.mass.shape[1]
+        )
         cell = np.minimum(cell, self.mass.shape[1] - 1)
         within = rng.random(self.n_arms)
         means: FloatArray = self.edges[cell] + within * np.diff(self.edges)[cell]
@@ -104,10 +113,17 @@ def guess(
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None,
 ) -> Guess:
     """The guess that these arguments name, exactly one of the last three."""
-    given = [name for name, value in (("means", means), ("prior", prior), ("pilot", pilot)) if value is not None]
+    given = [
+        name
+        for name, value in (("means", means), ("prior", prior), ("pilot", pilot))
+        if value is not None
+    ]
     if len(given) != 1:
         what = " and ".join(f"`{name}`" for name in given) or "none"
-        raise InvalidInput(f"{what} given, but exactly one of `means`, `prior` and `pilot` says what the arms are like")
+        raise InvalidInput(
+            f"{what} given, but exactly one of `means`, `prior` and `pilot` says what the arms are"
+            " like"
+        )
     if prior is not None:
         believed: Guess = _beta_prior(n, prior)
     elif pilot is not None:
@@ -151,11 +167,18 @@ def _pilot(n: int | None, k: int, pulls: npt.ArrayLike, sums: npt.ArrayLike) -> 
 def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
     counts, totals = np.asarray(pulls), np.asarray(sums, dtype=np.float64)
     if counts.ndim != 1 or counts.shape != totals.shape:
-        raise InvalidInput(f"`pilot` has shapes {counts.shape} and {totals.shape}, but must be two lists of a length")
+        raise InvalidInput(
+            f"`pilot` has shapes {counts.shape} and {totals.shape}, but must be two lists of a"
+            " length"
+        )
     if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
-        raise InvalidInput("`pilot` has pulls that are no count, but must have a whole number of at least 0 an arm")
+        raise InvalidInput(
+            "`pilot` has pulls that are no count, but must have a whole number of at least 0 an arm"
+        )
     if (counts > 0).sum() < 2:
-        raise InvalidInput(f"`pilot` has {(counts > 0).sum()} arms that were pulled, but must have at least 2")
+        raise InvalidInput(
+            f"`pilot` has {(counts > 0).sum()} arms that were pulled, but must have at least 2"
+        )
     wrong = np.flatnonzero(~((totals >= 0) & (totals <= counts)))
     if wrong.size:
         arm = wrong[0]
@@ -167,7 +190,8 @@ def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, Float
 def fitted(pulls: IntArray, sums: FloatArray, k: int) -> Posterior:
     """The empirical-Bayes posterior after these rewards, its prior fitted until it hardly moves.
 
-    Sums alone do not tell how far rewards scatter; they are taken as noisy as 0/1 rewards, the noisiest in [0, 1]."""
+    Sums alone do not tell how far rewards scatter; they are taken as noisy as 0/1 rewards, the
+    noisiest in [0, 1]."""
     model = Binary() if np.array_equal(sums, np.round(sums)) else Bounded()
     posterior = Posterior(pulls.size, k, model)
     posterior.add(Pulls(np.arange(pulls.size), pulls), Rewards(sums, sums))

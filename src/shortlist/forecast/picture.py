@@ -1,4 +1,5 @@
-"""A forecast as a picture: per algorithm a dot for every run, a bar from 10 to 90 %, and the median."""
+"""A forecast as a picture: per algorithm a dot for every run, a bar from 10 to 90 %, and the
+median."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito 2008
+# Okabe and Ito 2008
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 KINDS = ("png", "svg", "pdf")
 ROW, FRAME, WIDTH = 0.42, 1.3, 7.2  # inches
 WIDE = 30  # from this ratio of the most to the fewest pulls on, powers of ten are labels enough
@@ -25,11 +27,17 @@ def check_file(path: str) -> None:
     """Refuse a picture that cannot be saved, before an hour is spent on it."""
     file = Path(path)
     if file.suffix.removeprefix(".").lower() not in KINDS:
-        raise InvalidInput(f"the picture is to be {path!r}, but its name must end in .{', .'.join(KINDS)}")
+        raise InvalidInput(
+            f"the picture is to be {path!r}, but its name must end in .{', .'.join(KINDS)}"
+        )
     if not file.parent.is_dir():
-        raise InvalidInput(f"the picture is to be {path!r}, but there is no folder {str(file.parent)!r}")
+        raise InvalidInput(
+            f"the picture is to be {path!r}, but there is no folder {str(file.parent)!r}"
+        )
     if find_spec("matplotlib") is None:
-        raise InvalidInput("a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'")
+        raise InvalidInput(
+            "a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'"
+        )
 
 
 def save(forecast: Forecast, path: str) -> None:
@@ -49,7 +57,9 @@ def draw(forecast: Forecast) -> "Figure":
     rows = [len(part) for part in parts if part]
     figure = Figure(figsize=(WIDTH, sum(rows) * ROW + len(rows) * FRAME), layout="constrained")
     axes = figure.subplots(len(rows), squeeze=False, height_ratios=rows)[:, 0]
-    figure.suptitle(f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs", fontsize=11)
+    figure.suptitle(
+        f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs", fontsize=11
+    )
     for ax, part in zip(axes, filter(None, parts), strict=True):
         (_draw_pulls if part[0].budget is None else _draw_regret)(ax, part, forecast)
     return figure
@@ -60,10 +70,14 @@ def _draw_pulls(ax: "Axes", part: Sequence[Prospect], forecast: Forecast) -> Non
 
     every = np.concatenate([prospect.pulls for prospect in part])
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if every.max() > WIDE * every.min() else (1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_locator(
+        LogLocator(subs=(1.0,) if every.max() > WIDE * every.min() else (1.0, 2.0, 5.0))
+    )
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.xaxis.set_minor_formatter("")
-    ax.set_xlabel(f"pulls until at most {forecast.epsilon:g} is lost with probability {1 - forecast.delta:g}")
+    ax.set_xlabel(
+        f"pulls until at most {forecast.epsilon:g} is lost with probability {1 - forecast.delta:g}"
+    )
     for y, prospect in enumerate(part):
         _draw_row(ax, y, prospect.pulls, ",.0f", _colour(prospect, forecast))
     _frame(ax, [prospect.algorithm for prospect in part])
@@ -83,11 +97,31 @@ def _draw_regret(ax: "Axes", part: Sequence[Prospect], forecast: Forecast) -> No
 
 def _draw_row(ax: "Axes", y: int, values: FloatArray | IntArray, form: str, colour: str) -> None:
     low, median, high = quantiles(values).values()
-    spread = y + np.linspace(0.14, 0.38, values.size)  # below the bar, so that equal runs do not hide each other
+    # below the bar, so that equal runs do not hide each other
+    spread = y + np.linspace(0.14, 0.38, values.size)
     ax.plot(values, spread, "o", color=colour, markersize=2.5, alpha=0.4, clip_on=False)
-    ax.plot([low, high], [y, y], color=colour, linewidth=4, solid_capstyle="round", alpha=0.8, clip_on=False)
-    ax.plot(median, y, "o", color="white", markeredgecolor=colour, markeredgewidth=2, zorder=3, clip_on=False)
-    ax.annotate(f"{median:{form}}", (median, y), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+    ax.plot(
+        [low, high],
+        [y, y],
+        color=colour,
+        linewidth=4,
+        solid_capstyle="round",
+        alpha=0.8,
+        clip_on=False,
+    )
+    ax.plot(
+        median,
+        y,
+        "o",
+        color="white",
+        markeredgecolor=colour,
+        markeredgewidth=2,
+        zorder=3,
+        clip_on=False,
+    )
+    ax.annotate(
+        f"{median:{form}}", (median, y), (0, 6), textcoords="offset points", ha="center", fontsize=8
+    )
 
 
 def _colour(prospect: Prospect, forecast: Forecast) -> str:

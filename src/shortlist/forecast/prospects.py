@@ -1,4 +1,5 @@
-"""How many pulls will a search need, and what will it lose? Simulated on means that the arms may have."""
+"""How many pulls will a search need, and what will it lose? Simulated on means that the arms may
+have."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +38,8 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What an algorithm is to spend and to lose, in every run; with no budget it stops by epsilon and delta."""
+    """What an algorithm is to spend and to lose, in every run; with no budget it stops by epsilon
+    and delta."""
 
     algorithm: str
     budget: int | None
@@ -48,7 +50,9 @@ class Prospect:
     @property
     def failure_rate(self) -> float | None:
         """The share of runs that lost more than epsilon; None where no epsilon was given."""
-        return None if self.epsilon is None else float((self.regret > self.epsilon + ROUNDING).mean())
+        return (
+            None if self.epsilon is None else float((self.regret > self.epsilon + ROUNDING).mean())
+        )
 
     def summary(self) -> dict[str, object]:
         """The figures of one entry of the command line's JSON."""
@@ -102,7 +106,10 @@ class Forecast:
 
 def quantiles(values: FloatArray | IntArray) -> dict[str, float]:
     """{"p10": x, ...}: 10 % of the runs have at most x."""
-    return {f"p{100 * share:g}": np.quantile(values, share, method="inverted_cdf").item() for share in QUANTILES}
+    return {
+        f"p{100 * share:g}": np.quantile(values, share, method="inverted_cdf").item()
+        for share in QUANTILES
+    }
 
 
 def forecast(
@@ -123,32 +130,43 @@ def forecast(
 ) -> Forecast:
     """Simulate what searches would spend and lose on arms like these.
 
-    What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b) means for `n` arms; or
-    a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run drawing means from their empirical-Bayes
-    posterior, so that what a short pilot leaves open widens the forecast. Rewards are 0 or 1, the noisiest there are in
-    [0, 1] for their mean.
+    What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b)
+    means for `n` arms; or a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run
+    drawing means from their empirical-Bayes posterior, so that what a short pilot leaves open
+    widens the forecast. Rewards are 0 or 1, the noisiest there are in [0, 1] for their mean.
 
-    `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for what is lost after
-    it. All algorithms see the same means in the same run. Those of `algorithms` are tried with every goal they serve;
-    without that it is a good and a plain choice for each goal, less what would take too long. `progress` is called with
-    the share that is done. The same `seed` gives the same forecast for any `jobs`."""
+    `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
+    what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`
+    are tried with every goal they serve; without that it is a good and a plain choice for each
+    goal, less what would take too long. `progress` is called with the share that is done. The same
+    `seed` gives the same forecast for any `jobs`."""
     for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
         whole(name, value, at_least=least)
     believed = guess(n, k, means, prior, pilot)
     goals = _goals(epsilon, budget)
-    left_out = _too_slow(believed.n_arms, runs) if algorithms is None and epsilon is not None else ()
-    wanted = _defaults(goals, left_out) if algorithms is None else _served(algorithms, goals, epsilon)
+    left_out = (
+        _too_slow(believed.n_arms, runs) if algorithms is None and epsilon is not None else ()
+    )
+    wanted = (
+        _defaults(goals, left_out) if algorithms is None else _served(algorithms, goals, epsilon)
+    )
     cases = [_case(name, each, believed.n_arms, k, epsilon, delta) for name, each in wanted]
     work = [(case, run) for run in range(runs) for case in cases]
     tell = None if progress is None else lambda done: progress(done / len(work))
     started = time.perf_counter()
-    rows = np.array(spread(partial(_run, believed, seed), work, jobs, tell)).reshape(runs, len(cases), 2)
+    rows = np.array(spread(partial(_run, believed, seed), work, jobs, tell)).reshape(
+        runs, len(cases), 2
+    )
     seconds = time.perf_counter() - started
     prospects = tuple(
-        Prospect(case.algorithm, case.budget, rows[:, j, 0].astype(np.int64), rows[:, j, 1], epsilon)
+        Prospect(
+            case.algorithm, case.budget, rows[:, j, 0].astype(np.int64), rows[:, j, 1], epsilon
+        )
         for j, case in enumerate(cases)
     )
-    return Forecast(prospects, believed.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds)
+    return Forecast(
+        prospects, believed.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
+    )
 
 
 def _goals(epsilon: float | None, budget: int | Sequence[int] | None) -> list[int | None]:
@@ -161,11 +179,14 @@ def _goals(epsilon: float | None, budget: int | Sequence[int] | None) -> list[in
 
 
 def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
-    """The algorithms whose runs are predicted to take too long: a rule and no clock, so that seeds settle results."""
+    """The algorithms whose runs are predicted to take too long: a rule and no clock, so that seeds
+    settle results."""
     return tuple(name for name, each in SECONDS.items() if each * n_arms * runs > LONGEST)
 
 
-def _defaults(goals: Sequence[int | None], left_out: Sequence[str]) -> Iterator[tuple[str, int | None]]:
+def _defaults(
+    goals: Sequence[int | None], left_out: Sequence[str]
+) -> Iterator[tuple[str, int | None]]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
         yield from ((name, goal) for name in names if name not in left_out)
@@ -174,8 +195,12 @@ def _defaults(goals: Sequence[int | None], left_out: Sequence[str]) -> Iterator[
 def _served(
     names: Sequence[str], goals: Sequence[int | None], epsilon: float | None
 ) -> Iterator[tuple[str, int | None]]:
-    """Every named algorithm with the goals it serves; with one that it does not, to be refused, if it serves none."""
-    served = {name: [goal for goal in goals if _serves(find(name), goal, epsilon)] for name in dict.fromkeys(names)}
+    """Every named algorithm with the goals it serves; with one that it does not, to be refused, if
+    it serves none."""
+    served = {
+        name: [goal for goal in goals if _serves(find(name), goal, epsilon)]
+        for name in dict.fromkeys(names)
+    }
     for goal in goals:
         yield from ((name, goal) for name, own in served.items() if goal in (own or goals[:1]))
 
@@ -186,7 +211,9 @@ def _serves(algorithm: Algorithm, goal: int | None, epsilon: float | None) -> bo
     return FixedBudget in algorithm.goals
 
 
-def _case(name: str, goal: int | None, n_arms: int, k: int, epsilon: float | None, delta: float) -> Case:
+def _case(
+    name: str, goal: int | None, n_arms: int, k: int, epsilon: float | None, delta: float
+) -> Case:
     algorithm = find(name)
     problem = Problem(n_arms, k, goal_for(algorithm, epsilon, delta, goal), Binary())
     algorithm.check(problem)
@@ -196,7 +223,9 @@ def _case(name: str, goal: int | None, n_arms: int, k: int, epsilon: float | Non
 def _run(believed: Guess, seed: int, item: tuple[Case, int]) -> tuple[int, float]:
     """Pulls and regret of one run; its means depend on its number alone, not on the algorithm."""
     case, run = item
-    means_rng, run_rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run,))).spawn(2)
+    means_rng, run_rng = np.random.default_rng(
+        np.random.SeedSequence(seed, spawn_key=(run,))
+    ).spawn(2)
     means = believed.draw(means_rng)
     outcome = drive(find(case.algorithm), case.problem, BernoulliBandit(means), run_rng)
     return int(outcome.pulls.sum()), aggregate_regret(means, outcome.answer.top)

@@ -1,7 +1,7 @@
 """Methods that can be asked for their answer at any time: one run gives the whole curve.
 
-Such a search is run up to a mark, asked for its set, and run on to the next. A batch ends at a mark, as it would end at
-a budget."""
+Such a search is run up to a mark, asked for its set, and run on to the next. A batch ends at a
+mark, as it would end at a budget."""
 
 from collections.abc import Callable, Generator, Sequence
 
@@ -18,7 +18,8 @@ from shortlist.search import IntArray, Pulls, Rewards
 from shortlist.simulation.bandit import Bandit
 
 Marks = Sequence[int]  # numbers of pulls, rising
-Stops = Generator[Pulls, Rewards, list[tuple[int, IntArray]]]  # at every mark the pulls spent and the set
+# at every mark the pulls spent and the set
+Stops = Generator[Pulls, Rewards, list[tuple[int, IntArray]]]
 
 GROWTH = 0.02  # a batch of CLUCB-PAC, as a share of what is spent, and
 DELTA = 0.01  # the delta of its radii: both as by default
@@ -53,7 +54,8 @@ ANYTIME: dict[str, Callable[[Problem, np.random.Generator, Marks], Stops]] = {
 def course(
     method: str, problem: Problem, bandit: Bandit, marks: Marks, seed: np.random.SeedSequence
 ) -> list[tuple[int, float]]:
-    """Pulls and regret at every mark of one run, on arms in random order: a sorted instance leaks the truth (E18)."""
+    """Pulls and regret at every mark of one run, on arms in random order: a sorted instance leaks
+    the truth (E18)."""
     rng = np.random.default_rng(seed)
     shuffled = bandit.with_means(rng.permutation(bandit.means))
     search_rng, reward_rng = rng.spawn(2)

@@ -20,7 +20,12 @@ def pilot(panel: Panel, runs: int, seed: int) -> list[Row]:
     """Every method at rising budgets, until none of its runs fails.
 
     Anytime methods come last and go as far as the others did, in one run each."""
-    rows = [row for method in ON_BUDGET if method not in ANYTIME for row in _climb(panel, method, runs, seed)]
+    rows = [
+        row
+        for method in ON_BUDGET
+        if method not in ANYTIME
+        for row in _climb(panel, method, runs, seed)
+    ]
     top = max(row.budget for row in rows)
     rungs = [budget for budget in ladder(panel.n) if budget <= top]
     for method in ON_BUDGET:
@@ -45,10 +50,11 @@ def _climb(panel: Panel, method: str, runs: int, seed: int) -> Iterable[Row]:
 def budgets(rows: Sequence[Row], count: int) -> tuple[int, ...]:
     """At most `count` budgets where the pilot's curves fall, rounded to three digits.
 
-    Between two rungs the steepest curve falls by max over methods of (rate before - rate after). Budgets stand at equal
-    steps of the sum of these, from the last rung at which every run of every method fails to the first at which none
-    does: so every curve has its points while it falls, and none is spent where nothing changes. The last budget is one
-    rung further, as a pilot of few runs may miss a rare failure."""
+    Between two rungs the steepest curve falls by max over methods of (rate before - rate after).
+    Budgets stand at equal steps of the sum of these, from the last rung at which every run of every
+    method fails to the first at which none does: so every curve has its points while it falls, and
+    none is spent where nothing changes. The last budget is one rung further, as a pilot of few runs
+    may miss a rare failure."""
     rungs = sorted({row.budget for row in rows})
     rates = np.array([_falling(rows, method, rungs) for method in ON_BUDGET])  # (methods, rungs)
     fallen = np.concatenate([[0.0], np.cumsum(np.max(rates[:, :-1] - rates[:, 1:], axis=0))])
@@ -60,7 +66,8 @@ def budgets(rows: Sequence[Row], count: int) -> tuple[int, ...]:
 
 
 def _falling(rows: Sequence[Row], method: str, rungs: Sequence[int]) -> FloatArray:
-    """The failure rate of a method at every rung, never rising; beyond its last rung it stays as it was."""
+    """The failure rate of a method at every rung, never rising; beyond its last rung it stays as it
+    was."""
     rates = {row.budget: row.failures / row.runs for row in rows if row.method == method}
     falling: FloatArray = np.fmin.accumulate([rates.get(rung, np.nan) for rung in rungs])
     return falling

@@ -1,7 +1,7 @@
 """What the paper says about its experiments, sentence by sentence, and whether it is so here.
 
-Each is judged twice: for AdaptiveTopK with its printed constants and for the scaled form. One method needs fewer pulls
-than another if the 95 % intervals of their needs (curves.py) say so."""
+Each is judged twice: for AdaptiveTopK with its printed constants and for the scaled form. One
+method needs fewer pulls than another if the 95 % intervals of their needs (curves.py) say so."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,7 +36,11 @@ class Evidence:
     def families(self) -> list[list[Panel]]:
         """The panels of every dataset that is there with all its K."""
         families = [self.of(dataset) for dataset in DATASETS]
-        return [family for family in families if family and len(family) == len(DATASETS[family[0].dataset].ks)]
+        return [
+            family
+            for family in families
+            if family and len(family) == len(DATASETS[family[0].dataset].ks)
+        ]
 
     def advantage(self, panel: Panel, adaptive: str) -> float:
         """How many times as many pulls OptMAI needs."""
@@ -57,7 +61,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A claim as judged for AdaptiveTopK with its printed constants, and for the scaled form beside it."""
+    """A claim as judged for AdaptiveTopK with its printed constants, and for the scaled form beside
+    it."""
 
     sentence: str
     measured: str
@@ -67,27 +72,36 @@ class Judgement:
 
 
 def duel(pairs: Iterable[tuple[Need, Need]]) -> Finding:
-    """Whether the first of each pair needs fewer pulls; pairs that too few runs leave open do not count."""
+    """Whether the first of each pair needs fewer pulls; pairs that too few runs leave open do not
+    count."""
     pairs = [(ours, theirs) for ours, theirs in pairs if ours.known and theirs.known]
     fewer = [ours.surely_less(theirs) for ours, theirs in pairs]
     more = sum(theirs.surely_less(ours) for ours, theirs in pairs)
     words = f"fewer pulls in {sum(fewer)} of {len(pairs)} cases, more in {more}"
     if pairs:
-        words += f"; its rival needs {median(theirs.pulls / ours.pulls for ours, theirs in pairs):.2f} times as many"
+        words += (
+            f"; its rival needs {median(theirs.pulls / ours.pulls for ours, theirs in pairs):.2f}"
+            " times as many"
+        )
         words += " in the median" if len(pairs) > 1 else ""
     return Finding(fewer, words)
 
 
 def against_clucb(evidence: Evidence, adaptive: str) -> Finding:
     """AdaptiveTopK against CLUCB-PAC, on every panel."""
-    return duel((evidence.need(panel, adaptive), evidence.need(panel, "clucb-pac")) for panel in evidence.panels)
+    return duel(
+        (evidence.need(panel, adaptive), evidence.need(panel, "clucb-pac"))
+        for panel in evidence.panels
+    )
 
 
 def opt_mai_at_small_k(evidence: Evidence, adaptive: str) -> Finding:
     """Whether neither of its rivals needs fewer pulls than OptMAI at the smallest K."""
     checks, words = [], []
     for family in evidence.families():
-        needs = {name: evidence.need(family[0], name) for name in ("opt-mai", adaptive, "clucb-pac")}
+        needs = {
+            name: evidence.need(family[0], name) for name in ("opt-mai", adaptive, "clucb-pac")
+        }
         if not all(need.known for need in needs.values()):
             continue
         checks.append(not any(need.surely_less(needs["opt-mai"]) for need in needs.values()))
@@ -107,14 +121,21 @@ def two_group(evidence: Evidence, adaptive: str) -> Finding:
     """AdaptiveTopK against the paper's two others on TwoGroup."""
     rivals = ("opt-mai", "clucb-pac")
     panels = evidence.of("two-group")
-    return duel((evidence.need(panel, adaptive), evidence.need(panel, name)) for panel in panels for name in rivals)
+    return duel(
+        (evidence.need(panel, adaptive), evidence.need(panel, name))
+        for panel in panels
+        for name in rivals
+    )
 
 
 def two_group_by_adaptivity(evidence: Evidence, adaptive: str) -> Finding:
     """Whether AdaptiveTopK decides on any arm before it rarely fails on TwoGroup."""
     checks, words = [], []
     for panel in evidence.of("two-group"):
-        decided, need = first_decision(panel, adaptive, evidence.seed), evidence.need(panel, adaptive).pulls
+        decided, need = (
+            first_decision(panel, adaptive, evidence.seed),
+            evidence.need(panel, adaptive).pulls,
+        )
         checks.append(decided < need)
         words.append(f"K = {panel.k}: first after {decided:,}, {need:,.0f} needed")
     return Finding(checks, f"pulls before an arm is accepted or rejected: {'; '.join(words)}")
@@ -126,7 +147,9 @@ def advantage_grows_with_k(evidence: Evidence, adaptive: str) -> Finding:
     for family in evidence.families():
         ratios = [evidence.advantage(panel, adaptive) for panel in family]
         checks += [after > before for before, after in pairwise(ratios)]
-        words.append(f"{DATASETS[family[0].dataset].title} {' → '.join(f'{ratio:.2f}' for ratio in ratios)}")
+        words.append(
+            f"{DATASETS[family[0].dataset].title} {' → '.join(f'{ratio:.2f}' for ratio in ratios)}"
+        )
     return Finding(checks, f"pulls of OptMAI over those of AdaptiveTopK: {', '.join(words)}")
 
 
@@ -136,45 +159,62 @@ def hardness_falls_with_k(evidence: Evidence, adaptive: str) -> Finding:  # noqa
     for family in evidence.families():
         hard = [panel.hardness() for panel in family]
         checks += [after.t > before.t and after.h < before.h for before, after in pairwise(hard)]
-        words.append(f"{DATASETS[family[0].dataset].title} {' → '.join(f'{each.t} ({each.h:.2g})' for each in hard)}")
+        words.append(
+            f"{DATASETS[family[0].dataset].title}"
+            f" {' → '.join(f'{each.t} ({each.h:.2g})' for each in hard)}"
+        )
     return Finding(checks, f"t (H): {', '.join(words)}")
 
 
 def both_extremes(evidence: Evidence, adaptive: str) -> Finding:
-    """Whether the advantage over OptMAI at p = .5 and at p = 6 exceeds that at p = 1, for every K."""
+    """Whether the advantage over OptMAI at p = .5 and at p = 6 exceeds that at p = 1, for every
+    K."""
     series = [evidence.of(dataset) for dataset in ("synthetic-0.5", "uniform", "synthetic-6")]
     checks, words = [], []
     for panels in zip(*series, strict=False):
         low, middle, high = (evidence.advantage(panel, adaptive) for panel in panels)
         checks += [low > middle, high > middle]
         words.append(f"K = {panels[0].k}: {low:.2f}, {middle:.2f}, {high:.2f}")
-    return Finding(checks, f"pulls of OptMAI over those of AdaptiveTopK at p = .5, 1, 6: {'; '.join(words)}")
+    return Finding(
+        checks, f"pulls of OptMAI over those of AdaptiveTopK at p = .5, 1, 6: {'; '.join(words)}"
+    )
 
 
 CLAIMS = (
-    Claim("AdaptiveTopK outperforms CLUCB-PAC in almost all the datasets.", ALMOST_ALL, against_clucb),
+    Claim(
+        "AdaptiveTopK outperforms CLUCB-PAC in almost all the datasets.", ALMOST_ALL, against_clucb
+    ),
     Claim(
         "When K is relatively small, OptMAI has the best performance in most datasets.",
         MOST,
         opt_mai_at_small_k,
     ),
     Claim("When K is large, AdaptiveTopK outperforms OptMAI.", ALL, against_opt_mai_at_large_k),
-    Claim("TwoGroup: AdaptiveTopK outperforms other algorithms significantly for all values of K.", ALL, two_group),
     Claim(
-        "TwoGroup: the advantage comes from adaptivity; it needs only a few pulls to classify the arms, and accepts or "
-        "rejects a large number of them in one round.",
+        "TwoGroup: AdaptiveTopK outperforms other algorithms significantly for all values of K.",
+        ALL,
+        two_group,
+    ),
+    Claim(
+        "TwoGroup: the advantage comes from adaptivity; it needs only a few pulls to classify the"
+        " arms, and accepts or rejects a large number of them in one round.",
         ALL,
         two_group_by_adaptivity,
     ),
     Claim(
-        "As K increases, the advantage of AdaptiveTopK (over OptMAI in particular) becomes more significant.",
+        "As K increases, the advantage of AdaptiveTopK (over OptMAI in particular) becomes more"
+        " significant.",
         ALMOST_ALL,
         advantage_grows_with_k,
     ),
-    Claim("As K grows, t(ε, K) usually becomes bigger, leading to a smaller H.", MOST, hardness_falls_with_k),
     Claim(
-        "The advantage of AdaptiveTopK (over OptMAI in particular) becomes significant in both extremes, p ≪ 1 and "
-        "p ≫ 1.",
+        "As K grows, t(ε, K) usually becomes bigger, leading to a smaller H.",
+        MOST,
+        hardness_falls_with_k,
+    ),
+    Claim(
+        "The advantage of AdaptiveTopK (over OptMAI in particular) becomes significant in both"
+        " extremes, p ≪ 1 and p ≫ 1.",
         ALL,
         both_extremes,
     ),
@@ -187,5 +227,9 @@ def judge(evidence: Evidence) -> list[Judgement]:
     for claim in CLAIMS:
         printed, scaled = (claim.judge(evidence, form) for form in (ADAPTIVE, SCALED))
         verdicts = (finding.verdict(claim.share) for finding in (printed, scaled))
-        judgements.append(Judgement(claim.sentence, printed.measured, next(verdicts), scaled.measured, next(verdicts)))
+        judgements.append(
+            Judgement(
+                claim.sentence, printed.measured, next(verdicts), scaled.measured, next(verdicts)
+            )
+        )
     return judgements

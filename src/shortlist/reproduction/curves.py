@@ -17,7 +17,8 @@ RARELY = 0.1  # the failure probability at which methods are compared
 
 
 def wilson(failures: IntArray, runs: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The 95 % band of Wilson (1927) for a probability, of which that many of so many runs are a sample."""
+    """The 95 % band of Wilson (1927) for a probability, of which that many of so many runs are a
+    sample."""
     rate = failures / runs
     centre = rate + Z**2 / (2 * runs)
     half = Z * np.sqrt(rate * (1 - rate) / runs + (Z / (2 * runs)) ** 2)
@@ -27,7 +28,8 @@ def wilson(failures: IntArray, runs: IntArray) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Pulls from which on at most 10 % of the runs fail, with a 95 % interval; infinite if no budget was enough."""
+    """Pulls from which on at most 10 % of the runs fail, with a 95 % interval; infinite if no
+    budget was enough."""
 
     pulls: float
     low: float
@@ -73,8 +75,9 @@ class Curve:
 def crossing(budgets: IntArray, rates: FloatArray, least: float, level: float = RARELY) -> float:
     """The budget from which on the rate is at most `level`.
 
-    Between two budgets the log-odds of the rate are taken to be a line in the logarithm of the budget, as failure
-    curves nearly are; rates within `least` of 0 or 1 are moved there, as their log-odds are unknown."""
+    Between two budgets the log-odds of the rate are taken to be a line in the logarithm of the
+    budget, as failure curves nearly are; rates within `least` of 0 or 1 are moved there, as their
+    log-odds are unknown."""
     above = np.flatnonzero(rates > level)
     if above.size == 0:
         return float(budgets[0])
@@ -92,13 +95,17 @@ Curves = Mapping[str, Mapping[str, Curve]]  # panel -> method -> curve
 def curves(rows: Iterable[Row], panels: Iterable[Panel]) -> Curves:
     """The curves of these panels."""
     rows = [row for row in rows if row.part == "curve"]
-    return {panel.name: _of_panel([row for row in rows if row.panel == panel.name]) for panel in panels}
+    return {
+        panel.name: _of_panel([row for row in rows if row.panel == panel.name]) for panel in panels
+    }
 
 
 def _of_panel(rows: list[Row]) -> dict[str, Curve]:
     found = {}
     for method in dict.fromkeys(row.method for row in rows):
         own = sorted((row for row in rows if row.method == method), key=lambda row: row.budget)
-        columns = (np.array([getattr(row, name) for row in own]) for name in ("budget", "failures", "runs"))
+        columns = (
+            np.array([getattr(row, name) for row in own]) for name in ("budget", "failures", "runs")
+        )
         found[method] = Curve(method, *columns)
     return found

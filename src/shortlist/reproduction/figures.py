@@ -1,6 +1,7 @@
 """The figures: a page per dataset as in the paper, an overview of all panels, and the sweeps.
 
-They need matplotlib, the extra `plot`. What is drawn for a curve is the share of failed runs with its 95 % band."""
+They need matplotlib, the extra `plot`. What is drawn for a curve is the share of failed runs with
+its 95 % band."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a method is drawn: in a colour of Okabe and Ito, told apart without colour by dashes and marker."""
+    """How a method is drawn: in a colour of Okabe and Ito, told apart without colour by dashes and
+    marker."""
 
     label: str
     colour: str
@@ -34,7 +36,8 @@ class Look:
 
 
 LOOKS = {  # in drawing order
-    "uniform": Look("uniform", "#F0E442", "", width=5),  # wide and pale, since AdaptiveTopK lies on it
+    # wide and pale, since AdaptiveTopK lies on it
+    "uniform": Look("uniform", "#F0E442", "", width=5),
     "adaptive-top-k": Look("AdaptiveTopK", "#0072B2", "o", (4, 1.5)),
     SCALED: Look(f"AdaptiveTopK, scale {SCALE:g}", "#56B4E9", "s", (1, 1)),
     "opt-mai": Look("OptMAI", "#009E73", "^", (6, 1.5, 1, 1.5)),
@@ -64,7 +67,9 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise InvalidInput("figures need matplotlib, which is not installed: pip install 'shortlist[plot]'") from error
+        raise InvalidInput(
+            "figures need matplotlib, which is not installed: pip install 'shortlist[plot]'"
+        ) from error
 
 
 def draw_all(folder: Path, rows: Sequence[Row], curves: Curves, settings: Settings) -> list[str]:
@@ -77,7 +82,9 @@ def draw_all(folder: Path, rows: Sequence[Row], curves: Curves, settings: Settin
         for dataset, own in groupby(settings.panels, key=lambda panel: panel.dataset):
             figures[f"failure-{dataset}"] = failure_figure(curves, list(own))
         if settings.complete:
-            figures["theory"] = theory_figure(rows, settings.sweep_over_n, settings.sweep_over_epsilon)
+            figures["theory"] = theory_figure(
+                rows, settings.sweep_over_n, settings.sweep_over_epsilon
+            )
         for name, figure in figures.items():
             figure.savefig(folder / f"{name}.png")
             figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
@@ -101,7 +108,9 @@ def failure_figure(curves: Curves, panels: Sequence[Panel]) -> "Figure":
     for axes in grid[-1]:
         axes.set_xlabel("number of pulls")
     handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, handlelength=3.2, columnspacing=1.4)
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=4, handlelength=3.2, columnspacing=1.4
+    )
     return figure
 
 
@@ -145,8 +154,11 @@ def _label(axis: "Axis", unit: float = 1, suffix: str = "") -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def theory_figure(rows: Sequence[Row], over_n: Sequence[Panel], over_epsilon: Sequence[Panel]) -> "Figure":
-    """Pulls over n and over epsilon, AdaptiveTopK against Theorem 1, and H against H0: log-log, with fitted slopes."""
+def theory_figure(
+    rows: Sequence[Row], over_n: Sequence[Panel], over_epsilon: Sequence[Panel]
+) -> "Figure":
+    """Pulls over n and over epsilon, AdaptiveTopK against Theorem 1, and H against H0: log-log,
+    with fitted slopes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 6.2), layout="constrained")
@@ -162,23 +174,31 @@ def theory_figure(rows: Sequence[Row], over_n: Sequence[Panel], over_epsilon: Se
     return figure
 
 
-def _pulls_over(axes: "Axes", rows: Sequence[Row], panels: Sequence[Panel], x: Sequence[float], name: str) -> None:
+def _pulls_over(
+    axes: "Axes", rows: Sequence[Row], panels: Sequence[Panel], x: Sequence[float], name: str
+) -> None:
     axes.set_title(f"Uniform, K = n/2: pulls over {name}", loc="left")
     axes.set(xlabel=name, ylabel="pulls", ylim=(5e3, 5e13))
     for method in theory.METHODS:
         y = theory.pulls(rows, method, panels)
         _line(axes, x, y, LOOKS[method], f"{LOOKS[method].label}: slope {theory.slope(x, y):.2f}")
     _label(axes.xaxis)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(0, 0.56))  # between ImprovedTopK and the others
+    # between ImprovedTopK and the others
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(0, 0.56))
 
 
-def _against_theorem_1(axes: "Axes", rows: Sequence[Row], sweeps: Mapping[str, Sequence[Panel]]) -> None:
+def _against_theorem_1(
+    axes: "Axes", rows: Sequence[Row], sweeps: Mapping[str, Sequence[Panel]]
+) -> None:
     axes.set_title("AdaptiveTopK against Theorem 1", loc="left")
     axes.set(xlabel="(ln ln 1/ε + ln n + ln 1/δ) H", ylabel="pulls")
     blue = LOOKS["adaptive-top-k"].colour
     looks = (Look("", blue, "o", (4, 1.5)), Look("", blue, "s", (1, 1)))
     for (name, panels), look in zip(sweeps.items(), looks, strict=True):
-        x, y = [theory.theorem_1(panel) for panel in panels], theory.pulls(rows, "adaptive-top-k", panels)
+        x, y = (
+            [theory.theorem_1(panel) for panel in panels],
+            theory.pulls(rows, "adaptive-top-k", panels),
+        )
         _line(axes, x, y, look, f"{name}: slope {theory.slope(x, y):.2f}")
     axes.legend(fontsize=8, loc="upper left")
 

@@ -1,7 +1,7 @@
 """A verdict on a claim, from checks that are true or false by the data.
 
-A claim holds if at least the share of checks is true that its words ask for ("most": more than half), holds in part if
-at least half of that share is, and does not hold otherwise."""
+A claim holds if at least the share of checks is true that its words ask for ("most": more than
+half), holds in part if at least half of that share is, and does not hold otherwise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,4 +26,6 @@ class Finding:
         if not self.checks:
             return "not measured"
         true = sum(self.checks) / len(self.checks)
-        return "holds" if true >= share else "holds in part" if true >= share / 2 else "does not hold"
+        return (
+            "holds" if true >= share else "holds in part" if true >= share / 2 else "does not hold"
+        )

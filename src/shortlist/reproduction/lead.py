@@ -23,7 +23,8 @@ class Behind:
 
 
 def behind(curves: Curves, method: str) -> tuple[int, list[Behind]]:
-    """How many budgets matter on all panels, and those of them at which `method` is neither lowest nor tied."""
+    """How many budgets matter on all panels, and those of them at which `method` is neither lowest
+    nor tied."""
     found = [_on_panel(panel, own, method) for panel, own in curves.items()]
     return sum(count for count, _ in found), [each for _, worse in found for each in worse]
 

@@ -19,10 +19,13 @@ from shortlist.simulation.replicate import simulate
 ENDLESS = 10**12  # a budget that no run of interest uses up
 
 
-def measure(part: str, panel: Panel, method: str, budgets: Sequence[int], runs: int, seed: int) -> list[Row]:
+def measure(
+    part: str, panel: Panel, method: str, budgets: Sequence[int], runs: int, seed: int
+) -> list[Row]:
     """A row for every budget, or one row to the panel's confidence if there is none.
 
-    An anytime method gives all its rows from the same runs, any other has runs of its own for each."""
+    An anytime method gives all its rows from the same runs, any other has runs of its own for
+    each."""
     if method in ANYTIME and budgets:
         return _courses(part, panel, method, budgets, runs, seed)
     return [_stand_alone(part, panel, method, budget, runs, seed) for budget in budgets or [0]]
@@ -30,7 +33,9 @@ def measure(part: str, panel: Panel, method: str, budgets: Sequence[int], runs: 
 
 def seed_of(seed: int, part: str, panel: Panel, method: str, budget: int = 0) -> int:
     """The seed of a row: a function of what it is about, never of when or where it is computed."""
-    words = f"{seed} {part} {panel.name} {panel.n} {panel.epsilon!r} {panel.delta!r} {method} {budget}"
+    words = (
+        f"{seed} {part} {panel.name} {panel.n} {panel.epsilon!r} {panel.delta!r} {method} {budget}"
+    )
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:16], "big")
 
 
@@ -49,11 +54,14 @@ def _stand_alone(part: str, panel: Panel, method: str, budget: int, runs: int, s
     return row_of(part, panel, method, budget, outcome.pulls, outcome.regret)
 
 
-def _courses(part: str, panel: Panel, method: str, budgets: Sequence[int], runs: int, seed: int) -> list[Row]:
+def _courses(
+    part: str, panel: Panel, method: str, budgets: Sequence[int], runs: int, seed: int
+) -> list[Row]:
     bandit = BernoulliBandit(panel.means())
     problem = Problem(panel.n, panel.k, FixedBudget(budgets[-1]), bandit.model)
     seeds = np.random.SeedSequence(seed_of(seed, part, panel, method)).spawn(runs)
-    courses = np.array([course(method, problem, bandit, budgets, each) for each in seeds])  # (runs, budgets, 2)
+    # (runs, budgets, 2)
+    courses = np.array([course(method, problem, bandit, budgets, each) for each in seeds])
     return [
         row_of(part, panel, method, budget, pulls.astype(np.int64), regret)
         for budget, (pulls, regret) in zip(budgets, courses.transpose(1, 2, 0), strict=True)
@@ -61,7 +69,8 @@ def _courses(part: str, panel: Panel, method: str, budgets: Sequence[int], runs:
 
 
 def first_decision(panel: Panel, method: str, seed: int) -> int:
-    """Pulls spent when AdaptiveTopK, with the options of `method`, first accepts or rejects an arm, in one run.
+    """Pulls spent when AdaptiveTopK, with the options of `method`, first accepts or rejects an arm,
+    in one run.
 
     Until then it has pulled all arms equally often: it is uniform sampling."""
     rng = np.random.default_rng(seed_of(seed, "first decision", panel, method))

@@ -18,7 +18,11 @@ class Method:
 
 
 SCALED = "adaptive-top-k-scaled"
-METHODS = {name: Method(name) for name in ALGORITHMS} | {SCALED: Method("adaptive-top-k", {"scale": SCALE})}
+METHODS = {name: Method(name) for name in ALGORITHMS} | {
+    SCALED: Method("adaptive-top-k", {"scale": SCALE})
+}
 ON_BUDGET = ("adaptive-top-k", SCALED, "opt-mai", "clucb-pac", "uniform", "sar", "expected-loss")
-TO_CONFIDENCE = tuple(name for name, algorithm in ALGORITHMS.items() if FixedConfidence in algorithm.goals)
+TO_CONFIDENCE = tuple(
+    name for name, algorithm in ALGORITHMS.items() if FixedConfidence in algorithm.goals
+)
 PAPERS_OWN = ("adaptive-top-k", "opt-mai", "clucb-pac")

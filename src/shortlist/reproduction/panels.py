@@ -11,7 +11,8 @@ from shortlist.search import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A family of instances: its name in the paper, its size, the K that are tried, and its means."""
+    """A family of instances: its name in the paper, its size, the K that are tried, and its
+    means."""
 
     title: str
     n: int
@@ -21,9 +22,13 @@ class Dataset:
 
 DATASETS = {
     "two-group": Dataset("TwoGroup", 1000, (100, 250, 500), instances.two_group),
-    "synthetic-0.5": Dataset("Synthetic-.5", 1000, (100, 250, 500), lambda n, k: instances.synthetic(0.5, n, k)),
+    "synthetic-0.5": Dataset(
+        "Synthetic-.5", 1000, (100, 250, 500), lambda n, k: instances.synthetic(0.5, n, k)
+    ),
     "uniform": Dataset("Uniform", 1000, (100, 250, 500), lambda n, k: instances.uniform(n)),  # noqa: ARG005
-    "synthetic-6": Dataset("Synthetic-6", 1000, (100, 250, 500), lambda n, k: instances.synthetic(6, n, k)),
+    "synthetic-6": Dataset(
+        "Synthetic-6", 1000, (100, 250, 500), lambda n, k: instances.synthetic(6, n, k)
+    ),
     "rte": Dataset("RTE", 164, (30, 50, 80), lambda n, k: instances.rte()),  # noqa: ARG005
 }
 
@@ -58,15 +63,21 @@ class Panel:
 
 
 PANELS = {
-    panel.name: panel for name, dataset in DATASETS.items() for k in dataset.ks for panel in [Panel(name, dataset.n, k)]
+    panel.name: panel
+    for name, dataset in DATASETS.items()
+    for k in dataset.ks
+    for panel in [Panel(name, dataset.n, k)]
 }
 
 
 def choose(names: Iterable[str]) -> tuple[Panel, ...]:
-    """The panels of these names, in the paper's order; a dataset's name stands for its three, and none for all."""
+    """The panels of these names, in the paper's order; a dataset's name stands for its three, and
+    none for all."""
     wanted = set(names)
     unknown = wanted - set(PANELS) - set(DATASETS)
     if unknown:
         known = f"{', '.join(DATASETS)}, or one of them with K, such as uniform-500"
         raise UnknownName(f"panel {min(unknown)!r} is unknown; there are {known}")
-    return tuple(panel for panel in PANELS.values() if not wanted or {panel.name, panel.dataset} & wanted)
+    return tuple(
+        panel for panel in PANELS.values() if not wanted or {panel.name, panel.dataset} & wanted
+    )

@@ -9,7 +9,9 @@ PAUSE = 10.0  # seconds between two lines where nobody watches
 BLINK = 0.2  # and between two looks on a terminal
 
 
-def seconds_left(todo: Iterable[Hashable], took: Sequence[tuple[Hashable, float]], jobs: int) -> float | None:
+def seconds_left(
+    todo: Iterable[Hashable], took: Sequence[tuple[Hashable, float]], jobs: int
+) -> float | None:
     """How long these kinds of tasks will take, if each takes as long as its kind did so far.
 
     A kind not seen yet counts as the average task; nothing is known before the first one."""
@@ -41,7 +43,12 @@ class Progress:
             self._show(f"{what}: {done:,} of {done + len(todo):,}{rest}")
 
     def _show(self, line: str) -> None:
-        print(f"\r\x1b[2K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[2K{line}" if self.live else line,
+            end="" if self.live else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def close(self) -> None:
         """Take the line away."""

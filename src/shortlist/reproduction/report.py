@@ -1,4 +1,5 @@
-"""The report: a page of HTML that needs nothing else to be viewed, and the same tables in Markdown."""
+"""The report: a page of HTML that needs nothing else to be viewed, and the same tables in
+Markdown."""
 
 import base64
 import json
@@ -38,13 +39,15 @@ PAGE = Template("""<!DOCTYPE html>
 <meta name="viewport" content="width=device-width">
 <title>$title</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; }
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2 { line-height: 1.2; }
 figure { margin: 1rem 0; }
 img { width: 100%; max-width: 56rem; }
 div.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 1rem 0; }
-th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
+th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #ddd; }
+th, td { text-align: left; vertical-align: top; }
 td.best { font-weight: bold; }
 pre { background: #f5f5f5; padding: 0.7rem; overflow-x: auto; }
 </style>
@@ -69,14 +72,24 @@ class Section:
 
     def html(self, folder: Path) -> str:
         """The section with its figures in it."""
-        pictures = "".join(f"<figure>{_inline(folder / FIGURES / f'{name}.svg')}</figure>\n" for name in self.figures)
+        pictures = "".join(
+            f"<figure>{_inline(folder / FIGURES / f'{name}.svg')}</figure>\n"
+            for name in self.figures
+        )
         tables = "".join(f"<div class=wide>{table.html()}</div>\n" for table in self.tables)
         return f"<h2>{escape(self.title)}</h2>\n<p>{escape(self.words)}</p>\n{pictures}{tables}"
 
     def markdown(self) -> str:
         """The section with links to its figures."""
         pictures = [f"![{name}]({FIGURES}/{name}.png)" for name in self.figures]
-        return "\n\n".join([f"## {self.title}", self.words, *pictures, *(table.markdown() for table in self.tables)])
+        return "\n\n".join(
+            [
+                f"## {self.title}",
+                self.words,
+                *pictures,
+                *(table.markdown() for table in self.tables),
+            ]
+        )
 
 
 def write_report(settings: Settings, rows: Sequence[Row], folder: Path) -> Path:
@@ -94,7 +107,12 @@ def write_report(settings: Settings, rows: Sequence[Row], folder: Path) -> Path:
     record = json.dumps(settings.record() | {"matplotlib": version("matplotlib")}, indent=2)
     body = "\n".join(section.html(folder) for section in sections)
     page = folder / "report.html"
-    replace(page, PAGE.substitute(title=TITLE, body=f"{body}\n<h2>Settings</h2>\n<pre>{escape(record)}</pre>"))
+    replace(
+        page,
+        PAGE.substitute(
+            title=TITLE, body=f"{body}\n<h2>Settings</h2>\n<pre>{escape(record)}</pre>"
+        ),
+    )
     text = "\n\n".join(section.markdown() for section in sections)
     replace(folder / "report.md", f"# {TITLE}\n\n{text}\n\n## Settings\n\n```json\n{record}\n```\n")
     return page
@@ -102,18 +120,22 @@ def write_report(settings: Settings, rows: Sequence[Row], folder: Path) -> Path:
 
 def _failure_curves(settings: Settings, drawn: Curves, figures: Sequence[str]) -> Section:
     words = (
-        f"A run fails if its set has a regret above ε = 0.01. Each point is {settings.runs} runs, with its 95 % band; "
-        "an anytime method (CLUCB-PAC, expected loss) gives all its points from the same runs. Budgets stand where a "
-        "pilot saw the curves fall. The table has the thousands of pulls from which on at most 10 % of the runs fail."
+        f"A run fails if its set has a regret above ε = 0.01. Each point is {settings.runs} runs,"
+        " with its 95 % band; an anytime method (CLUCB-PAC, expected loss) gives all its points"
+        " from the same runs. Budgets stand where a pilot saw the curves fall. The table has the"
+        " thousands of pulls from which on at most 10 % of the runs fail."
     )
-    return Section("Failure probability against pulls", words, figures, [needs_table(drawn, settings.panels)])
+    return Section(
+        "Failure probability against pulls", words, figures, [needs_table(drawn, settings.panels)]
+    )
 
 
 def _lead(settings: Settings, drawn: Curves) -> Section:
     count, worse = behind(drawn, "expected-loss")
     words = (
-        f"There are {count} budgets at which the failure rate of any method is between 5 % and 95 %. At "
-        f"{count - len(worse)} of them expected loss has the lowest failure rate, or its 95 % band holds the lowest. "
+        f"There are {count} budgets at which the failure rate of any method is between 5 % and 95"
+        f" %. At {count - len(worse)} of them expected loss has the lowest failure rate, or its 95"
+        " % band holds the lowest. "
     )
     if not worse:
         return Section("Expected loss against the others", words + "There is no exception.")
@@ -126,20 +148,24 @@ def _claims(settings: Settings, drawn: Curves) -> Section:
     first = {panel: first_decision(panel, ADAPTIVE, settings.seed) for panel in settings.panels}
     idle = [panel for panel in settings.panels if first[panel] > largest[panel]]
     words = (
-        f"With its printed constants AdaptiveTopK first accepts or rejects an arm after {min(first.values()):,} to "
-        f"{max(first.values()):,} pulls. On {len(idle)} of {len(settings.panels)} panels that is more than the largest "
-        "budget shown: there it is uniform sampling, and so are its curves. So every claim is judged twice, for the "
-        f"printed constants and for rounds of {SCALE:g} times their length (which void the guarantee). One method "
-        "needs fewer pulls than another if the 95 % intervals of what they need for 10 % failures say so."
+        "With its printed constants AdaptiveTopK first accepts or rejects an arm after"
+        f" {min(first.values()):,} to {max(first.values()):,} pulls. On {len(idle)} of"
+        f" {len(settings.panels)} panels that is more than the largest budget shown: there it is"
+        " uniform sampling, and so are its curves. So every claim is judged twice, for the printed"
+        f" constants and for rounds of {SCALE:g} times their length (which void the guarantee). One"
+        " method needs fewer pulls than another if the 95 % intervals of what they need for 10 %"
+        " failures say so."
     )
     judgements = judge(Evidence(settings.panels, drawn, settings.seed))
-    return Section("What the paper says about its experiments", words, tables=[claims_table(judgements)])
+    return Section(
+        "What the paper says about its experiments", words, tables=[claims_table(judgements)]
+    )
 
 
 def _confidence(settings: Settings, rows: Sequence[Row]) -> Section:
     words = (
-        f"Mean pulls at ε = δ = 0.01 over {settings.confidence_runs} runs and, in brackets, how many times H^(t, ε) "
-        "that is. Batches of CLUCB-PAC and LUCB are 2 % of what is spent."
+        f"Mean pulls at ε = δ = 0.01 over {settings.confidence_runs} runs and, in brackets, how"
+        " many times H^(t, ε) that is. Batches of CLUCB-PAC and LUCB are 2 % of what is spent."
     )
     tables = [confidence_table(rows, settings.panels), guarantee_table(rows)]
     return Section("Fixed confidence", words, tables=tables)
@@ -148,15 +174,20 @@ def _confidence(settings: Settings, rows: Sequence[Row]) -> Section:
 def _theory(settings: Settings, rows: Sequence[Row]) -> list[Section]:
     findings = theory.judge(rows, settings.sweep_over_n, settings.sweep_over_epsilon)
     words = (
-        f"Uniform with K = n/2 and δ = 0.01, which is 1-spread; means of {settings.sweep_runs} runs. Slopes are those "
-        f"of least squares on logarithms; a verdict allows {theory.TOLERANCE:g}."
+        f"Uniform with K = n/2 and δ = 0.01, which is 1-spread; means of {settings.sweep_runs}"
+        " runs. Slopes are those of least squares on logarithms; a verdict allows"
+        f" {theory.TOLERANCE:g}."
     )
     return [Section("Theory", words, ["theory"], [theory_table(findings)])] if findings else []
 
 
 def _details(settings: Settings, rows: Sequence[Row]) -> Section:
-    words = "Every method with a guarantee on every panel at ε = δ = 0.01, with H = H^(t, ε) beside it."
-    return Section("Fixed confidence in detail", words, tables=[confidence_details(rows, settings.panels)])
+    words = (
+        "Every method with a guarantee on every panel at ε = δ = 0.01, with H = H^(t, ε) beside it."
+    )
+    return Section(
+        "Fixed confidence in detail", words, tables=[confidence_details(rows, settings.panels)]
+    )
 
 
 def _inline(path: Path) -> str:

@@ -1,4 +1,5 @@
-"""One row of the results: what one method did on one panel, within one budget or to the panel's confidence."""
+"""One row of the results: what one method did on one panel, within one budget or to the panel's
+confidence."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
@@ -46,11 +47,15 @@ def read(cells: Sequence[str], where: str) -> Row:
     try:
         values = [KINDS[column](cell) for column, cell in zip(COLUMNS, cells, strict=True)]
     except ValueError as error:
-        raise InvalidInput(f"{where} is {','.join(cells)!r}, but must be a row of results") from error
+        raise InvalidInput(
+            f"{where} is {','.join(cells)!r}, but must be a row of results"
+        ) from error
     return Row(*values)
 
 
-def row_of(part: str, panel: Panel, method: str, budget: int, pulls: npt.ArrayLike, regret: npt.ArrayLike) -> Row:
+def row_of(
+    part: str, panel: Panel, method: str, budget: int, pulls: npt.ArrayLike, regret: npt.ArrayLike
+) -> Row:
     """The row that sums these runs up."""
     spent, lost = np.asarray(pulls), np.asarray(regret)
     return Row(

@@ -1,7 +1,7 @@
 """The results in one CSV file that may be cut off at any moment, and gone on with.
 
-Rows are appended in the order of the tasks, each task's at once, so the file is always the beginning of the finished
-one. Only its last task may be incomplete, and is done again."""
+Rows are appended in the order of the tasks, each task's at once, so the file is always the
+beginning of the finished one. Only its last task may be incomplete, and is done again."""
 
 import csv
 import io
@@ -44,7 +44,9 @@ class Store:
         text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
         lines = text[: text.rfind("\n") + 1].splitlines(keepends=True) or [header]
         if lines[0] != header:
-            raise InvalidInput(f"{self.path} begins with {lines[0].strip()!r}, but must hold results")
+            raise InvalidInput(
+                f"{self.path} begins with {lines[0].strip()!r}, but must hold results"
+            )
         table = enumerate(csv.reader(lines[1:]), start=2)
         rows = [read(cells, f"line {number} of {self.path}") for number, cells in table]
         tasks = [list(group) for _, group in groupby(rows, key=name_of)]
@@ -72,7 +74,8 @@ def _claim(path: Path, settings: Mapping[str, object]) -> None:
         if found.get(name) != value:
             was, now = json.dumps(found.get(name)), json.dumps(value)
             raise InvalidInput(
-                f"`{name}` is {now}, but must be {was} to go on with {path.parent}; choose another folder"
+                f"`{name}` is {now}, but must be {was} to go on with {path.parent}; choose another"
+                " folder"
             )
 
 

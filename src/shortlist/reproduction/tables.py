@@ -23,7 +23,10 @@ class Table:
 
     def markdown(self) -> str:
         """The table for a page of Markdown."""
-        rows = [[self._marked(cell, (i, j)) for j, cell in enumerate(row)] for i, row in enumerate(self.rows)]
+        rows = [
+            [self._marked(cell, (i, j)) for j, cell in enumerate(row)]
+            for i, row in enumerate(self.rows)
+        ]
         lines = [self.header, ["---"] * len(self.header), *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -36,7 +39,9 @@ class Table:
         body = "".join(
             "<tr>"
             + "".join(
-                f"<td class=best>{escape(cell)}</td>" if (i, j) in self.best else f"<td>{escape(cell)}</td>"
+                f"<td class=best>{escape(cell)}</td>"
+                if (i, j) in self.best
+                else f"<td>{escape(cell)}</td>"
                 for j, cell in enumerate(row)
             )
             + "</tr>\n"
@@ -46,11 +51,17 @@ class Table:
 
 
 def needs_table(curves: Curves, panels: Sequence[Panel]) -> Table:
-    """Thousands of pulls from which on at most 10 % of the runs fail, the least of each panel standing out."""
+    """Thousands of pulls from which on at most 10 % of the runs fail, the least of each panel
+    standing out."""
     rows, best = [], set()
     for number, panel in enumerate(panels):
         needs = [curves[panel.name][method].need.pulls for method in ON_BUDGET]
-        rows.append([panel.title, *(f"{need / 1000:.1f}" if isfinite(need) else "not reached" for need in needs)])
+        rows.append(
+            [
+                panel.title,
+                *(f"{need / 1000:.1f}" if isfinite(need) else "not reached" for need in needs),
+            ]
+        )
         best.add((number, 1 + needs.index(min(needs))))
     return Table(("panel", *ON_BUDGET), rows, frozenset(best))
 
@@ -62,7 +73,9 @@ def confidence_table(rows: Sequence[Row], panels: Sequence[Panel]) -> Table:
     for number, panel in enumerate(panels):
         h = panel.hardness().h
         pulls = [found[panel.name, method].pulls_mean for method in TO_CONFIDENCE]
-        lines.append([panel.title, _short(h), *(f"{_short(mean)} ({_short(mean / h)})" for mean in pulls)])
+        lines.append(
+            [panel.title, _short(h), *(f"{_short(mean)} ({_short(mean / h)})" for mean in pulls)]
+        )
         best.add((number, 2 + pulls.index(min(pulls))))
     return Table(("panel", "H", *TO_CONFIDENCE), lines, frozenset(best))
 
@@ -75,8 +88,27 @@ def confidence_details(rows: Sequence[Row], panels: Sequence[Panel]) -> Table:
         for row in (row for row in rows if row.part == "confidence" and row.panel == panel.name):
             pulls = [_short(value) for value in (row.pulls_mean, row.pulls_sd, row.pulls_mean / h)]
             regret = [f"{row.regret_mean:.2g}", f"{row.regret_max:.2g}"]
-            lines.append([panel.title, _short(h), row.method, *pulls, *regret, f"{row.failures} of {row.runs}"])
-    header = ("panel", "H", "method", "pulls", "their sd", "pulls / H", "mean regret", "largest regret", "failures")
+            lines.append(
+                [
+                    panel.title,
+                    _short(h),
+                    row.method,
+                    *pulls,
+                    *regret,
+                    f"{row.failures} of {row.runs}",
+                ]
+            )
+    header = (
+        "panel",
+        "H",
+        "method",
+        "pulls",
+        "their sd",
+        "pulls / H",
+        "mean regret",
+        "largest regret",
+        "failures",
+    )
     return Table(header, lines)
 
 
@@ -97,9 +129,22 @@ def claims_table(judgements: Sequence[Judgement]) -> Table:
     lines = []
     for claim in judgements:
         same = claim.measured == claim.measured_scaled
-        scaled = ("the same", claim.verdict_scaled) if same else (claim.measured_scaled, claim.verdict_scaled)
+        scaled = (
+            ("the same", claim.verdict_scaled)
+            if same
+            else (claim.measured_scaled, claim.verdict_scaled)
+        )
         lines.append([claim.sentence, claim.measured, claim.verdict, *scaled])
-    return Table(("the paper says", "measured", "verdict", "measured, scaled rounds", "verdict, scaled rounds"), lines)
+    return Table(
+        (
+            "the paper says",
+            "measured",
+            "verdict",
+            "measured, scaled rounds",
+            "verdict, scaled rounds",
+        ),
+        lines,
+    )
 
 
 def theory_table(findings: Sequence[tuple[str, str, str]]) -> Table:
@@ -115,7 +160,13 @@ def behind_table(worse: Sequence[Behind], panels: Sequence[Panel]) -> Table:
 
 
 def _behind_cells(each: Behind) -> list[str]:
-    return [f"{each.budget:,}", f"{each.rate:.1%}", f"{each.low:.1%}", each.rival, f"{each.rival_rate:.1%}"]
+    return [
+        f"{each.budget:,}",
+        f"{each.rate:.1%}",
+        f"{each.low:.1%}",
+        each.rival,
+        f"{each.rival_rate:.1%}",
+    ]
 
 
 def _short(value: float) -> str:

@@ -1,4 +1,5 @@
-"""The work, cut into pieces that give the same rows wherever, whenever and in whatever order they are done."""
+"""The work, cut into pieces that give the same rows wherever, whenever and in whatever order they
+are done."""
 
 import time
 from collections.abc import Iterable
@@ -71,18 +72,29 @@ def curves(settings: Settings, rows: Iterable[Row]) -> list[Task]:
         grid = budgets(tried, settings.n_budgets)
         for method in ON_BUDGET:
             portions = [grid] if method in ANYTIME else [(budget,) for budget in grid]
-            tasks += [Task("curve", panel, method, portion, settings.runs, settings.seed) for portion in portions]
+            tasks += [
+                Task("curve", panel, method, portion, settings.runs, settings.seed)
+                for portion in portions
+            ]
     return tasks
 
 
 def confidence_table(settings: Settings) -> list[Task]:
     """Every method with a guarantee on every panel."""
     runs, seed = settings.confidence_runs, settings.seed
-    return [Task("confidence", panel, name, (), runs, seed) for panel in settings.panels for name in TO_CONFIDENCE]
+    return [
+        Task("confidence", panel, name, (), runs, seed)
+        for panel in settings.panels
+        for name in TO_CONFIDENCE
+    ]
 
 
 def sweeps(settings: Settings) -> list[Task]:
     """The theorems over n and over epsilon; only with all panels."""
     panels = dict.fromkeys(settings.sweep_over_n + settings.sweep_over_epsilon)  # one is in both
     runs, seed = settings.sweep_runs, settings.seed
-    return [Task("sweep", panel, method, (), runs, seed) for panel in panels for method in theory.METHODS]
+    return [
+        Task("sweep", panel, method, (), runs, seed)
+        for panel in panels
+        for method in theory.METHODS
+    ]

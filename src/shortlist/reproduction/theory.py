@@ -1,4 +1,5 @@
-"""The theorems on Uniform with K = n/2, which is 1-spread: pulls against what they promise, over n and over epsilon."""
+"""The theorems on Uniform with K = n/2, which is 1-spread: pulls against what they promise, over n
+and over epsilon."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import log
@@ -55,7 +56,11 @@ PROMISES: dict[str, Callable[[Panel], float]] = {
 
 def pulls(rows: Iterable[Row], method: str, panels: Sequence[Panel]) -> list[float]:
     """The mean pulls of a method on each of these panels."""
-    found = {(row.n, row.epsilon): row.pulls_mean for row in rows if row.part == "sweep" and row.method == method}
+    found = {
+        (row.n, row.epsilon): row.pulls_mean
+        for row in rows
+        if row.part == "sweep" and row.method == method
+    }
     return [found[panel.n, panel.epsilon] for panel in panels]
 
 
@@ -88,28 +93,40 @@ def judge(rows: Sequence[Row], over_n: Sweep, over_epsilon: Sweep) -> list[tuple
             "H0", lambda p: p.hardness().h0, over_n, over_epsilon, 1
         ),
     }
-    return [(sentence, finding.measured, finding.verdict(ALL)) for sentence, finding in findings.items()]
+    return [
+        (sentence, finding.measured, finding.verdict(ALL)) for sentence, finding in findings.items()
+    ]
 
 
 def _promise(rows: Sequence[Row], method: str, over_n: Sweep, over_epsilon: Sweep) -> Finding:
     """Whether pulls grow no faster than what is promised, in either sweep."""
     checks, words = [], []
     for name, panels in (("n", over_n), ("ε", over_epsilon)):
-        promised, measured = [PROMISES[method](panel) for panel in panels], pulls(rows, method, panels)
+        promised, measured = (
+            [PROMISES[method](panel) for panel in panels],
+            pulls(rows, method, panels),
+        )
         exponent = slope(promised, measured)
         ratios = [spent / bound for spent, bound in zip(measured, promised, strict=True)]
         checks.append(exponent <= 1 + TOLERANCE)
         words.append(
-            f"over {name} pulls grow like its power {exponent:.2f}, at {min(ratios):.3g} to {max(ratios):.3g} times it"
+            f"over {name} pulls grow like its power {exponent:.2f}, at {min(ratios):.3g} to"
+            f" {max(ratios):.3g} times it"
         )
     return Finding(checks, "; ".join(words))
 
 
 def _growth(
-    name: str, hardness: Callable[[Panel], float], over_n: Sweep, over_epsilon: Sweep, expected: float
+    name: str,
+    hardness: Callable[[Panel], float],
+    over_n: Sweep,
+    over_epsilon: Sweep,
+    expected: float,
 ) -> Finding:
     """Whether a hardness grows like n and like epsilon^-expected."""
     in_n = slope([panel.n for panel in over_n], [hardness(panel) for panel in over_n])
-    in_epsilon = slope([1 / panel.epsilon for panel in over_epsilon], [hardness(panel) for panel in over_epsilon])
+    in_epsilon = slope(
+        [1 / panel.epsilon for panel in over_epsilon], [hardness(panel) for panel in over_epsilon]
+    )
     checks = [abs(in_n - 1) <= TOLERANCE, abs(in_epsilon - expected) <= TOLERANCE]
     return Finding(checks, f"{name} grows like n^{in_n:.2f} and like (1/ε)^{in_epsilon:.2f}")

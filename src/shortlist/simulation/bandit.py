@@ -49,7 +49,8 @@ class BernoulliBandit:
 
 @dataclass(frozen=True)
 class GaussianBandit:
-    """Normal rewards: a batch is one normal (its sum) and, independent of it, one chi-square (its spread)."""
+    """Normal rewards: a batch is one normal (its sum) and, independent of it, one chi-square (its
+    spread)."""
 
     means: FloatArray
     sigma: float = 0.5
@@ -65,7 +66,9 @@ class GaussianBandit:
 
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
-        sums = times * self.means[arms] + self.sigma * np.sqrt(times) * rng.standard_normal(arms.size)
+        sums = times * self.means[arms] + self.sigma * np.sqrt(times) * rng.standard_normal(
+            arms.size
+        )
         spread = np.zeros(arms.size)
         several = times > 1
         spread[several] = self.sigma**2 * rng.chisquare(times[several] - 1)
@@ -105,7 +108,8 @@ class BetaBandit:
 
 
 def _portions(times: IntArray) -> Iterator[IntArray]:
-    """Cut the pulls, laid end to end, every CHUNK; yield how many of each entry lie in each piece."""
+    """Cut the pulls, laid end to end, every CHUNK; yield how many of each entry lie in each
+    piece."""
     edges = np.concatenate([[0], np.cumsum(times)])
     for start in range(0, int(edges[-1]), CHUNK):
         yield np.diff(np.clip(edges, start, start + CHUNK))

@@ -45,7 +45,8 @@ class Runs:
         return self.regret > self.epsilon + ROUNDING
 
     def summary(self) -> dict[str, object]:
-        """The figures of the command line's JSON; without an epsilon nobody knows what a failure is."""
+        """The figures of the command line's JSON; without an epsilon nobody knows what a failure
+        is."""
         unknown = self.epsilon is None
         return {
             "algorithm": self.algorithm,
@@ -81,9 +82,10 @@ def simulate(
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
 
-    The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a failure (and for
-    an algorithm that takes both, the budget is a cap). The same `seed` gives the same result for any `jobs`.
-    `options` are the algorithm's own; `progress` is called with the number of runs done."""
+    The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
+    failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
+    same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
+    number of runs done."""
     for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
         whole(name, value, at_least=least)
     chosen = find(algorithm)
@@ -94,7 +96,9 @@ def simulate(
     started = time.perf_counter()
     rows = spread(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
-    return Runs(algorithm, problem.n_arms, k, epsilon, pulls, regret, bound, time.perf_counter() - started)
+    return Runs(
+        algorithm, problem.n_arms, k, epsilon, pulls, regret, bound, time.perf_counter() - started
+    )
 
 
 def goal_for(algorithm: Algorithm, epsilon: float | None, delta: float, budget: int | None) -> Goal:
@@ -123,7 +127,8 @@ def _run(
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> tuple[int, float, float]:
-    """One run: pulls, regret, bound. Arms are shuffled, since a sorted instance leaks the truth (E18)."""
+    """One run: pulls, regret, bound. Arms are shuffled, since a sorted instance leaks the truth
+    (E18)."""
     rng = np.random.default_rng(seed)
     theta = rng.permutation(bandit.means)
     outcome = drive(find(algorithm), problem, bandit.with_means(theta), rng, **options)

@@ -15,16 +15,22 @@ Result = TypeVar("Result")
 Tell = Callable[[int], None]
 
 
-def spread(work: Callable[[Item], Result], items: Sequence[Item], jobs: int, tell: Tell | None = None) -> list[Result]:
-    """The result of `work` on every item, in order, from `jobs` processes; `tell` hears how many are done."""
+def spread(
+    work: Callable[[Item], Result], items: Sequence[Item], jobs: int, tell: Tell | None = None
+) -> list[Result]:
+    """The result of `work` on every item, in order, from `jobs` processes; `tell` hears how many
+    are done."""
     if jobs == 1 or len(items) == 1:
         return _collect(map(work, items), tell)
     with _processes(min(jobs, len(items))) as pool:
         return _collect(pool.map(work, items, chunksize=max(1, len(items) // (8 * jobs))), tell)
 
 
-def stream(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Generator[Result, None, None]:
-    """The result of `work` on every item, in order, each as soon as it is there and all before it are."""
+def stream(
+    work: Callable[[Item], Result], items: Sequence[Item], jobs: int
+) -> Generator[Result, None, None]:
+    """The result of `work` on every item, in order, each as soon as it is there and all before it
+    are."""
     if jobs == 1 or len(items) <= 1:
         yield from map(work, items)
         return
@@ -43,7 +49,8 @@ def _collect(results: Iterable[Result], tell: Tell | None) -> list[Result]:
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool that ends at once when the caller is interrupted or fails, whatever its processes still have to do."""
+    """A pool that ends at once when the caller is interrupted or fails, whatever its processes
+    still have to do."""
     others = set(active_children())
     pool = ProcessPoolExecutor(jobs, initializer=_begin)
     try:
@@ -57,7 +64,8 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    """In a new process: Ctrl-C reaches it too, but ending it is up to its parent; without that it ends by itself."""
+    """In a new process: Ctrl-C reaches it too, but ending it is up to its parent; without that it
+    ends by itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 

@@ -1,8 +1,9 @@
 """Where experiments are kept: one protocol, append-only.
 
-A store holds experiments by name. Each has its settings, written once, and a log in which nothing is ever changed or
-removed: rewards, which are results for good, and events, which say what else happened. Whoever reads the log from its
-beginning knows all there is to know, so two programs that read the same log agree."""
+A store holds experiments by name. Each has its settings, written once, and a log in which nothing
+is ever changed or removed: rewards, which are results for good, and events, which say what else
+happened. Whoever reads the log from its beginning knows all there is to know, so two programs that
+read the same log agree."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -14,14 +15,17 @@ import numpy as np
 
 from shortlist.search import FloatArray, IntArray
 
-TOLD = np.dtype([("ticket", np.int64), ("arm", np.int64), ("reward", np.float64), ("time", np.float64)])
+TOLD = np.dtype(
+    [("ticket", np.int64), ("arm", np.int64), ("reward", np.float64), ("time", np.float64)]
+)
 RewardRow: TypeAlias = tuple[int, int, float, float]
 
 
 class Kind(StrEnum):
     """What an event says of the tickets from `ticket` on, `span` of them."""
 
-    STEP = "step"  # the search asked for them; `text` is the digest of its request, or of its answer
+    # the search asked for them; `text` is the digest of its request, or of its answer
+    STEP = "step"
     LEASE = "lease"  # the worker `text` holds them until `time`
     FAIL = "fail"  # the evaluation failed at `time`, for the reason `text`
     RESUME = "resume"  # at `time` somebody let the experiment go on despite its failures
@@ -39,7 +43,8 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Rewards in the order in which they were told: one column a figure, for they may be millions."""
+    """Rewards in the order in which they were told: one column a figure, for they may be
+    millions."""
 
     tickets: IntArray
     arms: IntArray
@@ -60,8 +65,8 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A stretch of a log, up to position `last`. An event never changes what a reward means, nor the other way round,
-    so each kind is in its own order."""
+    """A stretch of a log, up to position `last`. An event never changes what a reward means, nor
+    the other way round, so each kind is in its own order."""
 
     told: Told
     events: Sequence[Event]
@@ -70,7 +75,8 @@ class News:
 
 @runtime_checkable
 class Store(Protocol):
-    """A place for experiments. Every method raises a `StoreError` in words if it cannot do what it says."""
+    """A place for experiments. Every method raises a `StoreError` in words if it cannot do what it
+    says."""
 
     def names(self) -> list[str]:
         """The experiments there are, in the order in which they were made."""
@@ -84,15 +90,18 @@ class Store(Protocol):
     def exclusive(self) -> AbstractContextManager[None]:
         """Let nobody else write meanwhile, in this program or any other.
 
-        What is written inside is durable when the block ends; if it raises, nothing of it was written."""
+        What is written inside is durable when the block ends; if it raises, nothing of it was
+        written."""
 
     def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
         """What was added to a log after that position.
 
-        Leases of tickets that are all told by now are left out, unless `everything` is wanted: they may be as many as
-        the rewards, and nobody needs them to go on."""
+        Leases of tickets that are all told by now are left out, unless `everything` is wanted: they
+        may be as many as the rewards, and nobody needs them to go on."""
 
-    def append(self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()) -> None:
+    def append(
+        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+    ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
 
     def close(self) -> None:

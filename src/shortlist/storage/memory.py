@@ -21,7 +21,9 @@ class Log:
 
     def is_over(self, event: Event) -> bool:
         """Whether it is a lease of tickets that are all told."""
-        return event.kind is Kind.LEASE and self.told.issuperset(range(event.ticket, event.ticket + event.span))
+        return event.kind is Kind.LEASE and self.told.issuperset(
+            range(event.ticket, event.ticket + event.span)
+        )
 
 
 class MemoryStore:
@@ -30,7 +32,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self._logs: dict[str, Log] = {}
         self._lock = RLock()
-        self._undo: dict[str, int] | None = None  # lengths of all logs when the exclusive block began
+        # lengths of all logs when the exclusive block began
+        self._undo: dict[str, int] | None = None
         self._closed = False
 
     def names(self) -> list[str]:
@@ -70,19 +73,28 @@ class MemoryStore:
         self._logs = {name: log for name, log in self._logs.items() if name in lengths}
         for name, length in lengths.items():
             log = self._logs[name]
-            log.told.difference_update(entry[0] for entry in log.entries[length:] if not isinstance(entry, Event))
+            log.told.difference_update(
+                entry[0] for entry in log.entries[length:] if not isinstance(entry, Event)
+            )
             del log.entries[length:]
 
     def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
-        """What was added to a log after that position; leases of tickets that are all told only with `everything`."""
+        """What was added to a log after that position; leases of tickets that are all told only
+        with `everything`."""
         with self._lock:
             log = self._log(name)
             new = log.entries[after:]
-            events = [entry for entry in new if isinstance(entry, Event) and (everything or not log.is_over(entry))]
+            events = [
+                entry
+                for entry in new
+                if isinstance(entry, Event) and (everything or not log.is_over(entry))
+            ]
         told = Told.of(entry for entry in new if not isinstance(entry, Event))
         return News(told, events, after + len(new))
 
-    def append(self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()) -> None:
+    def append(
+        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+    ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
         if self._undo is None:
             raise StoreError("append was called outside of exclusive(), but needs it")

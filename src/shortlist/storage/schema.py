@@ -1,7 +1,7 @@
 """The tables of a store in SQLite, and how a file made by an earlier version is brought up to date.
 
-Every version is a tuple of statements that lead to it from the one before; version 0 is an empty file. To change the
-schema, add a version: never change one that is out."""
+Every version is a tuple of statements that lead to it from the one before; version 0 is an empty
+file. To change the schema, add a version: never change one that is out."""
 
 import sqlite3
 from contextlib import closing
@@ -54,16 +54,20 @@ def version_of(database: sqlite3.Connection, path: Path) -> int:
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application != APPLICATION_ID and (application or version or tables):
-        raise StoreDamaged(f"{path} is a database of another program, but must be a store of shortlist")
+        raise StoreDamaged(
+            f"{path} is a database of another program, but must be a store of shortlist"
+        )
     if version > len(VERSIONS):
         raise StoreError(
-            f"{path} has schema version {version}, but this shortlist knows {len(VERSIONS)} at most: upgrade shortlist"
+            f"{path} has schema version {version}, but this shortlist knows {len(VERSIONS)} at"
+            " most: upgrade shortlist"
         )
     return int(version)
 
 
 def upgrade(database: sqlite3.Connection, path: Path) -> None:
-    """Bring a store to the last version, inside a transaction of the caller; what was in the file is kept beside it."""
+    """Bring a store to the last version, inside a transaction of the caller; what was in the file
+    is kept beside it."""
     version = version_of(database, path)
     if 0 < version < len(VERSIONS):
         _back_up(path, version)

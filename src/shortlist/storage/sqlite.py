@@ -1,8 +1,9 @@
-"""A store in one SQLite file: survives crashes, and any number of programs on one machine may share it.
+"""A store in one SQLite file: survives crashes, and any number of programs on one machine may share
+it.
 
-Write-ahead log with synchronous = FULL: what was committed is on the disk. A transaction that will write takes the
-write lock at its beginning (BEGIN IMMEDIATE), so it never finds out in its middle that somebody else was quicker.
-Not for network drives: write-ahead logging needs shared memory."""
+Write-ahead log with synchronous = FULL: what was committed is on the disk. A transaction that will
+write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds out in its middle
+that somebody else was quicker. Not for network drives: write-ahead logging needs shared memory."""
 
 import os
 import sqlite3
@@ -33,7 +34,8 @@ LAST = """SELECT max(coalesce((SELECT max(seq) FROM rewards WHERE experiment = :
 NEW_REWARDS = """SELECT ticket, arm, reward, time FROM rewards
                  WHERE experiment = :id AND seq > :after AND seq <= :last ORDER BY seq"""
 NEW_EVENTS = """SELECT kind, ticket, span, text, time FROM events AS event
-                WHERE experiment = :id AND seq > :after AND seq <= :last AND (:everything OR kind != 'lease' OR span > (
+                WHERE experiment = :id AND seq > :after AND seq <= :last
+                AND (:everything OR kind != 'lease' OR span > (
                     SELECT count(*) FROM rewards WHERE experiment = :id AND seq <= :last
                     AND ticket >= event.ticket AND ticket < event.ticket + event.span
                 )) ORDER BY seq"""
@@ -42,9 +44,12 @@ NEW_EVENTS = """SELECT kind, ticket, span, text, time FROM events AS event
 class SQLiteStore:
     """Experiments in the file `path`. Threads may share it; every process must open its own.
 
-    A writer waits up to `timeout` seconds for the others. With mode "ro" nothing is ever written."""
+    A writer waits up to `timeout` seconds for the others. With mode "ro" nothing is ever
+    written."""
 
-    def __init__(self, path: str | os.PathLike[str], mode: Mode = "rw", *, timeout: float = 30.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], mode: Mode = "rw", *, timeout: float = 30.0
+    ) -> None:
         self.path = Path(path)
         self._timeout = timeout
         self._lock = RLock()
@@ -65,7 +70,9 @@ class SQLiteStore:
 
     def settings(self, name: str) -> str:
         """What the experiment of that name was made with."""
-        ((settings,),) = self._query("SELECT settings FROM experiments WHERE id = ?", (self._id(name),))
+        ((settings,),) = self._query(
+            "SELECT settings FROM experiments WHERE id = ?", (self._id(name),)
+        )
         return str(settings)
 
     def create(self, name: str, settings: str) -> None:
@@ -79,7 +86,8 @@ class SQLiteStore:
     def exclusive(self) -> Iterator[None]:
         """Let nobody else write meanwhile, in this program or any other.
 
-        What is written inside is durable when the block ends; if it raises, nothing of it was written."""
+        What is written inside is durable when the block ends; if it raises, nothing of it was
+        written."""
         with self._lock, self._in_words():
             database = self._database()
             if database.in_transaction:
@@ -90,17 +98,20 @@ class SQLiteStore:
                 yield
                 database.execute("COMMIT")
             except BaseException:
-                if database.in_transaction:  # SQLite itself ends it after some errors, a full disk among them
+                # SQLite itself ends it after some errors, a full disk among them
+                if database.in_transaction:
                     database.execute("ROLLBACK")
                 self._ids.clear()
                 raise
 
     def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
-        """What was added to a log after that position; leases of tickets that are all told only with `everything`."""
+        """What was added to a log after that position; leases of tickets that are all told only
+        with `everything`."""
         with self._lock, self._in_words():
             database = self._database()
             bounds = {"id": self._id(name), "after": after, "everything": everything}
-            # Positions are given out under the write lock: all up to `last` are there, whatever is added meanwhile.
+            # Positions are given out under the write lock: all up to `last` are there, whatever is
+            # added meanwhile.
             (last,) = database.execute(LAST, bounds).fetchone()
             if last == after:
                 return News(Told.of(()), (), last)
@@ -108,7 +119,9 @@ class SQLiteStore:
             events = database.execute(NEW_EVENTS, {**bounds, "last": last})
             return News(told, [Event(Kind(kind), *rest) for kind, *rest in events], last)
 
-    def append(self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()) -> None:
+    def append(
+        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+    ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
         with self._lock, self._in_words():
             database = self._database()
@@ -117,7 +130,10 @@ class SQLiteStore:
             identity = self._id(name)
             (seq,) = database.execute(LAST, {"id": identity}).fetchone()
             rewards = [(identity, position, *row) for position, row in enumerate(told, seq + 1)]
-            others = [(identity, position, *row) for position, row in enumerate(events, seq + 1 + len(rewards))]
+            others = [
+                (identity, position, *row)
+                for position, row in enumerate(events, seq + 1 + len(rewards))
+            ]
             database.executemany("INSERT INTO rewards VALUES (?, ?, ?, ?, ?, ?)", rewards)
             database.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", others)
 
@@ -132,13 +148,22 @@ class SQLiteStore:
         if mode != "rwc" and not self.path.exists():
             raise StoreMissing(f"there is no file {self.path}, and only a new experiment makes one")
         if not self.path.parent.is_dir():
-            raise StoreMissing(f"there is no directory {self.path.parent} to put {self.path.name} in")
+            raise StoreMissing(
+                f"there is no directory {self.path.parent} to put {self.path.name} in"
+            )
 
     def _connect(self, mode: Mode) -> sqlite3.Connection:
         address = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
-        if mode == "ro" and not os.access(self.path.parent, os.W_OK) and not Path(f"{self.path}-wal").exists():
-            address += "&immutable=1"  # even a reader would make a file for shared memory, and here it cannot
-        return sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False)
+        if (
+            mode == "ro"
+            and not os.access(self.path.parent, os.W_OK)
+            and not Path(f"{self.path}-wal").exists()
+        ):
+            # even a reader would make a file for shared memory, and here it cannot
+            address += "&immutable=1"
+        return sqlite3.connect(
+            address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
 
     def _prepare(self, mode: Mode) -> None:
         """See to it that the file is a store of the last version."""
@@ -184,20 +209,28 @@ class SQLiteStore:
             yield
         except sqlite3.Error as error:
             raise self._error(error) from error
-        except UnicodeEncodeError as error:  # half of a character, as in names of files that are not UTF-8
+        # half of a character, as in names of files that are not UTF-8
+        except UnicodeEncodeError as error:
             raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
 
     def _error(self, error: sqlite3.Error) -> StoreError:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest is detail
         path = self.path
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreLocked(f"{path} was locked by another program for more than {self._timeout:g} s")
+            return StoreLocked(
+                f"{path} was locked by another program for more than {self._timeout:g} s"
+            )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
             return StoreReadOnly(f"{path} can be read, but not written ({error})")
         if code == sqlite3.SQLITE_FULL:
-            return StoreFull(f"there is no room left for {path}; nothing of this step was written, and nothing is lost")
+            return StoreFull(
+                f"there is no room left for {path}; nothing of this step was written, and nothing"
+                " is lost"
+            )
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StoreDamaged(f"{path} is not a store of shortlist, or is damaged ({error})")
         if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreReadOnly(f"{path} cannot be opened; both it and its directory must be accessible ({error})")
+            return StoreReadOnly(
+                f"{path} cannot be opened; both it and its directory must be accessible ({error})"
+            )
         return StoreError(f"{path} cannot be used: {error}")
