@@ -13,7 +13,7 @@ from rich.progress import track
 from rich.table import Table
 
 from shortlist.reproduction.panels import PANELS, Panel
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 METHODS = ("expected-loss", "uniform", "adaptive-top-k", "opt-mai", "clucb-pac", "sar")
 BUDGETS = {

@@ -11,7 +11,7 @@ from rich.progress import track
 from rich.table import Table
 
 from shortlist.reproduction.panels import PANELS, Panel
-from shortlist.simulation.replicate import Runs, simulate
+from shortlist.simulation.simulate import Runs, simulate
 
 PROTOTYPE = {  # mean pulls
     "two-group-100": 1.44e5,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shortlist.algorithms import find
-from shortlist.lower_bound import (
+from shortlist.theory.lower_bound import (
     Reduction,
     Tally,
     demonstrate,

@@ -19,9 +19,10 @@ from rich.progress import track
 from rich.table import Table
 
 from shortlist.algorithms import find
-from shortlist.outcome import counted, finish
-from shortlist.problem import Binary, FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.driver import counted, finish
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit
 

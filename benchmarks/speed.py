@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shortlist import instances
-from shortlist.simulation.replicate import Runs, simulate
+from shortlist.simulation.simulate import Runs, simulate
 
 UNIFORM = instances.uniform(1000)
 MANY = 100_000

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.hardness import hardness
 from shortlist.instances import lower_bound, rte, synthetic, two_group, uniform
-from shortlist.search import FloatArray
+from shortlist.theory.hardness import hardness
 
 
 def test_two_groups() -> None:

@@ -13,17 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import InvalidInput, UnsupportedGoal
-from shortlist.problem import (
-    Binary,
-    Bounded,
-    FixedBudget,
-    FixedConfidence,
-    Problem,
-    RewardModel,
-    SubGaussian,
-    number,
-    whole,
-)
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.validation import number, whole
 
 GOAL = FixedConfidence(0.1, 0.05)
 sizes = st.integers(2, 50).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1)))

@@ -7,18 +7,11 @@ import numpy as np
 import pytest
 
 from shortlist.algorithms import ALGORITHMS, Algorithm
+from shortlist.arms import labels_of
 from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
-from shortlist.problem import (
-    Binary,
-    Bounded,
-    FixedBudget,
-    FixedConfidence,
-    Problem,
-    RewardModel,
-    SubGaussian,
-    model_of,
-)
-from shortlist.question import Question, goal_of, labels_of, question
+from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
+from shortlist.question import Question, question
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, model_of
 from shortlist.search import Answer, Search
 
 

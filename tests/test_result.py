@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from shortlist.outcome import Outcome
+from shortlist.driver import Outcome
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import Result
 from shortlist.search import Answer

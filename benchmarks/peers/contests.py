@@ -12,9 +12,10 @@ import numpy as np
 
 from shortlist import instances
 from shortlist.algorithms import find
+from shortlist.arrays import FloatArray
 from shortlist.metrics import aggregate_regret
-from shortlist.problem import Binary, FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import FloatArray
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
 

@@ -3,9 +3,7 @@
 These are the public names. Each is loaded when it is first used, so that `shortlist --help` need
 not wait for numpy."""
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
@@ -37,40 +35,36 @@ __all__ = [
 _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "find"),
-    "certify": ("certify",),
+    "certification.certify": ("certify",),
     "experiment": ("Experiment",),
-    "forecast": ("Forecast", "forecast"),
-    "hardness": ("Hardness", "hardness"),
-    "problem": ("Binary", "Bounded", "FixedBudget", "FixedConfidence", "Problem", "SubGaussian"),
+    "forecasting.prospects": ("Forecast", "forecast"),
+    "problem": ("FixedBudget", "FixedConfidence", "Problem"),
     "result": ("Result",),
-    "select": ("select", "select_async"),
-    "simulation.replicate": ("Runs", "simulate"),
+    "reward_models": ("Binary", "Bounded", "SubGaussian"),
+    "selection": ("select", "select_async"),
+    "simulation.simulate": ("Runs", "simulate"),
+    "theory.hardness": ("Hardness", "hardness"),
 }
 _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in names}
 
 if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, find
-    from shortlist.certify import certify
+    from shortlist.certification.certify import certify
     from shortlist.experiment import Experiment
-    from shortlist.forecast import Forecast, forecast
-    from shortlist.hardness import Hardness, hardness
-    from shortlist.problem import (
-        Binary,
-        Bounded,
-        FixedBudget,
-        FixedConfidence,
-        Problem,
-        SubGaussian,
-    )
+    from shortlist.forecasting.prospects import Forecast, forecast
+    from shortlist.problem import FixedBudget, FixedConfidence, Problem
     from shortlist.result import Result
-    from shortlist.select import select, select_async
-    from shortlist.simulation.replicate import Runs, simulate
+    from shortlist.reward_models import Binary, Bounded, SubGaussian
+    from shortlist.selection import select, select_async
+    from shortlist.simulation.simulate import Runs, simulate
+    from shortlist.theory.hardness import Hardness, hardness
 else:
 
     def __getattr__(name):
-        """Load a public name; type checkers read the imports above instead, and so still refuse a
-        misspelt one."""
+        """Load a public name.
+
+        Type checkers read the imports above instead, and so still refuse a misspelt one."""
         if name in _MODULES:
             return import_module(f"shortlist.{name}")
         if name not in _HOMES:
@@ -80,18 +74,3 @@ else:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """Lets a public function share its name with the module it lives in.
-
-    Importing a submodule binds it as an attribute of its package, which would put the module
-    `shortlist.hardness` in the place of the function. That one assignment is ignored; `from
-    shortlist.hardness import ...` works as ever."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

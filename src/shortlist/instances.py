@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import numpy as np
 
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.problem import check_choice, number, whole
-from shortlist.search import FloatArray
+from shortlist.validation import check_choice, number, whole
 
 ETA = 1e-4  # the bias of the paper's coins
 

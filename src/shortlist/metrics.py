@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
-from shortlist.problem import arm_means, number
-from shortlist.search import FloatArray, IntArray
+from shortlist.validation import arm_means, number
 
 ROUNDING = 1e-9  # differences of means are floats: a loss of exactly epsilon is allowed
 

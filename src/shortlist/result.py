@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.evaluation import Label
+from shortlist.arms import Label
+from shortlist.driver import Outcome
 from shortlist.metrics import ROUNDING
-from shortlist.outcome import Outcome
 from shortlist.problem import FixedConfidence, Goal
 from shortlist.search import Answer
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from shortlist import instances
 from shortlist.algorithms import find
-from shortlist.algorithms.adaptive_top_k import clear_arms
+from shortlist.algorithms.subroutines.sorting import clear_arms
+from shortlist.arrays import FloatArray
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import FloatArray, Pulls
+from shortlist.search import Pulls
 from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 Finish = Callable[..., Any]
 EQUAL_ARMS = np.full(10, 0.5)

@@ -9,15 +9,18 @@ import pytest
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.certified import FIRST_LOOK, Holdout, Planner
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certification.split.drafting import Case, Plan
+from shortlist.certification.split.holdout import Holdout
+from shortlist.certification.split.looks import FIRST_LOOK, Planner
 from shortlist.errors import InvalidInput
+from shortlist.exploration.posterior import Posterior
 from shortlist.metrics import ROUNDING, aggregate_regret
-from shortlist.planning import Case, Plan
-from shortlist.posterior import Posterior
-from shortlist.problem import Binary, Bounded, FixedConfidence, Problem, RewardModel, SubGaussian
-from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Rewards
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.search import Answer, Progress, Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit, BetaBandit, GaussianBandit
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 Stream = Callable[[Pulls], Rewards]
 TWO_GROUPS = np.array([0.9, 0.9, 0.9, 0.2, 0.2, 0.2, 0.2])

@@ -14,12 +14,12 @@ from scipy.stats import binom
 from shortlist import instances
 from shortlist.algorithms import find
 from shortlist.algorithms.clucb_pac import RULE, fewest_first
-from shortlist.algorithms.race import Standing
+from shortlist.algorithms.subroutines.race import Standing
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Pulls
 from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

@@ -10,11 +10,13 @@ from scipy.stats import binom
 from shortlist import instances, select
 from shortlist.algorithms import find
 from shortlist.algorithms.expected_loss import expected_loss
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.problem import Binary, FixedBudget, Problem
-from shortlist.search import Answer, FloatArray, Pulls
+from shortlist.problem import FixedBudget, Problem
+from shortlist.reward_models import Binary
+from shortlist.search import Answer, Pulls
 from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 MEANS = np.linspace(0.9, 0.1, 40)
 

@@ -14,13 +14,15 @@ from scipy.stats import binom
 from shortlist import instances
 from shortlist.algorithms import find
 from shortlist.algorithms.uniform import subset_union_count
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedConfidence, Problem, SubGaussian
-from shortlist.search import FloatArray, Pulls
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.reward_models import SubGaussian
+from shortlist.search import Pulls
 from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-6

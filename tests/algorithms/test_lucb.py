@@ -13,12 +13,13 @@ from scipy.stats import binom
 
 from shortlist.algorithms import find
 from shortlist.algorithms.lucb import RULE, highest_first
-from shortlist.algorithms.race import Standing
+from shortlist.algorithms.subroutines.race import Standing
+from shortlist.arrays import FloatArray
 from shortlist.metrics import elementwise
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.search import FloatArray, Pulls
+from shortlist.search import Pulls
 from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

@@ -13,9 +13,11 @@ from scipy.stats import binom
 
 from shortlist.algorithms import find
 from shortlist.algorithms.median_elimination import round_length
+from shortlist.algorithms.subroutines.sampling import best
+from shortlist.arrays import FloatArray
 from shortlist.metrics import elementwise
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.search import FloatArray, Pulls, best
+from shortlist.search import Pulls
 from shortlist.simulation.bandit import BernoulliBandit
 
 Finish = Callable[..., Any]

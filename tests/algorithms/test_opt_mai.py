@@ -12,12 +12,13 @@ from scipy.stats import binom, fisher_exact
 
 from shortlist import instances
 from shortlist.algorithms import find
+from shortlist.arrays import FloatArray
 from shortlist.errors import UnsupportedGoal
 from shortlist.problem import FixedBudget, Problem
-from shortlist.search import FloatArray, Pulls
+from shortlist.search import Pulls
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-6

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from shortlist.algorithms import find
 from shortlist.algorithms.sar import clearest, phase_counts
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem
-from shortlist.search import FloatArray, Pulls, Rewards
+from shortlist.search import Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit
 
 Finish = Callable[..., Any]

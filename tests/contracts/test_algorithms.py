@@ -15,14 +15,16 @@ import pytest
 from scipy.stats import binom
 
 from shortlist.algorithms import ALGORITHMS, find
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.driver import Outcome
 from shortlist.errors import UnsupportedGoal
 from shortlist.metrics import ROUNDING
-from shortlist.outcome import Outcome
-from shortlist.problem import Bounded, FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import FloatArray, IntArray, Pulls, Rewards
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import Bounded
+from shortlist.search import Pulls, Rewards
 from shortlist.simulation.bandit import Bandit, BernoulliBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.replicate import Runs, simulate
+from shortlist.simulation.simulate import Runs, simulate
 
 RUNS = 200
 DELTA = 0.1

@@ -19,7 +19,7 @@ import pytest
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.executors.ray import RayExecutor
+from shortlist.evaluation.executors.ray import RayExecutor
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Pulls, Rewards, Search
 

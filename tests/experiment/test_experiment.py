@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import algorithms, outcome
+from shortlist import algorithms
 from shortlist.algorithms import ALGORITHMS
 from shortlist.errors import (
     CannotReplay,
@@ -29,7 +29,9 @@ from shortlist.errors import (
     Unfinished,
     UnknownTicket,
 )
-from shortlist.experiment import Experiment, State, Ticket, course
+from shortlist.evaluation.calls import draw_seed
+from shortlist.experiment import Experiment, State, Ticket, replay
+from shortlist.search import advance
 from shortlist.storage import Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
@@ -471,9 +473,9 @@ def test_an_interrupt_inside_the_search_costs_nothing(
     def interrupted(*arguments: Any) -> Any:
         if next(interrupts, False):
             raise KeyboardInterrupt
-        return outcome.advance(*arguments)
+        return advance(*arguments)
 
-    monkeypatch.setattr(course, "advance", interrupted)
+    monkeypatch.setattr(replay, "advance", interrupted)
     caught = 0
     while True:
         try:
@@ -496,9 +498,7 @@ def test_a_finished_experiment_stays_finished(store: Store) -> None:
     experiment = new(store)
     work_off(experiment)
     result = experiment.result()
-    experiment.tell(
-        0, reward_of(Ticket(0, LABELS[0], 0, shortlist.evaluation.draw_seed(0, 0, 0), 0.0))
-    )
+    experiment.tell(0, reward_of(Ticket(0, LABELS[0], 0, draw_seed(0, 0, 0), 0.0)))
     assert Experiment.open(store).result() == experiment.result() == result
 
 

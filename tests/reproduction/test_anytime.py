@@ -11,7 +11,7 @@ from shortlist.problem import FixedBudget, Problem
 from shortlist.reproduction.anytime import ANYTIME, course
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 BANDIT = BernoulliBandit(instances.uniform(40))
 BELIEVABLE = 1e-4

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from shortlist.search import FloatArray
+from shortlist.arrays import FloatArray
 from shortlist.simulation import bandit as bandit_module
 from shortlist.simulation.bandit import (
     Bandit,

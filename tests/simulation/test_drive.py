@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.algorithms import Algorithm
+from shortlist.driver import to_unit_scale
 from shortlist.errors import InvalidInput
-from shortlist.outcome import to_unit_scale
-from shortlist.problem import Bounded, FixedConfidence, Problem, SubGaussian
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.reward_models import Bounded, SubGaussian
 from shortlist.search import Answer, Pulls, Rewards, Search
 from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
 from shortlist.simulation.drive import drive

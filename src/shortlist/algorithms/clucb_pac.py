@@ -4,9 +4,10 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.race import Rule, Standing, race, top_mask
+from shortlist.algorithms.subroutines.race import Rule, Standing, race, top_mask
+from shortlist.arrays import BoolArray, IntArray
 from shortlist.problem import Problem
-from shortlist.search import BoolArray, IntArray, Search
+from shortlist.search import Search
 
 
 def clucb_pac(

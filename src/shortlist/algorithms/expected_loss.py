@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from shortlist.algorithms.certified import Holdout, prove_what_can_be_proved
-from shortlist.algorithms.exploration import explore
+from shortlist.certification.split.holdout import Holdout
+from shortlist.certification.split.looks import prove_what_can_be_proved
 from shortlist.errors import InvalidInput
-from shortlist.posterior import Posterior
-from shortlist.problem import Problem, number
+from shortlist.exploration.explore import explore
+from shortlist.exploration.posterior import Posterior
+from shortlist.problem import Problem
 from shortlist.search import Answer, Search
+from shortlist.validation import number
 
 
 def expected_loss(

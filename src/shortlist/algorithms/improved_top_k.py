@@ -7,24 +7,17 @@ from math import ceil, floor
 
 import numpy as np
 
-from shortlist.algorithms.adaptive_top_k import Sorting
-from shortlist.algorithms.elim import elim, reverse_elim
-from shortlist.algorithms.eps_split import eps_split
-from shortlist.algorithms.est_kth_arm import est_kth_arm, pulls_for
+from shortlist.algorithms.subroutines.elim import elim, reverse_elim
+from shortlist.algorithms.subroutines.eps_split import eps_split
+from shortlist.algorithms.subroutines.est_kth_arm import est_kth_arm, pulls_for
+from shortlist.algorithms.subroutines.mirrored import mirrored
+from shortlist.algorithms.subroutines.sampling import best, sample
+from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.algorithms.uniform import subset_union_count
-from shortlist.problem import Problem, SubGaussian
-from shortlist.search import (
-    NO_PROGRESS,
-    Answer,
-    IntArray,
-    Progress,
-    Pulls,
-    Rewards,
-    Search,
-    best,
-    mirrored,
-    sample,
-)
+from shortlist.arrays import IntArray
+from shortlist.problem import Problem
+from shortlist.reward_models import SubGaussian
+from shortlist.search import NO_PROGRESS, Answer, Progress, Pulls, Rewards, Search
 
 LARGEST_EPSILON = 0.2  # E9
 FEWEST_ARMS = 20  # E12: a tenth of fewer is not worth the estimates

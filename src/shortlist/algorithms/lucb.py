@@ -5,9 +5,11 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.race import Rule, Standing, race
+from shortlist.algorithms.subroutines.race import Rule, Standing, race
+from shortlist.algorithms.subroutines.sampling import best
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.problem import Problem
-from shortlist.search import FloatArray, IntArray, Search, best
+from shortlist.search import Search
 
 
 def lucb(

@@ -4,8 +4,9 @@ from math import ceil, log
 
 import numpy as np
 
+from shortlist.algorithms.subroutines.sampling import best, sample
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Search, best, sample
+from shortlist.search import Answer, Progress, Search
 
 
 def median_elimination(problem: Problem, rng: np.random.Generator) -> Search:

@@ -4,10 +4,13 @@ from math import ceil, exp
 
 import numpy as np
 
-from shortlist.algorithms.adaptive_top_k import Sorting
-from shortlist.algorithms.uniform import even_shares
+from shortlist.algorithms.subroutines.mirrored import mirrored
+from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.subroutines.shares import even_shares
+from shortlist.algorithms.subroutines.sorting import Sorting
+from shortlist.arrays import FloatArray
 from shortlist.problem import Problem
-from shortlist.search import Answer, FloatArray, Search, best, mirrored
+from shortlist.search import Answer, Search
 
 # the budget shrinks more slowly than the set of arms, so pulls per arm grow by e^0.2
 BETA = 3 / 4 * exp(0.2)

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from shortlist.algorithms.adaptive_top_k import Sorting
+from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.subroutines.sorting import Sorting
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
-from shortlist.search import Answer, FloatArray, IntArray, Search, best
+from shortlist.search import Answer, Search
 
 
 def sar(problem: Problem, rng: np.random.Generator) -> Search:

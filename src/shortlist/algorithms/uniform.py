@@ -5,8 +5,11 @@ from functools import cache
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from shortlist.algorithms.subroutines.sampling import best
+from shortlist.algorithms.subroutines.shares import even_shares
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.problem import FixedBudget, Problem
-from shortlist.search import Answer, FloatArray, IntArray, Progress, Pulls, Search, best
+from shortlist.search import Answer, Progress, Pulls, Search
 
 
 @cache
@@ -51,13 +54,6 @@ def uniform(problem: Problem, rng: np.random.Generator) -> Search:
     if isinstance(problem.goal, FixedBudget):
         return Answer(top)
     return Answer(top, problem.epsilon, 1 - problem.delta, {"pulls per arm": int(times[0])})
-
-
-def even_shares(total: int, parts: int, rng: np.random.Generator) -> IntArray:
-    """Share `total` pulls among `parts` arms as evenly as can be, the remainder at random."""
-    shares = np.full(parts, total // parts)
-    shares[rng.permutation(parts)[: total % parts]] += 1
-    return shares
 
 
 def _log_choose(n: int, m: IntArray) -> FloatArray:

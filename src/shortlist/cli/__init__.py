@@ -13,8 +13,8 @@ import shortlist
 from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
+from shortlist.cli.forecast import plan
 from shortlist.cli.hardness import hardness
-from shortlist.cli.plan import plan
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate

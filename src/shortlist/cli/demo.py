@@ -8,8 +8,8 @@ import click
 import shortlist
 
 if TYPE_CHECKING:
-    from shortlist.outcome import Outcome
-    from shortlist.search import FloatArray
+    from shortlist.arrays import FloatArray
+    from shortlist.driver import Outcome
 
 K, EPSILON, DELTA = 30, 0.05, 0.05
 PREFERRED = ("certified", "adaptive-top-k-tight")  # the first one that is registered

@@ -11,7 +11,7 @@ import shortlist
 from shortlist.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from shortlist.search import FloatArray
+    from shortlist.arrays import FloatArray
 
 INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound")
 Command = Callable[..., Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from shortlist.problem import RewardsDeclared
+    from shortlist.reward_models import RewardsDeclared
 
 Command = Callable[..., Any]
 

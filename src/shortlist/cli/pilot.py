@@ -10,7 +10,7 @@ import click
 from shortlist.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from shortlist.search import FloatArray, IntArray
+    from shortlist.arrays import FloatArray, IntArray
 
 Line = tuple[str, dict[str, str]]  # where it stands, and its values by column
 TOTALS = ("sum", "successes")

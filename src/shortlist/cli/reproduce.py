@@ -48,12 +48,12 @@ def reproduce(
       shortlist reproduce --panel uniform-500 --panel rte --runs 50 --out uniform-and-rte
       shortlist reproduce --jobs 2
     """
-    from shortlist.problem import whole
     from shortlist.reproduction.figures import check_matplotlib
     from shortlist.reproduction.panels import choose
     from shortlist.reproduction.report import write_report
     from shortlist.reproduction.reproduce import reproduce as compute
     from shortlist.reproduction.settings import QUICK_RUNS, RUNS, Settings
+    from shortlist.validation import whole
 
     check_matplotlib()
     number = runs if runs is not None else QUICK_RUNS if quick else RUNS

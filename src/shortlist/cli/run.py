@@ -90,7 +90,7 @@ def run(
     """
     from shortlist.display import plural
     from shortlist.experiment.command import Command
-    from shortlist.problem import whole
+    from shortlist.validation import whole
 
     command = Command(template, timeout)
     whole("jobs", jobs, at_least=1)
@@ -146,7 +146,7 @@ def _experiment(
 
 def _work(experiment: "Experiment", command: "Command", jobs: int) -> "State":
     from shortlist.display import display
-    from shortlist.experiment.work import work
+    from shortlist.experiment.worker import work
 
     with display(True, experiment.settings.problem.goal.budget) as shown:
         return work(

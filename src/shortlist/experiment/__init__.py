@@ -6,7 +6,7 @@ it asks for, `ledger.py` knows what was told and who holds what, `telling.py` sa
 `jsonl.py` takes it all elsewhere."""
 
 from shortlist.experiment.experiment import Experiment
-from shortlist.experiment.jsonl import export_lines, import_lines
+from shortlist.experiment.export import export_lines, import_lines
 from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import Handout, State, Ticket
 

@@ -12,7 +12,7 @@ from threading import Lock
 
 from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.experiment.ticket import Ticket
-from shortlist.problem import number
+from shortlist.validation import number
 
 PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
 # a name in two pairs of braces, or in one

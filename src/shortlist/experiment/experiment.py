@@ -9,21 +9,23 @@ from itertools import islice
 from threading import RLock
 from types import TracebackType
 
+from shortlist.arms import Arms
 from shortlist.display import plural, printable
 from shortlist.errors import CannotReplay, InvalidInput, ShortlistError, StoreExists, Unfinished
-from shortlist.evaluation import draw_seed
-from shortlist.experiment.course import Course
+from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment.ledger import FREE, Ledger
 from shortlist.experiment.place import Place, checked_name, opened, the_only
+from shortlist.experiment.replay import Course
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.telling import checked, known_number, lease_of
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.problem import RewardsDeclared, number, whole
-from shortlist.question import Arms, question
+from shortlist.question import question
 from shortlist.result import Result
+from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
+from shortlist.validation import number, whole
 
 Clock = Callable[[], float]
 HOUR = 3600.0

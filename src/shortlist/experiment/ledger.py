@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from shortlist.search import FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.storage import Event, Kind, News, Told
 
 FREE = 0.0  # the end of a lease that nobody holds any more

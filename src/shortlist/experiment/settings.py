@@ -7,20 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.algorithms import ALGORITHMS, find
+from shortlist.arms import Label, labels_of
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
-from shortlist.evaluation import Label
-from shortlist.problem import (
-    Binary,
-    Bounded,
-    FixedBudget,
-    FixedConfidence,
-    Problem,
-    RewardModel,
-    SubGaussian,
-    number,
-    whole,
-)
-from shortlist.question import Question, labels_of
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
+from shortlist.question import Question
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.validation import number, whole
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 MODELS: dict[str, type[RewardModel]] = {

@@ -6,13 +6,15 @@ from math import log
 
 import numpy as np
 
-from shortlist.evaluation import Label
-from shortlist.experiment.course import Course
+from shortlist.arms import Label
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.ledger import Ledger
+from shortlist.experiment.replay import Course
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import State
-from shortlist.problem import FixedConfidence, Problem, SubGaussian
-from shortlist.search import FloatArray, IntArray, Progress
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.reward_models import SubGaussian
+from shortlist.search import Progress
 
 DELTA = 0.05  # of the intervals, where the goal names none
 

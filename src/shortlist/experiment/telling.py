@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from shortlist.arms import Label
 from shortlist.errors import ConflictingReward, InvalidInput, InvalidReward, UnknownTicket
-from shortlist.evaluation import Label
-from shortlist.experiment.deal import Deal
+from shortlist.evaluation.numbering import Deal
 from shortlist.experiment.ledger import FREE, Ledger
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import Ticket
-from shortlist.problem import RewardModel, real, shown, whole
+from shortlist.reward_models import RewardModel
+from shortlist.validation import real, shown, whole
 
 Row = tuple[int, int, float]
 

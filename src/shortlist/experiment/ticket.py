@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shortlist.evaluation import Label
+from shortlist.arms import Label
 
 
 @dataclass(frozen=True, slots=True)

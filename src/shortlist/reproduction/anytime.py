@@ -8,13 +8,13 @@ from collections.abc import Callable, Generator, Sequence
 import numpy as np
 
 from shortlist.algorithms.clucb_pac import RULE
-from shortlist.algorithms.exploration import explore
-from shortlist.algorithms.race import Race
+from shortlist.algorithms.subroutines.race import Race
+from shortlist.arrays import IntArray
+from shortlist.exploration.explore import explore
+from shortlist.exploration.posterior import Posterior
 from shortlist.metrics import aggregate_regret
-from shortlist.outcome import advance
-from shortlist.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.search import IntArray, Pulls, Rewards
+from shortlist.search import Pulls, Rewards, advance
 from shortlist.simulation.bandit import Bandit
 
 Marks = Sequence[int]  # numbers of pulls, rising

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from shortlist.arrays import FloatArray
 from shortlist.reproduction.anytime import ANYTIME
 from shortlist.reproduction.measure import measure
 from shortlist.reproduction.methods import ON_BUDGET
 from shortlist.reproduction.panels import Panel
 from shortlist.reproduction.rows import Row
-from shortlist.search import FloatArray
 
 FIRST = 2  # pulls per arm at the first rung: below that, some methods cannot start
 STEP = 1.4  # from rung to rung

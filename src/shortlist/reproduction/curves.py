@@ -8,9 +8,9 @@ from math import inf, isfinite, isinf
 import numpy as np
 from scipy.special import logit
 
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.reproduction.panels import Panel
 from shortlist.reproduction.rows import Row
-from shortlist.search import FloatArray, IntArray
 
 Z = 1.959964  # 95 % of a normal law
 RARELY = 0.1  # the failure probability at which methods are compared

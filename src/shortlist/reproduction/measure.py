@@ -6,15 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from shortlist.algorithms import find
-from shortlist.outcome import advance
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reproduction.anytime import ANYTIME, course
 from shortlist.reproduction.methods import METHODS
 from shortlist.reproduction.panels import Panel
 from shortlist.reproduction.rows import Row, row_of
-from shortlist.search import Pulls
+from shortlist.search import Pulls, advance
 from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.replicate import simulate
+from shortlist.simulation.simulate import simulate
 
 ENDLESS = 10**12  # a budget that no run of interest uses up
 

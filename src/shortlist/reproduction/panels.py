@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from shortlist import instances
+from shortlist.arrays import FloatArray
 from shortlist.errors import UnknownName
-from shortlist.hardness import Hardness, hardness
-from shortlist.search import FloatArray
+from shortlist.theory.hardness import Hardness, hardness
 
 
 @dataclass(frozen=True, slots=True)

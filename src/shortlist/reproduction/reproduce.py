@@ -9,7 +9,7 @@ from shortlist.reproduction.rows import Row
 from shortlist.reproduction.settings import Settings
 from shortlist.reproduction.store import Store
 from shortlist.reproduction.tasks import Task, confidence_table, curves, perform, pilots, sweeps
-from shortlist.simulation.spread import stream
+from shortlist.simulation.parallel import stream
 
 
 def reproduce(settings: Settings, folder: Path, jobs: int = 1) -> list[Row]:

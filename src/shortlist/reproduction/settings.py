@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from shortlist.algorithms import ALGORITHMS
-from shortlist.problem import whole
 from shortlist.reproduction import theory
 from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.validation import whole
 
 RUNS, QUICK_RUNS = 200, 10
 

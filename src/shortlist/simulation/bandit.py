@@ -6,8 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.problem import Binary, Bounded, RewardModel, SubGaussian
-from shortlist.search import FloatArray, IntArray, Rewards
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.search import Rewards
 
 CHUNK = 1_000_000  # rewards held in memory at once where they are drawn one by one
 

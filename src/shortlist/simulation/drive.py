@@ -3,7 +3,7 @@
 import numpy as np
 
 from shortlist.algorithms import Algorithm
-from shortlist.outcome import Outcome, counted, finish
+from shortlist.driver import Outcome, counted, finish
 from shortlist.problem import Problem
 from shortlist.simulation.bandit import Bandit
 

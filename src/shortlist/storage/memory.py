@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
-from shortlist.storage import Event, Kind, News, RewardRow, Told, no_such_experiment
+from shortlist.storage.store import Event, Kind, News, RewardRow, Told, no_such_experiment
 
 WHERE = "memory"
 

@@ -24,8 +24,8 @@ from shortlist.errors import (
     StoreMissing,
     StoreReadOnly,
 )
-from shortlist.storage import Event, Kind, News, RewardRow, Told, no_such_experiment
 from shortlist.storage.schema import VERSIONS, upgrade, version_of
+from shortlist.storage.store import Event, Kind, News, RewardRow, Told, no_such_experiment
 
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
 

@@ -1,0 +1,152 @@
+"""Hold an interval around every mean and pull where the intervals leave the answer open: CLUCB-PAC
+and LUCB.
+
+The two differ in how wide the intervals are, what they must show, and which arms are pulled: a
+`Rule`."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from math import inf
+
+import numpy as np
+
+from shortlist.algorithms.subroutines.sampling import best
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import InvalidInput
+from shortlist.problem import FixedBudget, Problem
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.validation import number
+
+# an arm's pulls grow by at most this many times `growth` before it is looked at again
+OWN_GROWTH = 5
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of every arm after some pulls: its mean, its interval, and whether it is inside
+    the k best."""
+
+    pulls: IntArray
+    means: FloatArray
+    inside: BoolArray
+    log_term: float  # an interval is the mean +- sqrt(log_term / (2 pulls))
+    allowed: float  # the bound to reach
+    growth: float
+
+    @cached_property
+    def pessimistic(self) -> FloatArray:
+        """The end of every interval that speaks against the present choice: the lower inside, the
+        upper outside."""
+        radii = np.sqrt(self.log_term / (2 * self.pulls))
+        return np.where(self.inside, self.means - radii, self.means + radii)
+
+    @property
+    def steps(self) -> IntArray:
+        """How often each arm may be pulled before it is looked at again."""
+        most: IntArray = np.maximum(1, OWN_GROWTH * self.growth * self.pulls).astype(np.int64)
+        return most
+
+    def reaches_across(self, slack: float) -> BoolArray:
+        """Which intervals reach over the midpoint of the boundary, by more than `slack`.
+
+        Were the means to stand still, these arms would have to be pulled before none does."""
+        midpoint = (self.means[self.inside].min() + self.means[~self.inside].max()) / 2
+        over: FloatArray = np.where(
+            self.inside, midpoint - self.pessimistic, self.pessimistic - midpoint
+        )
+        return over > slack
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What makes a race a certain algorithm."""
+
+    log_term: Callable[[int, int, float], float]  # of n_arms, pulls so far, delta
+    bound: Callable[[Standing], float]  # on R_T, if no interval misses its mean
+    shares: Callable[[Standing, int, np.random.Generator], IntArray]  # of a batch, per arm
+    least: int  # pulls in the smallest batch
+
+
+def race(
+    problem: Problem, rng: np.random.Generator, rule: Rule, growth: float, delta: float
+) -> Search:
+    """Race by `rule` until its bound is at most epsilon, or until the budget ends.
+
+    A step pulls at most max(rule.least, floor(growth * pulls so far)) times. With a budget the
+    radii are those of `delta`, and a race ends early only when the bound is 0."""
+    number("delta", delta, above=0, below=1)
+    if number("growth", growth) < 0:
+        raise InvalidInput(f"`growth` is {growth!r}, but must be at least 0")
+    if isinstance(problem.goal, FixedBudget):
+        return Race(problem, rng, rule, growth, delta).run(problem.goal.budget)
+    return Race(problem, rng, rule, growth, problem.delta, problem.epsilon).run(inf)
+
+
+class Race:
+    """A race as far as it is run; run it further and it goes on where it stood."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        rule: Rule,
+        growth: float,
+        delta: float,
+        allowed: float = 0.0,
+    ) -> None:
+        self.n_arms, self.k = problem.n_arms, problem.k
+        self.rng, self.rule, self.growth, self.delta, self.allowed = (
+            rng,
+            rule,
+            growth,
+            delta,
+            allowed,
+        )
+        self.pulls: IntArray = np.zeros(self.n_arms, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(self.n_arms)
+
+    def run(self, until: float) -> Search:
+        """Go on until the bound is at most `allowed`, or until `until` pulls are spent in all."""
+        if not self.pulls.any():
+            yield from self._pull(
+                np.ones(self.n_arms, dtype=np.int64), Progress(undecided=self.n_arms)
+            )
+        for round_ in count(1):
+            total = int(self.pulls.sum())
+            standing = self._standing(total)
+            bound = self.rule.bound(standing)
+            if bound <= self.allowed or total >= until:
+                break
+            batch = int(min(until - total, max(self.rule.least, int(self.growth * total))))
+            shares = self.rule.shares(standing, batch, self.rng)
+            yield from self._pull(shares, Progress(round_, undecided=self.n_arms, bound=bound))
+        return Answer(
+            np.flatnonzero(standing.inside), bound, 1 - self.delta, {"log term": standing.log_term}
+        )
+
+    def _pull(self, shares: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
+        arms = np.flatnonzero(shares)
+        rewards = yield Pulls(arms, shares[arms], progress)
+        self.pulls[arms] += shares[arms]
+        self.sums[arms] += rewards.sums
+
+    def _standing(self, total: int) -> Standing:
+        means = self.sums / self.pulls
+        log_term = self.rule.log_term(self.n_arms, total, self.delta)
+        return Standing(
+            self.pulls,
+            means,
+            top_mask(means, self.k, self.rng),
+            log_term,
+            self.allowed,
+            self.growth,
+        )
+
+
+def top_mask(values: FloatArray, k: int, rng: np.random.Generator) -> BoolArray:
+    """Which values are the `k` largest; ties are broken by `rng`."""
+    mask = np.zeros(values.size, dtype=np.bool_)
+    mask[best(values, k, rng)] = True
+    return mask

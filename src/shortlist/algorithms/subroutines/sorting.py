@@ -1,0 +1,81 @@
+"""Arms sorted into accepted, undecided and rejected ones: what the algorithms of the paper keep."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.algorithms.subroutines.sampling import Sampling, best, sample
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.problem import Problem
+from shortlist.search import Progress
+
+
+@dataclass
+class Sorting:
+    """The arms as sorted so far: accepted (A), undecided (S), and the rest rejected (B)."""
+
+    n_arms: int
+    k: int
+    accepted: IntArray
+    undecided: IntArray
+    pulls: IntArray  # per arm, over all rounds
+    sums: FloatArray
+
+    @classmethod
+    def start(cls, problem: Problem) -> "Sorting":
+        """All arms undecided, none pulled."""
+        n = problem.n_arms
+        nobody = np.empty(0, dtype=np.int64)
+        return cls(n, problem.k, nobody, np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n))
+
+    @property
+    def wanted(self) -> int:
+        """K' = K - |A|."""
+        return self.k - self.accepted.size
+
+    @property
+    def settled(self) -> bool:
+        """Whether no choice is left: K' = 0 or K' = |S| (E3)."""
+        return self.wanted == 0 or self.wanted == self.undecided.size
+
+    def progress(self, round_: int) -> Progress:
+        """How far the sorting is."""
+        rejected = self.n_arms - self.accepted.size - self.undecided.size
+        return Progress(round_, self.accepted.size, rejected, self.undecided.size)
+
+    def pull(self, times: int | IntArray, round_: int) -> Sampling:
+        """Pull every undecided arm, add to the pool, and return the means of the fresh rewards."""
+        means = yield from sample(self.undecided, times, self.progress(round_))
+        self.pulls[self.undecided] += times
+        self.sums[self.undecided] += means * times
+        return means
+
+    def pooled_means(self) -> FloatArray:
+        """Means of all rewards of every undecided arm."""
+        pooled: FloatArray = self.sums[self.undecided] / np.maximum(self.pulls[self.undecided], 1)
+        return pooled
+
+    def sort(self, means: FloatArray, width: float) -> FloatArray:
+        """Move every arm whose mean is clear of the boundary (Alg. 1, lines 7-15); return the
+        others' means."""
+        accept, reject = clear_arms(means, self.wanted, width)
+        kept = ~accept & ~reject
+        self.accepted = np.concatenate([self.accepted, self.undecided[accept]])
+        self.undecided = self.undecided[kept]
+        return means[kept]
+
+    def fill_up(self, means: FloatArray, rng: np.random.Generator) -> IntArray:
+        """A and the K' best of S (Alg. 1, line 17)."""
+        return np.concatenate([self.accepted, self.undecided[best(means, self.wanted, rng)]])
+
+
+def clear_arms(means: FloatArray, wanted: int, width: float) -> tuple[BoolArray, BoolArray]:
+    """Which arms lie more than 2*width beyond the boundary, as two masks: accept and reject.
+
+    The printed inner loop moves one arm at a time; its thresholds never move meanwhile (E2)."""
+    size = means.size
+    if wanted == 0 or wanted == size:  # E3
+        return np.full(size, wanted == size), np.full(size, wanted == 0)
+    ordered = np.partition(means, (size - wanted - 1, size - wanted))
+    a, b = ordered[size - wanted - 1], ordered[size - wanted]  # (K'+1)-th and K'-th largest
+    return means > a + 2 * width, means < b - 2 * width

@@ -1,0 +1,173 @@
+"""`shortlist plan`: how many pulls will be needed, and what will be lost."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import shortlist
+from shortlist.cli.instance import read_means
+from shortlist.cli.output import format_option, print_record, print_rows, progress_bar
+from shortlist.cli.pilot import read_pilot
+
+if TYPE_CHECKING:
+    from shortlist.forecasting.prospects import Forecast, Prospect
+
+FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
+
+
+def _pair(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[float, float] | None:
+    """("2,18") as (2.0, 18.0)."""
+    if text is None:
+        return None
+    try:
+        a, b = map(float, text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} must be two numbers A,B", context, parameter) from None
+    return a, b
+
+
+@click.command()
+@click.option(
+    "-n",
+    type=int,
+    help="Number of arms; --means and --pilot bring their own, --pilot may be of fewer.",
+)
+@click.option("-k", type=int, required=True, help="Number of arms to choose, less than n.")
+@click.option(
+    "--prior",
+    callback=_pair,
+    metavar="A,B",
+    help="Means are like draws from Beta(A, B), which averages A/(A+B).",
+)
+@click.option(
+    "--pilot",
+    type=FILE,
+    metavar="FILE",
+    help="What was seen: a CSV with pulls and sum (or successes) an arm.",
+)
+@click.option(
+    "--means",
+    type=FILE,
+    metavar="FILE",
+    help="Guessed means: one a line, or a CSV with a column `mean`.",
+)
+@click.option("--epsilon", type=float, help="Regret allowed: how many pulls until then?")
+@click.option(
+    "--delta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability of losing more than epsilon.",
+)
+@click.option(
+    "--budget",
+    type=int,
+    multiple=True,
+    help="Pulls to spend, as often as needed: what is lost after them?",
+)
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    help="Instead of the usual ones, as often as needed.",
+)
+@click.option(
+    "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
+)
+@click.option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes; they do not change the figures.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save a picture too: .png, .svg or .pdf.",
+)
+@format_option
+def plan(
+    *,
+    pilot: str | None,
+    means: str | None,
+    budget: tuple[int, ...],
+    algorithms: tuple[str, ...],
+    plot: str | None,
+    style: str,
+    **settings: Any,
+) -> None:
+    """Forecast how many pulls a search needs and what it loses.
+
+    Say what the arms are like (--prior, --pilot or --means) and what is wanted (--epsilon with
+    --delta, --budget, or both). Searches are then run on simulated arms like these, and 10, 50 and
+    90 % of the runs stay below the figures p10, p50 and p90. A short pilot leaves much open, which
+    shows as wide ranges.
+
+    \b
+    Examples:
+      shortlist plan -n 60 -k 5 --prior 2,18 --epsilon 0.1 --budget 1000 --runs 5
+      shortlist plan -k 3 --pilot pilot.csv --epsilon 0.2 --runs 5 --plot plan.png
+      shortlist plan -k 4 --means means.csv --budget 500 --budget 2000 --format csv
+    """
+    from shortlist.forecasting.picture import check_file, save
+
+    if plot is not None:
+        check_file(plot)
+    with progress_bar("simulating", 100) as show:
+        forecast = shortlist.forecast(
+            pilot=None if pilot is None else read_pilot(pilot),
+            means=None if means is None else read_means(means),
+            budget=budget,
+            algorithms=algorithms or None,
+            progress=None if show is None else lambda share: show(int(100 * share)),
+            **settings,
+        )
+    _print(forecast, style)
+    if plot is not None:
+        save(forecast, plot)
+
+
+def _print(forecast: "Forecast", style: str) -> None:
+    for name in forecast.left_out:
+        note = f"{name} is left out: its runs would take too long; --algorithm {name} asks for it"
+        click.echo(note, err=True)
+    if style == "json":
+        print_record(forecast.summary(), style)
+    elif style == "csv":
+        print_rows([prospect.summary() for prospect in forecast.prospects], style)
+    else:
+        click.echo(
+            f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs of every algorithm"
+        )
+        _print_tables(forecast)
+
+
+def _print_tables(forecast: "Forecast") -> None:
+    """One for epsilon, where the pulls are of interest, and one for every budget, where the regret
+    is."""
+    for budget in dict.fromkeys(prospect.budget for prospect in forecast.prospects):
+        if budget is None:
+            sure = f"with probability {1 - forecast.delta:g}"
+            click.echo(f"\nPulls until at most {forecast.epsilon:g} is lost {sure}:")
+        else:
+            click.echo(f"\nRegret after {budget:,} pulls:")
+        prospects = [prospect for prospect in forecast.prospects if prospect.budget == budget]
+        print_rows(
+            [_row(prospect, "pulls" if budget is None else "regret") for prospect in prospects],
+            "table",
+        )
+
+
+def _row(prospect: "Prospect", figure: str) -> dict[str, object]:
+    summary = prospect.summary()
+    shares = summary[figure]
+    assert isinstance(shares, dict)
+    return {"algorithm": prospect.algorithm, **shares, "failure rate": summary["failure_rate"]}

@@ -1,0 +1,202 @@
+"""What is believed about the arms before the search: guessed means, a prior, or the rewards of a
+pilot.
+
+A guess is drawn from once per run, so that what is not known about the means shows in the
+forecast."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import InvalidInput
+from shortlist.exploration.posterior import Posterior
+from shortlist.reward_models import Binary, Bounded
+from shortlist.search import Pulls, Rewards
+from shortlist.validation import arm_means, check_choice, number, whole
+
+FITS = 20  # refreshes of the prior, a few EM steps each, until it hardly moves
+
+
+class Guess(Protocol):
+    """Means that the arms may have."""
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+
+    @property
+    def words(self) -> str:
+        """What is assumed, for the reader."""
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """One mean per arm, in random order (E18)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedMeans:
+    """The means are these, in unknown order."""
+
+    means: FloatArray
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return self.means.size
+
+    @property
+    def words(self) -> str:
+        """What is assumed, for the reader."""
+        return f"{self.n_arms:,} arms with guessed means"
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """One mean per arm, in random order (E18)."""
+        return rng.permutation(self.means)
+
+
+@dataclass(frozen=True, slots=True)
+class BetaPrior:
+    """Every mean is an independent draw from Beta(a, b)."""
+
+    n_arms: int
+    a: float
+    b: float
+
+    @property
+    def words(self) -> str:
+        """What is assumed, for the reader."""
+        return f"{self.n_arms:,} arms with means from Beta({self.a:g}, {self.b:g})"
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """One mean per arm, in random order (E18)."""
+        return rng.beta(self.a, self.b, self.n_arms)
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Every mean is a draw from its posterior after a pilot; an arm the pilot left out is like a
+    random one in it."""
+
+    n_arms: int
+    row: IntArray  # of every pilot arm
+    mass: FloatArray  # (rows, cells): posterior probabilities, added up along a row
+    edges: FloatArray  # of the cells
+
+    @property
+    def words(self) -> str:
+        """What is assumed, for the reader."""
+        same = self.n_arms == self.row.size
+        return f"{self.n_arms:,} arms " + (
+            "as in the pilot" if same else f"like the {self.row.size:,} in the pilot"
+        )
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """One mean per arm, in random order (E18)."""
+        rows = np.concatenate([self.row, rng.choice(self.row, self.n_arms - self.row.size)])
+        # one increasing sequence for all rows
+        stacked = (self.mass + np.arange(len(self.mass))[:, None]).ravel()
+        cell = (
+            np.searchsorted(stacked, rows + rng.random(self.n_arms), side="right")
+            - rows * self.mass.shape[1]
+        )
+        cell = np.minimum(cell, self.mass.shape[1] - 1)
+        within = rng.random(self.n_arms)
+        means: FloatArray = self.edges[cell] + within * np.diff(self.edges)[cell]
+        return rng.permutation(means)
+
+
+def guess(
+    n: int | None,
+    k: int,
+    means: npt.ArrayLike | None,
+    prior: tuple[float, float] | None,
+    pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None,
+) -> Guess:
+    """The guess that these arguments name, exactly one of the last three."""
+    given = [
+        name
+        for name, value in (("means", means), ("prior", prior), ("pilot", pilot))
+        if value is not None
+    ]
+    if len(given) != 1:
+        what = " and ".join(f"`{name}`" for name in given) or "none"
+        raise InvalidInput(
+            f"{what} given, but exactly one of `means`, `prior` and `pilot` says what the arms are"
+            " like"
+        )
+    if prior is not None:
+        believed: Guess = _beta_prior(n, prior)
+    elif pilot is not None:
+        believed = _pilot(n, k, *pilot)
+    else:
+        believed = _guessed_means(n, means)
+    check_choice(believed.n_arms, k)
+    return believed
+
+
+def _guessed_means(n: int | None, means: npt.ArrayLike | None) -> GuessedMeans:
+    theta = arm_means([] if means is None else means, 0.0, 1.0)
+    if n is not None and n != theta.size:
+        raise InvalidInput(f"`n` is {n}, but there are {theta.size} means")
+    return GuessedMeans(theta)
+
+
+def _beta_prior(n: int | None, prior: tuple[float, float]) -> BetaPrior:
+    if n is None:
+        raise InvalidInput("`n` is not given, but a prior needs it")
+    if len(prior) != 2:
+        raise InvalidInput(f"`prior` is {prior!r}, but must be the two numbers of a Beta law")
+    a, b = (number("prior", value, above=0) for value in prior)
+    return BetaPrior(whole("n", n, at_least=2), a, b)
+
+
+def _pilot(n: int | None, k: int, pulls: npt.ArrayLike, sums: npt.ArrayLike) -> Pilot:
+    counts, totals = _checked(pulls, sums)
+    n_arms = counts.size if n is None else whole("n", n, at_least=2)
+    if n_arms < counts.size:
+        raise InvalidInput(f"`n` is {n}, but the pilot has {counts.size} arms")
+    check_choice(n_arms, k)
+    seen = counts > 0
+    share = round(k * seen.sum() / n_arms)
+    posterior = fitted(counts[seen], totals[seen], int(np.clip(share, 1, seen.sum() - 1)))
+    grid = posterior.grid
+    edges = np.concatenate([[0.0], (grid[1:] + grid[:-1]) / 2, [1.0]])
+    return Pilot(n_arms, posterior.row, np.cumsum(posterior.weights, axis=1), edges)
+
+
+def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
+    counts, totals = np.asarray(pulls), np.asarray(sums, dtype=np.float64)
+    if counts.ndim != 1 or counts.shape != totals.shape:
+        raise InvalidInput(
+            f"`pilot` has shapes {counts.shape} and {totals.shape}, but must be two lists of a"
+            " length"
+        )
+    if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
+        raise InvalidInput(
+            "`pilot` has pulls that are no count, but must have a whole number of at least 0 an arm"
+        )
+    if (counts > 0).sum() < 2:
+        raise InvalidInput(
+            f"`pilot` has {(counts > 0).sum()} arms that were pulled, but must have at least 2"
+        )
+    wrong = np.flatnonzero(~((totals >= 0) & (totals <= counts)))
+    if wrong.size:
+        arm = wrong[0]
+        rule = f"must be between 0 and its {counts[arm]} pulls, since rewards are in [0, 1]"
+        raise InvalidInput(f"the sum of arm {arm} is {totals[arm]:g}, but {rule}")
+    return counts.astype(np.int64), totals
+
+
+def fitted(pulls: IntArray, sums: FloatArray, k: int) -> Posterior:
+    """The empirical-Bayes posterior after these rewards, its prior fitted until it hardly moves.
+
+    Sums alone do not tell how far rewards scatter; they are taken as noisy as 0/1 rewards, the
+    noisiest in [0, 1]."""
+    model = Binary() if np.array_equal(sums, np.round(sums)) else Bounded()
+    posterior = Posterior(pulls.size, k, model)
+    posterior.add(Pulls(np.arange(pulls.size), pulls), Rewards(sums, sums))
+    for _ in range(FITS):
+        posterior.refresh()
+    return posterior

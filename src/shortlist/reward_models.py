@@ -1,0 +1,120 @@
+"""What is declared about rewards: a range, 0 and 1, or tails no heavier than a normal law's."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.errors import InvalidInput
+from shortlist.validation import LARGEST, SMALLEST, number, plain
+
+Reals = float | npt.NDArray[np.float64]
+Flags = bool | npt.NDArray[np.bool_]
+# of a range from 0, in its widths: beyond, floats do not tell its rewards apart well enough
+FARTHEST = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """Rewards lie in [low, high]."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        plain(self, low=number("low", self.low, above=-LARGEST, below=LARGEST))
+        plain(self, high=number("high", self.high, above=-LARGEST, below=LARGEST))
+        if self.high <= self.low:
+            raise InvalidInput(
+                f"`high` is {self.high:.15g}, but must be greater than low = {self.low:.15g}"
+            )
+        if self.scale < max(SMALLEST, max(abs(self.low), abs(self.high)) / FARTHEST):
+            raise InvalidInput(
+                f"the range is {self.low:.15g} to {self.high:.15g}, but must be at least"
+                f" {SMALLEST:g} wide and at most {FARTHEST:g} times its width from 0: subtract a"
+                " constant from the rewards"
+            )
+
+    @property
+    def shift(self) -> float:
+        """The reward that becomes 0 on the unit scale."""
+        return self.low
+
+    @property
+    def scale(self) -> float:
+        """The length that becomes 1 on the unit scale."""
+        return self.high - self.low
+
+    @property
+    def rule(self) -> str:
+        """What a reward must be, in words."""
+        return f"a number between {self.low:.15g} and {self.high:.15g}"
+
+    def unit(self) -> "Bounded":
+        """The same kind of rewards on the unit scale."""
+        return Bounded()
+
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        return (self.low <= rewards) & (rewards <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Rewards are 0 or 1: a click, a correct answer, a passed test."""
+
+    shift = 0.0
+    scale = 1.0
+    rule = "0 or 1"
+
+    def unit(self) -> "Binary":
+        """The same kind of rewards on the unit scale."""
+        return self
+
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        return (rewards == 0) | (rewards == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SubGaussian:
+    """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
+
+    sigma: float = 0.5
+    shift = 0.0
+    rule = f"a number between {-LARGEST:g} and {LARGEST:g}"
+
+    def __post_init__(self) -> None:
+        plain(self, sigma=number("sigma", self.sigma, above=SMALLEST, below=LARGEST))
+
+    @property
+    def scale(self) -> float:
+        """The length that becomes 1 on the unit scale, where sigma is 1/2 as for rewards in [0,
+        1]."""
+        return 2 * self.sigma
+
+    def unit(self) -> "SubGaussian":
+        """The same kind of rewards on the unit scale."""
+        return SubGaussian(0.5)
+
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        return (rewards > -LARGEST) & (rewards < LARGEST)
+
+
+RewardModel = Bounded | Binary | SubGaussian
+RewardsDeclared = tuple[float, float] | Literal["binary"] | RewardModel
+
+
+def model_of(rewards: object) -> RewardModel:
+    """The rewards that were declared: a range, "binary", or a model."""
+    if isinstance(rewards, Bounded | Binary | SubGaussian):
+        return rewards
+    if rewards == "binary":
+        return Binary()
+    if isinstance(rewards, tuple | list) and len(rewards) == 2:
+        return Bounded(*rewards)
+    raise InvalidInput(
+        f"`rewards` is {rewards!r}, but must be a range (low, high), 'binary', or a reward model"
+    )

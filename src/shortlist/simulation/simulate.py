@@ -1,0 +1,131 @@
+"""Many independent runs of one algorithm on one instance, spread over processes."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.algorithms import find
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import UnknownName
+from shortlist.metrics import ROUNDING, aggregate_regret
+from shortlist.problem import Problem, goal_of
+from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
+from shortlist.simulation.drive import drive
+from shortlist.simulation.parallel import spread
+from shortlist.validation import arm_means, whole
+
+BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
+    "bernoulli": BernoulliBandit,
+    "beta": BetaBandit,
+    "gaussian": GaussianBandit,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The outcome of every run, in order of its seed."""
+
+    algorithm: str
+    n_arms: int
+    k: int
+    epsilon: float | None
+    pulls: IntArray
+    regret: FloatArray
+    bound: FloatArray  # NaN where nothing is guaranteed
+    seconds: float
+
+    @property
+    def failed(self) -> BoolArray:
+        """Which runs lost more than epsilon; none where no epsilon was given."""
+        if self.epsilon is None:
+            return np.zeros(self.regret.size, dtype=np.bool_)
+        return self.regret > self.epsilon + ROUNDING
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the command line's JSON; without an epsilon nobody knows what a failure
+        is."""
+        unknown = self.epsilon is None
+        return {
+            "algorithm": self.algorithm,
+            "n": self.n_arms,
+            "k": self.k,
+            "runs": self.pulls.size,
+            "pulls": {
+                "mean": float(self.pulls.mean()),
+                "sd": float(self.pulls.std(ddof=1)) if self.pulls.size > 1 else 0.0,
+                "max": int(self.pulls.max()),
+            },
+            "regret": {"mean": float(self.regret.mean()), "max": float(self.regret.max())},
+            "failures": None if unknown else int(self.failed.sum()),
+            "failure_rate": None if unknown else float(self.failed.mean()),
+            "seconds": self.seconds,
+        }
+
+
+def simulate(
+    algorithm: str,
+    means: npt.ArrayLike,
+    *,
+    k: int,
+    epsilon: float | None = None,
+    delta: float = 0.05,
+    budget: int | None = None,
+    runs: int = 1,
+    seed: int = 0,
+    jobs: int = 1,
+    rewards: str = "bernoulli",
+    options: Mapping[str, object] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Runs:
+    """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
+
+    The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
+    failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
+    same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
+    number of runs done."""
+    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(name, value, at_least=least)
+    chosen = find(algorithm)
+    bandit = bandit_with(means, rewards)
+    goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
+    problem = Problem(bandit.means.size, k, goal, bandit.model)
+    chosen.check(problem, options)
+    one = partial(_run, algorithm, problem, bandit, dict(options or {}))
+    started = time.perf_counter()
+    rows = spread(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
+    pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
+    return Runs(
+        algorithm, problem.n_arms, k, epsilon, pulls, regret, bound, time.perf_counter() - started
+    )
+
+
+def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
+    """Arms with these means, if each is a number that such rewards can have as their mean."""
+    if rewards not in BANDITS:
+        raise UnknownName(f"`rewards` is {rewards!r}, but must be one of {', '.join(BANDITS)}")
+    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    return BANDITS[rewards](arm_means(means, low, high))
+
+
+def _run(
+    algorithm: str,
+    problem: Problem,
+    bandit: Bandit,
+    options: dict[str, object],
+    seed: np.random.SeedSequence,
+) -> tuple[int, float, float]:
+    """One run: pulls, regret, bound. Arms are shuffled, since a sorted instance leaks the truth
+    (E18)."""
+    rng = np.random.default_rng(seed)
+    theta = rng.permutation(bandit.means)
+    outcome = drive(find(algorithm), problem, bandit.with_means(theta), rng, **options)
+    bound = outcome.answer.regret_bound
+    return (
+        int(outcome.pulls.sum()),
+        aggregate_regret(theta, outcome.answer.top),
+        float("nan") if bound is None else bound,
+    )

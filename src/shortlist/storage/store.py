@@ -1,0 +1,114 @@
+"""Where experiments are kept: one protocol, append-only.
+
+A store holds experiments by name. Each has its settings, written once, and a log in which nothing
+is ever changed or removed: rewards, which are results for good, and events, which say what else
+happened. Whoever reads the log from its beginning knows all there is to know, so two programs that
+read the same log agree."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+
+TOLD = np.dtype(
+    [("ticket", np.int64), ("arm", np.int64), ("reward", np.float64), ("time", np.float64)]
+)
+RewardRow: TypeAlias = tuple[int, int, float, float]
+
+
+class Kind(StrEnum):
+    """What an event says of the tickets from `ticket` on, `span` of them."""
+
+    # the search asked for them; `text` is the digest of its request, or of its answer
+    STEP = "step"
+    LEASE = "lease"  # the worker `text` holds them until `time`
+    FAIL = "fail"  # the evaluation failed at `time`, for the reason `text`
+    RESUME = "resume"  # at `time` somebody let the experiment go on despite its failures
+
+
+class Event(NamedTuple):
+    """Anything but a reward that happened to an experiment."""
+
+    kind: Kind
+    ticket: int
+    span: int
+    text: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Rewards in the order in which they were told: one column a figure, for they may be
+    millions."""
+
+    tickets: IntArray
+    arms: IntArray
+    rewards: FloatArray
+    times: FloatArray  # when they were told
+
+    @classmethod
+    def of(cls, rows: Iterable[RewardRow]) -> "Told":
+        """The same from rows of ticket, arm, reward and time."""
+        table = np.fromiter(rows, dtype=TOLD)
+        return cls(table["ticket"], table["arm"], table["reward"], table["time"])
+
+    def rows(self) -> Iterable[RewardRow]:
+        """Ticket, arm, reward and time of one after the other."""
+        columns = (self.tickets, self.arms, self.rewards, self.times)
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A stretch of a log, up to position `last`. An event never changes what a reward means, nor
+    the other way round, so each kind is in its own order."""
+
+    told: Told
+    events: Sequence[Event]
+    last: int
+
+
+@runtime_checkable
+class Store(Protocol):
+    """A place for experiments. Every method raises a `StoreError` in words if it cannot do what it
+    says."""
+
+    def names(self) -> list[str]:
+        """The experiments there are, in the order in which they were made."""
+
+    def settings(self, name: str) -> str:
+        """What the experiment of that name was made with."""
+
+    def create(self, name: str, settings: str) -> None:
+        """Add an experiment with an empty log, unless there is one of that name."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Let nobody else write meanwhile, in this program or any other.
+
+        What is written inside is durable when the block ends; if it raises, nothing of it was
+        written."""
+
+    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
+        """What was added to a log after that position.
+
+        Leases of tickets that are all told by now are left out, unless `everything` is wanted: they
+        may be as many as the rewards, and nobody needs them to go on."""
+
+    def append(
+        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+    ) -> None:
+        """Add rewards and events to a log; only inside `exclusive`."""
+
+    def close(self) -> None:
+        """Let go of what the store holds open. It cannot be used afterwards."""
+
+
+def no_such_experiment(name: str, names: Sequence[str], where: str) -> str:
+    """The words for a name that is not there."""
+    there = ", ".join(map(repr, names)) or "none"
+    return f"there is no experiment {name!r} in {where}; it holds {there}"

@@ -1,0 +1,657 @@
+"""Experiments on the command line: real programs, real processes, every exit status."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import shortlist
+from shortlist.cli import main
+
+LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
+MAKE = ["-k", "2", "--budget", "50", "--algorithm", "uniform", "--store", "tests.db"]
+EVALUATE = """#!/bin/sh
+# the reward is the length of the label, over 100
+printf '%s' "0.$(printf '%02d' "${#1}")"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file of arms and a program that evaluates them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SHORTLIST_STORE", raising=False)
+    with open("arms.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [["id", "arm"], *([number, label] for number, label in enumerate(LABELS))]
+        )
+    program("evaluate", EVALUATE)
+    return tmp_path
+
+
+def program(name: str, text: str) -> None:
+    Path(name).write_text(text)
+    Path(name).chmod(0o755)
+
+
+def call(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, arguments, input=stdin)
+
+
+def done(*arguments: str, stdin: str | None = None) -> str:
+    result = call(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def status() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(done("status", "--store", "tests.db", "--format", "json"))
+    return data
+
+
+# run
+
+
+def test_a_program_is_run_for_every_pull_and_the_best_are_chosen() -> None:
+    result = call(
+        "run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, "--jobs", "3", "--format", "json"
+    )
+    assert (result.exit_code, result.stderr) == (0, "")
+    data = json.loads(result.stdout)
+    assert data["top"] == [LABELS[3], LABELS[4]]
+    assert data["pulls"] == 50
+    assert [arm["mean"] for arm in data["arms"]] == pytest.approx(
+        [len(label.encode()) / 100 for label in LABELS]
+    )
+    assert not Path("pwned").exists()
+
+
+def test_a_finished_experiment_prints_its_answer_again_at_once() -> None:
+    first = done("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, "--format", "csv")
+    again = done("run", "arms.csv", "--pull", "false {arm}", *MAKE, "--format", "csv")
+    assert done("result", "--store", "tests.db", "--format", "csv") == first == again
+    assert [row["arm"] for row in rows(first) if row["chosen"] == "True"] == [LABELS[3], LABELS[4]]
+
+
+def test_without_a_store_nothing_is_kept(folder: Path) -> None:
+    before = set(folder.iterdir())
+    done("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE[:-2])
+    assert set(folder.iterdir()) == before
+
+
+def test_a_table_shows_labels_as_they_are() -> None:
+    text = done("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE)
+    assert all(label in text for label in LABELS)
+    assert all(label in done("status", "--store", "tests.db") for label in LABELS)
+
+
+def test_seeds_make_a_run_repeatable_whatever_the_number_of_jobs() -> None:
+    program(
+        "noisy",
+        f"#!{sys.executable} -SE\nimport random, sys\nprint(random.Random(sys.argv[1]).random())\n",
+    )
+    pull = ["--pull", "./noisy {seed}{arm}", *MAKE[:-2], "--format", "json"]
+    one, many = (json.loads(done("run", "arms.csv", *pull, "--jobs", jobs)) for jobs in ("1", "4"))
+    assert {**one, "seconds": 0} == {**many, "seconds": 0}
+
+
+def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
+    flaky = (
+        '#!/bin/sh\nif mkdir "seen$2" 2>/dev/null; then echo "no network" >&2; exit 7; fi\necho'
+        " 0.5\n"
+    )
+    program("flaky", flaky)
+    result = call(
+        "run",
+        "arms.csv",
+        "--pull",
+        "./flaky {arm} {ticket}",
+        *MAKE,
+        "--jobs",
+        "4",
+        "--format",
+        "json",
+    )
+    assert result.exit_code == 0
+    assert (
+        "Pull 0 of 'plain' (ticket 0) failed: its exit status was 7; it said: no network\n"
+        in result.stderr
+    )
+    assert result.stderr.count("no network") == 50
+    assert json.loads(result.stdout)["pulls"] == 50
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("echo broken >&2; exit 3", "its exit status was 3; it said: broken"),
+        ("echo high", "it printed 'high', but must print one number"),
+        ("echo nan", "it printed 'nan', but must print one number"),
+        (
+            "printf 'Traceback\\n\\033[31mthe end\\n' >&2; exit 1",
+            r"its exit status was 1; it said: \x1b[31mthe end. Mend",
+        ),
+        ("echo 7", "is 7.0, but must be a number between 0 and 1"),
+        ("sleep 5", "it took longer than 0.2 s"),
+    ],
+)
+def test_too_many_failures_stop_the_run_in_words_and_it_can_be_resumed(
+    text: str, reason: str
+) -> None:
+    program("broken", f"#!/bin/sh\n{text}\n")
+    arguments = ["run", "arms.csv", *MAKE, "--retries", "1", "--timeout", "0.2", "--pull"]
+    result = call(*arguments, "./broken {arm}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("Error: ticket 0 failed 2 times, the last time: ")
+    assert reason in last
+    assert last.endswith("Mend it, `shortlist resume`, and the same command goes on")
+    assert "\x1b" not in result.stderr
+    for command in ("ask", "result"):
+        hindered = call(command, "--store", "tests.db")
+        assert (hindered.exit_code, hindered.stdout) == (1, "")
+        assert "Error: ticket 0 failed 2 times, the last time: " in hindered.stderr
+        assert hindered.stderr.endswith("Mend it, and `shortlist resume` lets it go on\n")
+    assert status()["state"] == "stopped"
+    done("resume", "--store", "tests.db")
+    done(*arguments, "./evaluate {arm}")
+
+
+# Interrupts: processes of their own
+
+
+def start(*arguments: str, lease: float = 60.0) -> "subprocess.Popen[str]":
+    """`shortlist`, with leases that a test can wait for."""
+    code = (
+        f"import shortlist.experiment.worker as worker; worker.LEASE = {lease}; "
+        "from shortlist.cli import main; main()"
+    )
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def wait_for_pulls(count: int) -> None:
+    """Wait until so many rewards are in the file."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if Path("tests.db").exists() and (told := rewards_in_file()) >= count:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{told} rewards in 30 s")
+
+
+def rewards_in_file() -> int:
+    database = sqlite3.connect("tests.db", timeout=30)
+    try:
+        return int(database.execute("SELECT count(*) FROM rewards").fetchone()[0])
+    except sqlite3.OperationalError:  # the file is just being made
+        return 0
+    finally:
+        database.close()
+
+
+SLOW = ["run", "arms.csv", *MAKE, "--pull", "./slow {arm}", "--jobs", "2", "--format", "json"]
+
+
+def make_slow() -> None:
+    program("slow", EVALUATE + "sleep 0.05\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_cleanly_and_the_same_command_goes_on(interrupt: signal.Signals) -> None:
+    make_slow()
+    running = start(*SLOW)
+    wait_for_pulls(5)
+    running.send_signal(interrupt)
+    output, notes = running.communicate(timeout=30)
+    told = rewards_in_file()
+    assert (running.returncode, output) == (130, "")
+    assert notes == f"Interrupted after {told} pulls; the same command goes on.\n"
+    assert 5 <= told < 50
+    assert (status()["held"], status()["failures"], status()["told"]) == (0, 0, told)
+    calm = json.loads(
+        done("run", "arms.csv", *MAKE[:-2], "--pull", "./evaluate {arm}", "--format", "json")
+    )
+    went_on = json.loads(start(*SLOW).communicate(timeout=60)[0])
+    assert {**went_on, "seconds": 0} == {**calm, "seconds": 0}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_run_that_was_killed_and_another_beside_it_give_the_answer_of_a_calm_one() -> None:
+    make_slow()
+    killed, beside = start(*SLOW, lease=1), start(*SLOW, lease=1)
+    wait_for_pulls(6)
+    killed.kill()
+    killed.communicate()
+    again = start(*SLOW, lease=1)
+    calm = json.loads(
+        done("run", "arms.csv", *MAKE[:-2], "--pull", "./evaluate {arm}", "--format", "json")
+    )
+    for each in (beside, again):
+        output, notes = each.communicate(timeout=60)
+        assert each.returncode == 0
+        assert notes == "" or re.fullmatch(
+            r"Waiting for \d pulls? that .* holds? until \d\d:\d\d:\d\d\.\n", notes
+        )
+        assert {**json.loads(output), "seconds": 0} == {**calm, "seconds": 0}
+    assert rewards_in_file() == 50
+
+
+def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shortlist.experiment.worker.PATIENCE", 0.0)
+    with shortlist.Experiment.create(
+        LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
+    ) as experiment:
+        experiment.ask(50, "dead", lease=1)
+    result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
+    assert result.exit_code == 0
+    assert re.fullmatch(
+        r"Waiting for 50 pulls that other workers hold until \d\d:\d\d:\d\d\.\n", result.stderr
+    )
+
+
+def test_who_stops_watching_is_let_go_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    done("create", "arms.csv", *MAKE)
+    monkeypatch.setattr("time.sleep", interrupted)
+    result = call("status", "--watch", "--store", "tests.db")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "experiment: ready, 0 pulls told" in result.stdout
+
+
+# create, ask, tell, result
+
+
+def test_an_experiment_by_hand_from_beginning_to_end() -> None:
+    result = call("create", "arms.csv", *MAKE)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert (
+        result.stderr
+        == "tests.db: experiment 'experiment' with 5 arms, uniform begins with 50 pulls\n"
+    )
+    unfinished = call("result", "--store", "tests.db")
+    assert unfinished.exit_code == 3
+    assert unfinished.stderr == "Error: 0 pulls were told, but the search waits for 50 more\n"
+    while (asked := call("ask", "--store", "tests.db", "--limit", "20", "--format", "csv")).stdout:
+        assert asked.exit_code == 0
+        lines = [f"{row['ticket']},{len(row['arm']) / 100}" for row in rows(asked.stdout)]
+        done(
+            "tell", "--store", "tests.db", "--file", "-", stdin="\n".join(["ticket,reward", *lines])
+        )
+    assert asked.exit_code == 4
+    assert asked.stderr == "0 of 20 tickets: budget\n"
+    assert json.loads(done("result", "--store", "tests.db", "--format", "json"))["top"] == [
+        LABELS[3],
+        LABELS[4],
+    ]
+
+
+def test_ask_says_when_others_hold_everything() -> None:
+    done("create", "arms.csv", *MAKE)
+    first = call(
+        "ask", "--store", "tests.db", "--limit", "60", "--worker", "ann", "--format", "json"
+    )
+    assert (first.exit_code, len(json.loads(first.stdout))) == (0, 50)
+    assert first.stderr == "50 of 60 tickets: pending\n"
+    nothing = call("ask", "--store", "tests.db", "--worker", "bob", "--format", "json")
+    assert (nothing.exit_code, nothing.stdout) == (3, "[]\n")
+    mine = rows(done("ask", "--store", "tests.db", "--worker", "ann", "--format", "csv"))
+    assert [row["ticket"] for row in mine] == ["0"]
+    assert status()["workers"] == {"ann": 50}
+
+
+def test_tell_takes_one_reward_or_a_failure() -> None:
+    done("create", "arms.csv", *MAKE[:-2], "--store", "tests.db", "--rewards", "-2,2")
+    done("ask", "--store", "tests.db", "--limit", "3")
+    done("tell", "0", "-1.5", "--store", "tests.db")
+    done("tell", "1", "--failed", "no network", "--store", "tests.db")
+    assert (status()["told"], status()["failures"], status()["held"]) == (1, 1, 1)
+    assert status()["arms"][0] | {"low": 0, "high": 0} == {
+        "arm": "plain",
+        "pulls": 1,
+        "mean": -1.5,
+        "low": 0,
+        "high": 0,
+        "place": "undecided",
+        "to_go": 9,
+    }
+
+
+def test_the_store_may_be_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHORTLIST_STORE", "tests.db")
+    done("create", "arms.csv", *MAKE[:-2])
+    done("ask")
+    assert "experiment" in done("list")
+
+
+def test_sub_gaussian_rewards_have_no_range() -> None:
+    done("create", "arms.csv", *MAKE, "--rewards", "sub-gaussian:3")
+    done("ask", "--store", "tests.db")
+    done("tell", "0", "1e6", "--store", "tests.db")
+
+
+# status, list, export, import
+
+
+def test_status_is_a_table_of_the_best_arms_or_a_row_an_arm() -> None:
+    done("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE)
+    table = done("status", "--store", "tests.db", "--rows", "2")
+    assert "experiment: budget, 50 pulls told" in table
+    assert LABELS[3] in table
+    assert "plain" not in table
+    assert "3 more arms" in table
+    by_arm = rows(done("status", "--store", "tests.db", "--format", "csv"))
+    assert [row["arm"] for row in by_arm] == LABELS
+    assert [row["place"] for row in by_arm] == ["out", "out", "out", "in", "in"]
+    assert "experiment: budget" in done("status", "--store", "tests.db", "--watch")
+
+
+def test_list_names_all_experiments_also_those_it_cannot_continue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done("create", "arms.csv", *MAKE, "--name", "first")
+    done("create", "arms.csv", *MAKE, "--name", "second", "--algorithm", "sar")
+    monkeypatch.delitem(shortlist.ALGORITHMS, "sar")
+    listed = json.loads(done("list", "tests.db", "--format", "json"))
+    assert listed[0] == {
+        "name": "first",
+        "state": "ready",
+        "arms": 5,
+        "k": 2,
+        "algorithm": "uniform",
+        "pulls": 0,
+    }
+    assert listed[1]["name"] == "second"
+    assert "an algorithm that this shortlist does not have" in listed[1]["state"]
+    assert "second" in done("list", "tests.db")
+
+
+def test_an_exported_experiment_goes_on_in_another_file() -> None:
+    done("create", "arms.csv", *MAKE)
+    done("ask", "--store", "tests.db", "--limit", "3")
+    done("tell", "1", "0.5", "--store", "tests.db")
+    lines = done("export", "--store", "tests.db")
+    done("import", "-", "--store", "other.db", stdin=lines)
+    assert done("export", "--store", "other.db") == lines
+    again = call("import", "-", "--store", "other.db", stdin=lines)
+    assert again.exit_code == 2
+    done("import", "-", "--store", "other.db", "--name", "copy", stdin=lines)
+
+
+# Mistakes: one line, and the exit status says whose
+
+
+def refused(result: Result, status: int, message: str) -> None:
+    assert (result.exit_code, result.stdout) == (status, ""), result.output
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["status", "--store", "none.db"], "there is no file none.db"),
+        (["ask"], "Missing option '--store'"),
+        (["create", "arms.csv", "--epsilon", "0.1", "--store", "x.db"], "`k` is not given"),
+        (
+            ["create", "arms.csv", "-k", "5", "--epsilon", "0.1", "--store", "x.db"],
+            "`k` is 5, but must be between 1 and",
+        ),
+        (
+            ["create", "arms.csv", "-k", "2", "--store", "x.db"],
+            "neither `epsilon` nor `budget` is given",
+        ),
+        (["create", "none.csv", "-k", "2", "--store", "x.db"], "File 'none.csv' does not exist"),
+        (
+            ["create", "arms.csv", *MAKE, "--rewards", "high"],
+            "'high' must be LOW,HIGH or binary or sub-gaussian:SIGMA",
+        ),
+        (["create", "arms.csv", *MAKE, "--store", "no/x.db"], "there is no directory no"),
+        (["run", "arms.csv", *MAKE], "Missing option '--pull'"),
+        (["run", "arms.csv", *MAKE, "--pull", "./evaluate"], "must contain {arm}"),
+        (
+            ["run", "arms.csv", *MAKE, "--pull", "./nothing {arm}"],
+            "there is no program './nothing'",
+        ),
+        (
+            ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--jobs", "0"],
+            "`jobs` is 0, but must be",
+        ),
+        (
+            ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--timeout", "0"],
+            "`timeout` is 0.0, but must be",
+        ),
+        (["run", "--pull", "./evaluate {arm}"], "ARMS is not given and no --store given"),
+        (["run", "--pull", "./evaluate {arm}", "--store", "x.db"], "there is no file x.db"),
+        (
+            ["run", "--pull", "./evaluate {arm}", "--store", "x.db", "-k", "1"],
+            "ARMS is not given and `k` given",
+        ),
+        *(
+            (
+                ["run", "--pull", "./evaluate {arm}", "--store", "x.db", *setting],
+                f"not given and `{name}` given",
+            )
+            for name, *setting in (
+                ("seed", "--seed", "0"),
+                ("rewards", "--rewards", "binary"),
+                ("algorithm", "--algorithm", "foo"),
+                ("delta", "--delta", "7"),
+                ("options", "--option", "a=1"),
+                ("retries", "--retries", "2"),
+            )
+        ),
+        (
+            ["import", "arms.csv", "--store", "x.db"],
+            "line 1 is 'id,arm', but must be a JSON object",
+        ),
+        (["list", "none.db"], "there is no file none.db"),
+    ],
+)
+def test_a_mistake_is_one_line_and_makes_no_file(
+    arguments: list[str], message: str, folder: Path
+) -> None:
+    before = set(folder.iterdir())
+    refused(call(*arguments), 2, message)
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["tell", "0", "7"],
+            "the reward of ticket 0 (arm 'plain') is 7.0, but must be a number between 0 and 1",
+        ),
+        (["tell", "0", "nan"], "is nan, but must be"),
+        (["tell", "1", "0.5"], "ticket 1 is told 0.5, but was told 1.0 before, which stays"),
+        (["tell", "99", "1"], "ticket 99 was never handed out; the last one is 1"),
+        (
+            ["tell", "0"],
+            "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE",
+        ),
+        (["tell", "0", "1", "--failed", "x"], "the arguments must be"),
+        (["tell", "zero", "1"], "'zero' is not a valid integer"),
+        (["tell", "--file", "arms.csv"], "arms.csv, line 1 has no column `ticket` and no `reward`"),
+        (["ask", "--limit", "0"], "`limit` is 0, but must be a whole number of at least 1"),
+        (
+            ["status", "--name", "other"],
+            "there is no experiment 'other' in tests.db; it holds 'experiment'",
+        ),
+        (
+            ["create", "arms.csv", *MAKE[:-2]],
+            "there is an experiment 'experiment' in tests.db already",
+        ),
+        (
+            ["run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE[:-2], "--seed", "9"],
+            "there is an experiment 'experiment' already, but it was made with seed = 0 and not 9",
+        ),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_and_nothing_is_changed(
+    arguments: list[str], message: str
+) -> None:
+    experiment = shortlist.Experiment.create(
+        LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
+    )
+    experiment.tell(experiment.ask(2)[1], 1)
+    experiment.close()
+    before = done("export", "--store", "tests.db")
+    refused(call(*arguments, "--store", "tests.db"), 2, message)
+    assert done("export", "--store", "tests.db") == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "arms.csv is empty, but must hold one label a line"),
+        (b"arm\n", "arms.csv is empty, but must hold one label a line"),
+        (b"a\nb\na\n", "two arms are called 'a', but labels must differ"),
+        (b"arm,size\na,1\nb\n", "arms.csv, line 3 has 1 values, but must have 2: arm, size"),
+        (
+            b"a,b\nc\n",
+            (
+                "line 1 has 2 columns, but none of them is called `arm` (a label with a comma needs"
+                " quotes)"
+            ),
+        ),
+        (
+            b"a\nb,c\n",
+            (
+                "arms.csv, line 2 has 2 values, but must have 1: arm (a label with a comma needs"
+                " quotes)"
+            ),
+        ),
+        (b'a\nb\n""\n', "arms.csv, line 3 has the label '', but a label must not be empty"),
+        (
+            b'arm,size\na,1\n"",2\n',
+            "arms.csv, line 3 has the label '', but a label must not be empty",
+        ),
+        (
+            b"arm,size\na,1\n  ,2\n",
+            "arms.csv, line 3 has the label '  ', but a label must not be empty",
+        ),
+        (b"a\n\xff\n", "but must be a UTF-8 file"),
+    ],
+)
+def test_a_file_of_arms_that_cannot_be_read_is_named_with_its_line(
+    content: bytes, message: str
+) -> None:
+    Path("arms.csv").write_bytes(content)
+    refused(call("create", "arms.csv", *MAKE), 2, message)
+
+
+def test_arms_may_be_one_a_line() -> None:
+    done("create", "-", *MAKE, stdin="\ufeffplain\n\n two words \n-dash\n")
+    assert [arm["arm"] for arm in status()["arms"]] == ["plain", " two words ", "-dash"]
+
+
+@pytest.mark.parametrize(
+    "content", ["size, Arm \n1,a\n2,b\n,\n3,c\n", "ARM\na\nb\nc\n", "a\n  \nb\n\nc"]
+)
+def test_the_header_is_known_in_any_case_and_blank_lines_do_not_count(content: str) -> None:
+    done("create", "-", *MAKE, stdin=content)
+    assert [arm["arm"] for arm in status()["arms"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "rewards.csv holds no rewards"),
+        (
+            b"0,1\n",
+            "rewards.csv, line 1 has no column `ticket` and no `reward`, but must be ticket,reward",
+        ),
+        (
+            b"ticket,prize\n0,1\n",
+            "rewards.csv, line 1 has no column `reward`, but must be ticket,reward",
+        ),
+        (b"ticket,reward\n", "rewards.csv holds no rewards"),
+        (
+            b"ticket,reward\n0,1\n1.0,1\n",
+            "rewards.csv, line 3: ticket '1.0' must be a whole number",
+        ),
+        (b"ticket,reward\n1_0,1\n", "line 2: ticket '1_0' must be a whole number"),
+        (b"ticket,reward\n" + b"9" * 5000 + b",1\n", "99' must be a whole number"),
+        (b"ticket,reward\n0\n", "line 2: reward '' must be a number"),
+        (b"ticket,reward\n0,0,5\n", "rewards.csv, line 2 has 3 values, but must have 2"),
+        (b"\n\nprize\n0\n", "rewards.csv, line 3 has no column `ticket` and no `reward`"),
+        (b"ticket,reward\n0,high\n", "line 2: reward 'high' must be a number"),
+        (b"ticket,reward\n0,\xff\n", "rewards.csv holds the byte 0xff, but must be a UTF-8 file"),
+        (b"ticket,reward\n0,0.5\n0,0.7\n", "ticket 0 is told 0.5 and 0.7 in the same call"),
+    ],
+)
+def test_a_file_of_rewards_that_cannot_be_told_is_refused_in_words(
+    content: bytes, message: str
+) -> None:
+    Path("rewards.csv").write_bytes(content)
+    done("create", "arms.csv", *MAKE)
+    done("ask", "--store", "tests.db", "--limit", "3")
+    refused(call("tell", "--file", "rewards.csv", "--store", "tests.db"), 2, message)
+    assert status()["told"] == 0
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", "caf\xe9".encode("latin-1")])
+def test_an_import_of_what_is_no_text_is_refused_and_makes_no_file(content: bytes) -> None:
+    Path("picture.png").write_bytes(content)
+    refused(call("import", "picture.png", "--store", "x.db"), 2, "picture.png holds the byte 0x")
+    assert not Path("x.db").exists()
+
+
+def test_trouble_with_a_file_has_exit_status_1() -> None:
+    Path("tests.db").write_text("not a database " * 1000)
+    refused(
+        call("status", "--store", "tests.db"),
+        1,
+        "tests.db is not a store of shortlist, or is damaged",
+    )
+    Path("tests.db").unlink()
+    done("create", "arms.csv", *MAKE)
+    database = sqlite3.connect("tests.db")
+    database.execute(
+        "UPDATE experiments SET settings = replace(settings, '\"version\": 1', '\"version\": 9')"
+    )
+    database.commit()
+    database.close()
+    refused(
+        call("ask", "--store", "tests.db"),
+        1,
+        "was made with version 9 of uniform, but this shortlist has version",
+    )
+
+
+def test_the_real_script_runs_an_example(folder: Path) -> None:
+    script = Path(sys.executable).with_name("shortlist")
+    command = (
+        f"{shlex.quote(str(script))} run arms.csv --pull './evaluate {{arm}}' {shlex.join(MAKE)}"
+        " --format csv"
+    )
+    finished = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert [row["arm"] for row in rows(finished.stdout)] == LABELS

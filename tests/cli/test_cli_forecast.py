@@ -1,0 +1,210 @@
+"""`shortlist plan`: what it reads, what it prints, and that a mistake costs one line."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import shortlist
+from shortlist.cli import main
+from shortlist.forecasting import prospects
+
+SMALL = ["-n", "8", "-k", "2", "--prior", "2,6", "--runs", "2"]
+QUICK = ["--algorithm", "uniform", "--algorithm", "sar", "--algorithm", "adaptive-top-k-tight"]
+PILOT = "label,pulls,successes\na,40,30\nb,40,10\nc,60,6\n"
+
+
+def plan(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["plan", *arguments], input=stdin)
+
+
+def figures(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
+    result = plan(*arguments, "--format", "json", stdin=stdin)
+    assert (result.exit_code, result.stderr) == (0, "")
+    data: dict[str, Any] = json.loads(result.stdout)
+    return {**data, "seconds": 0}
+
+
+def test_the_command_line_gives_the_figures_of_the_library() -> None:
+    printed = figures(
+        *SMALL, "--epsilon", "0.2", "--budget", "40", "--budget", "80", "--seed", "3", *QUICK
+    )
+    names = ["uniform", "sar", "adaptive-top-k-tight"]
+    outcome = shortlist.forecast(
+        n=8, k=2, prior=(2, 6), epsilon=0.2, budget=[40, 80], runs=2, seed=3, algorithms=names
+    )
+    assert printed == {**outcome.summary(), "seconds": 0}
+    assert [row["budget"] for row in printed["prospects"]] == [None, None, 40, 40, 80, 80]
+
+
+def test_csv_has_a_row_for_every_algorithm_and_goal() -> None:
+    result = plan(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    quantiles = [f"{figure}_p{share}" for figure in ("pulls", "regret") for share in (10, 50, 90)]
+    assert list(rows[0]) == ["algorithm", "budget", *quantiles, "failure_rate"]
+    assert [(row["algorithm"], row["budget"]) for row in rows[2:]] == [
+        ("uniform", "40"),
+        ("sar", "40"),
+    ]
+
+
+def test_a_table_says_what_the_figures_are_of() -> None:
+    text = plan(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK).stdout
+    assert "The best 2 of 8 arms with means from Beta(2, 6), 2 runs of every algorithm" in text
+    assert "Pulls until at most 0.2 is lost with probability 0.95:" in text
+    assert "Regret after 40 pulls:" in text
+    assert all(
+        name in text for name in ("p10", "p50", "p90", "uniform", "sar", "adaptive-top-k-tight")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PILOT,
+        "\ufefflabel,pulls,sum\r\na,40,30\r\n\r\nb,40,10.0\r\nc,60,6\r\n",
+        "sum, pulls\n30, 40\n 10,40\n6,60\n",
+    ],
+)
+def test_a_pilot_is_read_from_a_csv_of_pulls_and_sums(text: str, tmp_path: Path) -> None:
+    (tmp_path / "pilot.csv").write_text(text, encoding="utf-8", newline="")
+    settings = ["-k", "1", "--budget", "60", "--algorithm", "uniform"]
+    printed = figures("--pilot", str(tmp_path / "pilot.csv"), *settings)
+    outcome = shortlist.forecast(
+        k=1, pilot=(np.array([40, 40, 60]), [30, 10, 6]), budget=60, algorithms=["uniform"]
+    )
+    assert printed == {**outcome.summary(), "seconds": 0}
+    assert figures("--pilot", "-", *settings, stdin=text.replace("\ufeff", "")) == printed
+
+
+def test_guessed_means_are_read_as_elsewhere() -> None:
+    printed = figures(
+        "--means",
+        "-",
+        "-k",
+        "1",
+        "--budget",
+        "60",
+        "--algorithm",
+        "uniform",
+        stdin="mean\n0.9\n0.1\n",
+    )
+    assert (printed["n"], printed["arms"]) == (2, "2 arms with guessed means")
+
+
+def test_a_picture_is_saved_beside_the_figures(tmp_path: Path) -> None:
+    file = tmp_path / "plan.png"
+    result = plan(*SMALL, "--budget", "40", "--algorithm", "uniform", "--plot", str(file))
+    assert result.exit_code == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prospects, "LONGEST", 0.0)
+    result = plan(
+        "-n", "3", "-k", "1", "--prior", "1,1", "--epsilon", "0.5", "--runs", "1", "--format", "csv"
+    )
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "clucb-pac is left out: its runs would take too long; --algorithm clucb-pac asks for it\n"
+    )
+    assert "clucb-pac" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prior", "2,6", "-n", "8", "--budget", "40"], "Missing option '-k'"),
+        (
+            ["-k", "2", "--budget", "40"],
+            "none given, but exactly one of `means`, `prior` and `pilot`",
+        ),
+        (["-k", "2", "--prior", "2", "--budget", "40"], "'2' must be two numbers A,B"),
+        (["-k", "2", "--prior", "2,6", "--budget", "40"], "`n` is not given, but a prior needs it"),
+        (["-k", "2", "--prior", "2,0", "-n", "8", "--budget", "40"], "`prior` is 0.0, but must be"),
+        ([*SMALL], "neither `epsilon` nor `budget` is given, but a goal needs one of them"),
+        (
+            [*SMALL, "--budget", "4"],
+            "`budget` is 4, but expected-loss must pull each of the 8 arms once",
+        ),
+        ([*SMALL, "--budget", "many"], "'many' is not a valid integer"),
+        (
+            [*SMALL, "--epsilon", "-1"],
+            "`epsilon` is -1.0, but must be a finite number greater than 0",
+        ),
+        ([*SMALL, "--epsilon", "0.1", "--algorithm", "best"], "algorithm 'best' is unknown"),
+        (
+            [*SMALL, "--epsilon", "0.1", "--algorithm", "sar"],
+            "sar needs a budget; it has no stopping rule",
+        ),
+        (
+            [*SMALL, "--budget", "40", "--plot", "plan.doc"],
+            "'plan.doc', but its name must end in .png, .svg, .pdf",
+        ),
+        (
+            [*SMALL, "--budget", "40", "--plot", "nowhere/plan.png"],
+            "but there is no folder 'nowhere'",
+        ),
+        (
+            ["-k", "2", "--pilot", "nowhere.csv", "--budget", "40"],
+            "File 'nowhere.csv' does not exist",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(
+    arguments: list[str], message: str
+) -> None:
+    refused(plan(*arguments), message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "begins with nothing, but must begin with columns pulls and sum or successes"),
+        (
+            b"label,pulls\na,3\n",
+            "begins with label, pulls, but must begin with columns pulls and sum or successes",
+        ),
+        (b"pulls,sum,successes\n", "begins with pulls, sum, successes, but"),
+        (b"pulls,sum\n3,1\n4\n", "pilot.csv, line 3 has 1 values, but must have 2: pulls, sum"),
+        (
+            b"pulls,sum\n3,1\n\n4.5,1\n",
+            "pilot.csv, line 4 says '4.5', but pulls must be a whole number of at least 0",
+        ),
+        (b"pulls,sum\n3,high\n", "pilot.csv, line 2 says 'high', but sum must be a number"),
+        (
+            b"pulls,sum\n3,nan\n",
+            "pilot.csv, line 2 says nan, but rewards in [0, 1] add up to at most 3 in 3 pulls",
+        ),
+        (
+            b"pulls,successes\n3,1.5\n",
+            "pilot.csv, line 2 says '1.5', but successes must be a whole number",
+        ),
+        (
+            b"pulls,successes\n3,4\n",
+            "pilot.csv, line 2 says 4, but rewards in [0, 1] add up to at most 3 in 3 pulls",
+        ),
+        (b"label,pulls,sum\na,3,1\na,3,1\n", "pilot.csv are labelled 'a', but labels must differ"),
+        (b"pulls,sum\n", "`pilot` has 0 arms that were pulled, but must have at least 2"),
+        (b"pulls,sum\n3,\xff\n", "but must be a UTF-8 file"),
+    ],
+)
+def test_a_pilot_that_cannot_be_read_is_named_with_its_line(
+    content: bytes, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "pilot.csv"
+    file.write_bytes(content)
+    refused(plan("-k", "1", "--pilot", str(file), "--budget", "40"), message)
+
+
+def refused(result: Result, message: str) -> None:
+    """Exit status 2, nothing on stdout, and one line on stderr that says this."""
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,79 @@
+"""The pages tell the truth: their Python runs, their commands work, their links lead somewhere."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from shortlist.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    str(page.relative_to(ROOT)): page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
+@pytest.mark.parametrize("page", [name for name, page in PAGES.items() if blocks(page, "python")])
+def test_the_python_on_a_page_runs_from_top_to_bottom(page: str) -> None:
+    code = "\n".join(blocks(PAGES[page], "python"))
+    names: dict[str, object] = {}
+    exec(compile(code, page, "exec"), names)
+    assert names
+
+
+def test_a_block_that_is_a_program_runs_as_one(tmp_path: Path) -> None:
+    """Above, its guarded part does not run: worker processes can only import what a file holds."""
+    programs = [
+        block for page in PAGES.values() for block in blocks(page, "python") if "__main__" in block
+    ]
+    assert programs
+    for program in programs:
+        (tmp_path / "program.py").write_text(program, encoding="utf-8")
+        subprocess.run([sys.executable, "-W", "error", tmp_path / "program.py"], check=True)
+
+
+@pytest.mark.parametrize("page", [name for name, page in PAGES.items() if blocks(page, "console")])
+def test_the_commands_on_a_page_work(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("means.csv").write_text("mean\n" + "0.3\n0.7\n" * 10)
+    Path("pilot.csv").write_text(
+        "label,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
+    )
+    Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
+    Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
+    Path("evaluate").chmod(0o755)
+    commands = "".join(blocks(PAGES[page], "console")).replace("\\\n", " ").splitlines()
+    assert commands
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "shortlist"
+        assert CliRunner().invoke(main, arguments).exit_code == 0, command
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_to_files_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", PAGES[page].read_text(encoding="utf-8"))
+    assert [link for link in links if not (PAGES[page].parent / link).exists()] == []
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    others = [
+        page.name
+        for page in PAGES.values()
+        if page.parent.name == "docs" and page.name != "index.md"
+    ]
+    assert [name for name in others if f"({name})" not in index] == []

@@ -1,0 +1,191 @@
+"""Imports point one way, between packages and inside them.
+
+Every module stands in a layer and imports from lower layers only. The tables below are the plan of
+the house: a new module needs a line here before it may import anything."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import shortlist
+
+Layers = tuple[tuple[str, ...], ...]
+
+TOP: Layers = (  # low to high; neighbours in a layer do not know each other
+    ("errors", "arrays"),
+    ("validation", "grouping"),
+    ("reward_models", "arms"),
+    ("problem", "search"),
+    ("metrics", "instances"),
+    ("exploration",),
+    ("certification",),
+    ("algorithms",),
+    ("driver",),
+    ("simulation", "evaluation"),
+    ("theory", "forecasting", "question", "result", "display", "storage"),
+    ("reproduction", "selection", "experiment"),
+    ("cli",),
+    ("__main__",),
+)
+INSIDE: dict[str, Layers] = {
+    "exploration": (("sharing",), ("posterior",), ("explore",)),
+    "certification": (("split",), ("certify",)),
+    "certification.split": (
+        ("offsets", "holdout"),
+        ("certificate", "predicted_offsets"),
+        ("expected_charges",),
+        ("drafting",),
+        ("looks",),
+    ),
+    "algorithms": (
+        ("subroutines", "options"),
+        ("uniform",),
+        (
+            "adaptive_top_k",
+            "certified",
+            "clucb_pac",
+            "expected_loss",
+            "improved_top_k",
+            "lucb",
+            "median_elimination",
+            "opt_mai",
+            "sar",
+        ),
+        ("registry",),
+    ),
+    "algorithms.subroutines": (
+        ("sampling", "mirrored", "shares"),
+        ("sorting", "race", "est_kth_arm"),
+        ("elim", "eps_split"),
+    ),
+    "evaluation": (("numbering", "rewards"), ("calls",), ("flight",), ("executors",)),
+    "evaluation.executors": (("processes", "ray"),),
+    "simulation": (("bandit", "parallel"), ("drive",), ("simulate",)),
+    "theory": (("hardness",), ("lower_bound",)),
+    "forecasting": (("beliefs",), ("prospects",), ("picture",)),
+    "storage": (("store", "schema"), ("memory", "sqlite")),
+    "experiment": (
+        ("ticket", "place", "settings"),
+        ("replay", "ledger", "command"),
+        ("telling", "status"),
+        ("export", "experiment"),
+        ("worker",),
+    ),
+    "reproduction": (
+        ("finding", "panels", "methods", "progress"),
+        ("rows", "anytime"),
+        ("measure", "curves", "theory"),
+        ("budgets", "settings", "lead", "claims"),
+        ("tasks", "tables", "figures"),
+        ("store",),
+        ("reproduce", "report"),
+    ),
+    "cli": (
+        ("files", "options", "output"),
+        ("arms", "instance", "pilot", "status", "algorithms", "demo", "reproduce"),
+        ("experiments", "forecast", "hardness", "simulate"),
+        ("run",),
+    ),
+}
+ROOT = Path(shortlist.__file__).parent
+FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+def module_of(path: Path) -> str:
+    """The dotted name below shortlist; that of a package for its __init__.py."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Every module of ours that is imported anywhere in a file, also inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute, so that they can be read and checked"
+            for alias in node.names:
+                inner = ROOT.parent / str(node.module).replace(".", "/") / f"{alias.name}"
+                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
+                yield f"{node.module}.{alias.name}" if is_module else str(node.module)
+
+
+def place(package: str, name: str) -> int:
+    """The layer of a module in its package; -1 if it has none yet."""
+    layers = INSIDE.get(package, ()) if package else TOP
+    return next((level for level, layer in enumerate(layers) if name in layer), -1)
+
+
+def points_down(own: str, target: str) -> bool:
+    """Whether `own` may import `target`, both dotted and below shortlist."""
+    if not target:  # the package itself: the public names
+        return own.startswith("cli")
+    mine, theirs = own.split("."), target.split(".")
+    while mine and theirs and mine[0] == theirs[0]:
+        mine, theirs = mine[1:], theirs[1:]
+    package = ".".join(own.split(".")[: len(own.split(".")) - len(mine)])
+    if not mine or not theirs:
+        return not mine  # a package speaks for what is in it, and nothing in it for the package
+    return place(package, theirs[0]) < place(package, mine[0])
+
+
+def misdirected(source: str, own: str) -> list[str]:
+    """The imports in `source`, the text of module `own`, that do not point down."""
+    ours = [name for name in imported(ast.parse(source)) if name.partition(".")[0] == "shortlist"]
+    return [name for name in ours if not points_down(own, name.partition(".")[2])]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    own = module_of(path)
+    package, _, name = own.rpartition(".")
+    assert place(package, name) >= 0, f"{own} has no layer yet: give it one"
+    assert misdirected(path.read_text(encoding="utf-8"), own) == []
+
+
+def test_every_module_in_the_plan_is_there() -> None:
+    planned = {name for layer in TOP for name in layer}
+    for package, layers in INSIDE.items():
+        planned |= {f"{package}.{name}" for layer in layers for name in layer}
+
+    assert planned - {module_of(path) for path in FILES} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "own", "wrong"),
+    [
+        ("from shortlist.problem import Problem", "algorithms.lucb", []),
+        ("from shortlist.algorithms.uniform import uniform", "algorithms.sar", []),
+        ("import shortlist", "cli.run", []),
+        (
+            "from shortlist.simulation import drive",
+            "algorithms.sar",
+            ["shortlist.simulation.drive"],
+        ),
+        ("from shortlist import simulation", "problem", ["shortlist.simulation"]),
+        ("import shortlist", "algorithms.sar", ["shortlist"]),
+        ("def f():\n    import shortlist.cli.output", "driver", ["shortlist.cli.output"]),
+        (
+            "from shortlist.algorithms.sar import sar",
+            "algorithms.lucb",
+            ["shortlist.algorithms.sar"],
+        ),
+        ("from shortlist.algorithms import find", "algorithms.sar", ["shortlist.algorithms"]),
+        (
+            "from shortlist.exploration.explore import explore",
+            "exploration.posterior",
+            ["shortlist.exploration.explore"],
+        ),
+    ],
+)
+def test_the_check_sees_imports_that_point_up_or_sideways(
+    source: str, own: str, wrong: list[str]
+) -> None:
+    assert misdirected(source, own) == wrong
+
+
+def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
+    drawers = {"utils", "util", "core", "common", "helpers", "misc"}
+    assert not drawers & {path.stem for path in FILES}

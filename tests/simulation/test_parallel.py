@@ -1,0 +1,94 @@
+"""Work in several processes: the same results in the same order, and nothing left behind when it is
+interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from shortlist.simulation.parallel import spread, stream
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def finish_late(file: Path | None) -> None:
+    if file is not None:
+        time.sleep(3)
+        file.touch()
+
+
+def fail(number: int) -> None:
+    raise ValueError(f"no {number}")
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 50])
+def test_results_come_in_order_and_the_listener_hears_of_each(jobs: int) -> None:
+    heard: list[int] = []
+    assert spread(square, range(20), jobs, heard.append) == [number**2 for number in range(20)]
+    assert heard == list(range(1, 21))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_in_the_work_reaches_the_caller(jobs: int) -> None:
+    with pytest.raises(ValueError, match="no 3"):
+        spread(fail, [3, 4], jobs)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 50])
+def test_a_stream_gives_the_same_results_in_the_same_order(jobs: int) -> None:
+    assert list(stream(square, range(20), jobs)) == [number**2 for number in range(20)]
+    assert list(stream(square, [], jobs)) == []
+
+
+def test_a_stream_that_is_closed_early_leaves_no_process_behind(tmp_path: Path) -> None:
+    before = set(active_children())
+    with closing(
+        stream(finish_late, [None, *(tmp_path / str(number) for number in range(4))], 2)
+    ) as results:
+        next(results)
+    assert set(active_children()) <= before
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_processes_end_when_their_parent_is_killed() -> None:
+    program = """
+import os
+import time
+from shortlist.simulation.parallel import spread
+
+def work(number):
+    os.write(1, b"working\\n")  # in one piece, unlike print
+    time.sleep(30)
+    os.write(1, b"outlived its parent")
+
+if __name__ == "__main__":
+    spread(work, range(2), 2)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["working\n"] * 2
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.stdout.read() == ""  # ends when the last of them does
+
+
+def test_an_interrupt_ends_the_processes_before_their_work_is_done(tmp_path: Path) -> None:
+    def interrupt(done: int) -> None:
+        raise KeyboardInterrupt
+
+    files = [tmp_path / str(number) for number in range(4)]
+    before = set(active_children())
+    with pytest.raises(KeyboardInterrupt):
+        spread(finish_late, [None, *files], 2, interrupt)
+    assert set(active_children()) <= before
+    assert not any(file.exists() for file in files)

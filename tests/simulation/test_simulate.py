@@ -1,0 +1,217 @@
+"""Many runs: reproducible for any number of processes, on shuffled arms, judged by epsilon."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from shortlist.algorithms import ALGORITHMS, Algorithm, find
+from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
+from shortlist.instances import two_group, uniform
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem, goal_of
+from shortlist.search import Answer, Pulls, Search
+from shortlist.simulation.simulate import Runs, bandit_with, simulate
+
+
+def first_arms(problem: Problem, rng: np.random.Generator) -> Search:
+    """Choose the first k arms, whatever they give."""
+    yield Pulls(np.array([0]), np.array([1]))
+    return Answer(np.arange(problem.k))
+
+
+def runs(regret: list[float], epsilon: float | None) -> Runs:
+    size = len(regret)
+    pulls = np.arange(1, size + 1)
+    return Runs("uniform", 4, 2, epsilon, pulls, np.array(regret), np.full(size, np.nan), 0.5)
+
+
+@pytest.mark.parametrize("rewards", ["bernoulli", "beta", "gaussian"])
+def test_results_do_not_depend_on_the_number_of_processes(rewards: str) -> None:
+    results = [
+        simulate(
+            "adaptive-top-k",
+            uniform(12),
+            k=4,
+            budget=50,
+            runs=9,
+            seed=5,
+            jobs=jobs,
+            rewards=rewards,
+        )
+        for jobs in (1, 2, 3)
+    ]
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].pulls, other.pulls)
+        np.testing.assert_array_equal(results[0].regret, other.regret)
+        np.testing.assert_array_equal(results[0].bound, other.bound)
+    assert len(set(results[0].regret)) > 1
+
+
+def test_the_seed_decides_and_a_longer_simulation_begins_with_the_shorter_one() -> None:
+    short, same, other = (
+        simulate("uniform", uniform(20), k=5, budget=60, runs=8, seed=seed) for seed in (1, 1, 2)
+    )
+    longer = simulate("uniform", uniform(20), k=5, budget=60, runs=12, seed=1)
+    np.testing.assert_array_equal(short.regret, same.regret)
+    np.testing.assert_array_equal(short.regret, longer.regret[:8])
+    assert (short.regret != other.regret).any()
+
+
+def test_arms_are_shuffled_in_every_run_each_order_equally_likely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(
+        ALGORITHMS, "first", Algorithm("first", first_arms, (FixedBudget,), "none", "here")
+    )
+    outcome = simulate("first", [1.0, 0.5, 0.0], k=1, budget=3, runs=600, seed=3)
+    counts = [int((outcome.regret == regret).sum()) for regret in (0, 0.5, 1)]
+    assert sum(counts) == 600
+    assert chisquare(counts).pvalue > 1e-3
+
+
+def test_a_run_fails_if_it_loses_more_than_epsilon_rounding_aside() -> None:
+    assert runs([0.0, 0.1, 0.1 + 1e-12, 0.1001], epsilon=0.1).failed.tolist() == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert not runs([0.0, 1.0], epsilon=None).failed.any()
+
+
+def test_failures_are_counted_by_epsilon_where_the_goal_is_a_budget() -> None:
+    loose, strict = (
+        simulate("uniform", two_group(20, 10), k=10, budget=40, epsilon=epsilon, runs=50, seed=1)
+        for epsilon in (0.4, 0.04)
+    )
+    np.testing.assert_array_equal(loose.regret, strict.regret)
+    assert loose.failed.sum() == 0
+    assert strict.failed.sum() == (strict.regret > 0.04).sum() > 0
+
+
+def test_the_summary_holds_the_figures_of_the_contract() -> None:
+    assert runs([0.0, 0.2, 0.4, 0.2], epsilon=0.3).summary() == {
+        "algorithm": "uniform",
+        "n": 4,
+        "k": 2,
+        "runs": 4,
+        "pulls": {"mean": 2.5, "sd": pytest.approx(1.2909944), "max": 4},
+        "regret": {"mean": pytest.approx(0.2), "max": 0.4},
+        "failures": 1,
+        "failure_rate": 0.25,
+        "seconds": 0.5,
+    }
+
+
+def test_the_summary_of_one_run_without_epsilon_has_no_spread_and_knows_of_no_failure() -> None:
+    summary = runs([0.7], epsilon=None).summary()
+    assert summary["pulls"] == {"mean": 1, "sd": 0, "max": 1}
+    assert summary["failures"] is summary["failure_rate"] is None
+
+
+CAPPED = Algorithm("capped", first_arms, (FixedConfidence,), "none", "here", capped=True)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "epsilon", "budget", "goal"),
+    [
+        (find("uniform"), 0.1, None, FixedConfidence(0.1, 0.05)),
+        (find("uniform"), None, 70, FixedBudget(70)),
+        (find("uniform"), 0.1, 70, FixedBudget(70)),
+        (CAPPED, 0.1, 70, FixedConfidence(0.1, 0.05, 70)),
+        (CAPPED, 0.1, None, FixedConfidence(0.1, 0.05)),
+        (CAPPED, None, 70, FixedBudget(70)),
+    ],
+)
+def test_the_goal_is_what_the_options_name(
+    algorithm: Algorithm, epsilon: float | None, budget: int | None, goal: Goal
+) -> None:
+    assert goal_of(epsilon, 0.05, budget, capped=algorithm.capped) == goal
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"k": 5}, InvalidInput, "`k` is 5, but must be between 1 and n_arms - 1 = 4"),
+        (
+            {"epsilon": 0},
+            InvalidInput,
+            "`epsilon` is 0, but must be a finite number greater than 0",
+        ),
+        ({"epsilon": None}, InvalidInput, "neither `epsilon` nor `budget` is given"),
+        ({"epsilon": -1.0, "budget": 10}, InvalidInput, "`epsilon` is -1.0"),
+        (
+            {"delta": 1.0},
+            InvalidInput,
+            "`delta` is 1.0, but must be a number greater than 0 and less than 1",
+        ),
+        ({"delta": 0.0, "epsilon": None, "budget": 10}, InvalidInput, "`delta` is 0.0"),
+        (
+            {"budget": 4},
+            InvalidInput,
+            "`budget` is 4, but uniform must pull each of the 5 arms once",
+        ),
+        ({"budget": 0}, InvalidInput, "`budget` is 0"),
+        ({"runs": 0}, InvalidInput, "`runs` is 0, but must be a whole number of at least 1"),
+        ({"jobs": 0}, InvalidInput, "`jobs` is 0"),
+        ({"seed": -1}, InvalidInput, "`seed` is -1, but must be a whole number of at least 0"),
+        (
+            {"rewards": "poisson"},
+            UnknownName,
+            "`rewards` is 'poisson', but must be one of bernoulli, beta, gaussian",
+        ),
+        (
+            {"options": {"speed": 2}},
+            UnknownName,
+            "option 'speed' is unknown to uniform; it takes none",
+        ),
+        (
+            {"algorithm": "unifrom"},
+            UnknownName,
+            "algorithm 'unifrom' is unknown; .* did you mean 'uniform'?",
+        ),
+        (
+            {"algorithm": "adaptive-top-k-tight", "budget": 90},
+            UnsupportedGoal,
+            "needs epsilon and delta",
+        ),
+        (
+            {"means": [0.1, float("nan")]},
+            InvalidInput,
+            "the mean of arm 1 is nan, but must be a number between 0 and 1",
+        ),
+        ({"means": [0.1, 1.2]}, InvalidInput, "the mean of arm 1 is 1.2"),
+        ({"means": [[0.1], [0.2]]}, InvalidInput, "`means` has shape"),
+        ({"means": ["high", "low"]}, InvalidInput, "must be a list of numbers"),
+    ],
+)
+def test_bad_input_is_refused_by_value_and_rule(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    good: dict[str, Any] = {"algorithm": "uniform", "means": uniform(5), "k": 2, "epsilon": 0.1}
+    with pytest.raises(error, match=message):
+        simulate(**(good | change))
+
+
+def test_gaussian_means_may_be_any_finite_number() -> None:
+    assert bandit_with([-3.0, 12.5], "gaussian").means.tolist() == [-3.0, 12.5]
+    with pytest.raises(InvalidInput, match="the mean of arm 0 is inf, but must be a finite number"):
+        bandit_with([float("inf"), 1], "gaussian")
+
+
+def test_options_reach_the_search() -> None:
+    short, long = (
+        simulate(
+            "adaptive-top-k", uniform(8), k=3, budget=3000, runs=5, options={"scale": scale}
+        ).pulls
+        for scale in (0.05, 3)
+    )
+    assert (short <= 3000).all()
+    assert short.tolist() != long.tolist()
+
+
+def test_progress_hears_of_every_run() -> None:
+    heard: list[int] = []
+    simulate("uniform", uniform(5), k=2, budget=10, runs=4, progress=heard.append)
+    assert heard == [1, 2, 3, 4]
