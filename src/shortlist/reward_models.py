@@ -1,6 +1,15 @@
-"""What is declared about rewards: a range, 0 and 1, or tails no heavier than a normal law's."""
+"""What is declared about rewards: a range, 0 and 1, or tails no heavier than a normal law's.
+
+A model answers what others want to know of it, so that nobody asks which model it is:
+
+    kind         its name in a stored experiment
+    has_range    whether rewards and means have one: [0, 1] on the unit scale
+    is_binary    whether every reward is 0 or 1, so that its mean says everything about its law
+    support      the least and the largest reward, in the user's units
+    widest_gap   how far two means can be apart, on the unit scale"""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -21,6 +30,10 @@ class Bounded:
 
     low: float = 0.0
     high: float = 1.0
+    kind = "bounded"
+    has_range = True
+    is_binary = False
+    widest_gap = 1.0
 
     def __post_init__(self) -> None:
         plain(self, low=number("low", self.low, above=-LARGEST, below=LARGEST))
@@ -47,6 +60,11 @@ class Bounded:
         return self.high - self.low
 
     @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest reward."""
+        return self.low, self.high
+
+    @property
     def rule(self) -> str:
         """What a reward must be, in words."""
         return f"a number between {self.low:.15g} and {self.high:.15g}"
@@ -64,6 +82,11 @@ class Bounded:
 class Binary:
     """Rewards are 0 or 1: a click, a correct answer, a passed test."""
 
+    kind = "binary"
+    has_range = True
+    is_binary = True
+    widest_gap = 1.0
+    support = (0.0, 1.0)
     shift = 0.0
     scale = 1.0
     rule = "0 or 1"
@@ -82,6 +105,11 @@ class SubGaussian:
     """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
 
     sigma: float = 0.5
+    kind = "sub-gaussian"
+    has_range = False
+    is_binary = False
+    widest_gap = inf
+    support = (-inf, inf)
     shift = 0.0
     rule = f"a number between {-LARGEST:g} and {LARGEST:g}"
 
@@ -90,8 +118,8 @@ class SubGaussian:
 
     @property
     def scale(self) -> float:
-        """The length that becomes 1 on the unit scale, where sigma is 1/2 as for rewards in [0,
-        1]."""
+        """The length that becomes 1 on the unit scale: there sigma is 1/2, as for rewards in
+        [0, 1]."""
         return 2 * self.sigma
 
     def unit(self) -> "SubGaussian":
@@ -105,6 +133,9 @@ class SubGaussian:
 
 RewardModel = Bounded | Binary | SubGaussian
 RewardsDeclared = tuple[float, float] | Literal["binary"] | RewardModel
+MODELS: dict[str, type[RewardModel]] = {
+    model.kind: model for model in (Bounded, Binary, SubGaussian)
+}
 
 
 def model_of(rewards: object) -> RewardModel:

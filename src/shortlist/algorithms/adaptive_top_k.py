@@ -1,14 +1,13 @@
 """AdaptiveTopK: accept and reject arms in rounds of halving width (Algorithm 1), in its paper and
 tight forms."""
 
-from math import ceil, inf, log, log2
+from math import ceil, log, log2
 
 import numpy as np
 
 from shortlist.algorithms.subroutines.shares import even_shares
 from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.problem import FixedBudget, Problem
-from shortlist.reward_models import SubGaussian
 from shortlist.search import Answer, Search
 
 
@@ -47,8 +46,7 @@ def _to_confidence(problem: Problem, rng: np.random.Generator, tight: bool) -> S
     state = Sorting.start(problem)
     allowed = problem.epsilon * problem.k
     means = np.zeros(problem.n_arms)
-    # unseen means in [0, 1] differ by at most 1
-    r, width = 0, inf if isinstance(problem.rewards, SubGaussian) else 1.0
+    r, width = 0, problem.rewards.widest_gap
     while not state.settled and 2 * width * _at_risk(state, tight) > allowed:
         r, width = r + 1, 2.0 ** -(r + 1)  # E1: the width belongs to the round that uses it
         if tight:

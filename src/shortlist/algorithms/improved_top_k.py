@@ -16,7 +16,6 @@ from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.arrays import IntArray
 from shortlist.problem import Problem
-from shortlist.reward_models import SubGaussian
 from shortlist.search import NO_PROGRESS, Answer, Progress, Pulls, Rewards, Search
 
 LARGEST_EPSILON = 0.2  # E9
@@ -69,7 +68,7 @@ def improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
 def _improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
     epsilon = min(problem.epsilon, LARGEST_EPSILON)
     state = Sorting.start(problem)
-    if isinstance(problem.rewards, SubGaussian):
+    if not problem.rewards.has_range:
         yield from _put_far_arms_aside(state, problem.delta / 100)
     rest = yield from _choose_rest(state, epsilon, problem.delta, rng)
     evidence = {

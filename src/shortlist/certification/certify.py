@@ -11,11 +11,9 @@ from shortlist.certification.split.certificate import declare
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.reward_models import (
-    Binary,
     Bounded,
     RewardModel,
     RewardsDeclared,
-    SubGaussian,
     model_of,
 )
 from shortlist.validation import check_choice, number
@@ -48,12 +46,12 @@ def certify(
     k = int(chosen.sum())
     number("delta", delta, above=0, below=1)
     edge = (number("boundary", boundary) - model.shift) / model.scale
-    if not isinstance(model, SubGaussian) and not 0 <= edge <= 1:
-        low, high = model.shift, model.shift + model.scale
+    if model.has_range and not 0 <= edge <= 1:
+        low, high = model.support
         raise InvalidInput(
             f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards"
         )
-    reach, level = math.inf if isinstance(model, SubGaussian) else 1.0, -math.log(delta)
+    reach, level = model.widest_gap, -math.log(delta)
     largest = reach * min(k, chosen.size - k) / k  # so many arms can be exchanged at most
     unit_strength = 2 * math.sqrt(8 * level / float((1 / counts).sum()))
     if epsilon is not None:
@@ -101,8 +99,8 @@ def _fresh(
 
 def _possible(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
     """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
-    if isinstance(rewards, SubGaussian):
+    if not rewards.has_range:
         return np.isfinite(sums)
     unit = (sums - pulls * rewards.shift) / rewards.scale
-    whole = unit == np.round(unit) if isinstance(rewards, Binary) else True
+    whole = unit == np.round(unit) if rewards.is_binary else True
     return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole

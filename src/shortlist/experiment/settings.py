@@ -11,15 +11,10 @@ from shortlist.arms import Label, labels_of
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
-from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.reward_models import MODELS, RewardModel
 from shortlist.validation import number, whole
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
-MODELS: dict[str, type[RewardModel]] = {
-    "bounded": Bounded,
-    "binary": Binary,
-    "sub-gaussian": SubGaussian,
-}
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,6 @@ class Settings:
     def to_json(self) -> str:
         """One line."""
         rewards = self.problem.rewards
-        kind = next(name for name, model in MODELS.items() if type(rewards) is model)
         numbered = self.labels == tuple(range(len(self.labels)))
         record = {
             "format": FORMAT,
@@ -56,7 +50,7 @@ class Settings:
             "options": self.options,
             "k": self.problem.k,
             "goal": asdict(self.problem.goal),
-            "rewards": {"kind": kind, **asdict(rewards)},
+            "rewards": {"kind": rewards.kind, **asdict(rewards)},
             "seed": self.seed,
             "lease": self.lease,
             "retries": self.retries,

@@ -13,7 +13,6 @@ from shortlist.experiment.replay import Course
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import State
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.reward_models import SubGaussian
 from shortlist.search import Progress
 
 DELTA = 0.05  # of the intervals, where the goal names none
@@ -80,10 +79,7 @@ def intervals(
     with np.errstate(divide="ignore"):
         radii = problem.rewards.scale * np.sqrt(term / (2 * pulls))
     centres = np.nan_to_num(means)
-    shift, scale = problem.rewards.shift, problem.rewards.scale
-    least, most = (
-        (-np.inf, np.inf) if isinstance(problem.rewards, SubGaussian) else (shift, shift + scale)
-    )
+    least, most = problem.rewards.support
     return np.maximum(centres - radii, least), np.minimum(centres + radii, most)
 
 

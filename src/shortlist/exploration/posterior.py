@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray, product
 from shortlist.exploration.sharing import share_out
 from shortlist.grouping import grouped
-from shortlist.reward_models import Binary, RewardModel, SubGaussian
+from shortlist.reward_models import RewardModel
 from shortlist.search import Pulls, Rewards
 
 EVEN = 50  # points of the grid at first
@@ -95,7 +95,7 @@ class Posterior:
     def _from_boundary(self, means: FloatArray) -> FloatArray:
         """The means as they are compared. Those without a range may all be far from 0, where floats
         are coarse."""
-        if not isinstance(self.rewards, SubGaussian):
+        if self.rewards.has_range:
             return means
         shifted: FloatArray = means - np.partition(means, -self.k)[-self.k]
         return shifted
@@ -155,7 +155,7 @@ class Posterior:
     def _group(self) -> tuple[IntArray, FloatArray]:
         """Put arms with equal data into one row; return the pulls and the sum of every row."""
         base = int(self.pulls.max()) + 1
-        if not isinstance(self.rewards, Binary) or base > MOST_IN_KEY:
+        if not self.rewards.is_binary or base > MOST_IN_KEY:
             self.row = np.arange(self.n_arms)
             return self.pulls.copy(), self.sums.copy()
         distinct, self.row = grouped(self.pulls * base + self.sums.astype(np.int64))
@@ -165,7 +165,7 @@ class Posterior:
     def _rows(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """Log-likelihood of every grid point for arms with such data, largest in a row 0."""
         pulls, sums = pulls[:, None], sums[:, None]
-        if isinstance(self.rewards, SubGaussian):
+        if not self.rewards.has_range:
             log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
         else:
             dispersion = self.dispersion()
@@ -187,7 +187,7 @@ class Posterior:
     def dispersion(self) -> float:
         """Variance of the rewards relative to 0/1 rewards of the same means: 1 for those, less for
         milder ones."""
-        if isinstance(self.rewards, Binary) or self.pulls.sum() <= 2 * self.n_arms:
+        if self.rewards.is_binary or self.pulls.sum() <= 2 * self.n_arms:
             return 1.0
         means = self.sums / self.pulls
         spread = float((self.pulls * means * (1 - means)).sum())
@@ -197,7 +197,7 @@ class Posterior:
     def _fit_grid(self) -> bool:
         """Make the grid finer towards the boundary once the arms are known twice as well as when it
         was made."""
-        noise = self.variance() if isinstance(self.rewards, SubGaussian) else 0.25
+        noise = 0.25 if self.rewards.has_range else self.variance()
         often = int(0.9 * self.n_arms)
         error = math.sqrt(noise / int(np.partition(self.pulls, often)[often]))
         low, high = self._span(noise)
@@ -215,7 +215,7 @@ class Posterior:
 
     def _span(self, noise: float) -> tuple[float, float]:
         """Where the means can be: [0, 1], or around what was seen if the scale is not known."""
-        if not isinstance(self.rewards, SubGaussian):
+        if self.rewards.has_range:
             return 0.0, 1.0
         means = self.sums / self.pulls
         least, most = float(means.min()), float(means.max())
@@ -226,7 +226,7 @@ class Posterior:
     def _set_grid(self, points: FloatArray) -> None:
         """Start over from a flat prior on these points."""
         self.grid = points
-        if not isinstance(self.rewards, SubGaussian):
+        if self.rewards.has_range:
             self._log_grid, self._log_rest = np.log(points), np.log1p(-points)
         self.flat = np.gradient(points) / np.gradient(points).sum()
         self.prior = self.flat

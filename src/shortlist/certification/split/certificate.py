@@ -22,7 +22,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split.offsets import offsets
 from shortlist.errors import InvalidInput
 from shortlist.grouping import grouped_by
-from shortlist.reward_models import Binary, RewardModel
+from shortlist.reward_models import RewardModel
 from shortlist.validation import number
 
 
@@ -75,7 +75,7 @@ def declare(
     number("boundary", boundary)
     slope = np.full(top.size, strength) if slope is None else slope
     start = np.full(top.size, -np.inf) if start is None else start
-    if np.isfinite(start).any() and not isinstance(rewards, Binary):
+    if np.isfinite(start).any() and not rewards.is_binary:
         raise InvalidInput(
             f"`start` is given for rewards that are {rewards.rule}, but needs rewards that are 0"
             " or 1"

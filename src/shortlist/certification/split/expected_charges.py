@@ -13,7 +13,6 @@ from scipy.special import betaln, ndtr
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.split.predicted_offsets import LEAST_VARIANCE, PredictedOffsets, Shapes
 from shortlist.exploration.posterior import Posterior
-from shortlist.reward_models import Binary, SubGaussian
 
 ONE_BY_ONE = 8  # up to here every number of pulls is offered,
 RATIO = 1.4  # from here on neighbours of this ratio
@@ -63,12 +62,12 @@ class Prices:
 
     def __init__(self, posterior: Posterior, boundary: float, reach: float, most: int) -> None:
         grid, rewards = posterior.grid, posterior.rewards
-        if isinstance(rewards, SubGaussian):
+        if not rewards.has_range:
             spread, at_edge = np.full(grid.size, posterior.variance()), 0.25
         else:
             spread = np.maximum(grid * (1 - grid), LEAST_VARIANCE) * posterior.dispersion()
             at_edge = max(boundary * (1 - boundary), 0.01)
-        starts = (-np.inf, *STARTS) if isinstance(rewards, Binary) else (-np.inf,)
+        starts = (-np.inf, *STARTS) if rewards.is_binary else (-np.inf,)
         parts = (1.0,) if reach >= STEEP else (1.0, STEEP)
         offered = pull_counts(most).size * len(starts) * len(parts)
         pulls, z, part = _combinations(starts, parts)[:, :offered]
@@ -78,15 +77,9 @@ class Prices:
         self.shapes.start[:] = np.floor(pulls * edge + z * np.sqrt(at_edge * pulls))
         self.shapes.part[:] = part
         self.shapes.edge[:] = edge
-        self.shapes.reach[:] = (
-            reach if isinstance(rewards, SubGaussian) else np.minimum(reach, 1 - edge)
-        )
+        self.shapes.reach[:] = np.minimum(reach, 1 - edge) if rewards.has_range else reach
         self.offsets = PredictedOffsets(self.shapes, at_edge, rewards)
-        few = (
-            int(np.searchsorted(pulls, EXACT_CHARGES, side="right"))
-            if isinstance(rewards, Binary)
-            else 0
-        )
+        few = int(np.searchsorted(pulls, EXACT_CHARGES, side="right")) if rewards.is_binary else 0
         self.normal = NormalCharges(self.shapes.ways(slice(few, None)), grid - boundary, spread)
         self.binomial = BinomialCharges(self.shapes.ways(slice(few)), grid) if few else None
         self.few = few

@@ -11,7 +11,6 @@ from shortlist.certification.split.drafting import Case, Plan
 from shortlist.certification.split.holdout import Holdout
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.reward_models import SubGaussian
 from shortlist.search import Answer, Progress, Search
 
 FIRST_LOOK = 0.75  # share of delta for the first look; every later one gets this share of the rest
@@ -121,7 +120,7 @@ def prove_what_can_be_proved(
     Without a target the exponential moment must be right for every mean, so the reach is the whole
     range."""
     top, _ = posterior.split(rng)
-    reach = math.inf if isinstance(posterior.rewards, SubGaussian) else 1.0
+    reach = posterior.rewards.widest_gap
     case = Case(posterior, top, posterior.balance(top), holdout.pulls, reach)
     level = -math.log(delta)
     guesses = np.geomspace(min(0.001, 1 / math.sqrt(budget + 1)), 0.5, GUESSES)

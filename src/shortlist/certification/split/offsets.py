@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import betainc
 
 from shortlist.arrays import FloatArray
-from shortlist.reward_models import RewardModel, SubGaussian
+from shortlist.reward_models import RewardModel
 
 # means at which the exponential moment of a 0/1 arm is checked, at least and at most,
 CHECKS = 64, 256
@@ -30,7 +30,7 @@ def offsets(
 
     A start with so much that is not charged that no offset is right is lowered until there is one,
     or given up."""
-    if isinstance(rewards, SubGaussian):
+    if not rewards.has_range:
         return start, subgaussian_offset(pulls, strength, reach, slope)
     reach = min(reach, 1 - boundary)
     begin, offset = start.copy(), bounded_offset(pulls, boundary, boundary, strength, reach, slope)

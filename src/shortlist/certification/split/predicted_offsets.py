@@ -10,7 +10,7 @@ from scipy.special import betainc, log_ndtr, ndtr
 
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certification.split.offsets import bounded_offset, subgaussian_offset
-from shortlist.reward_models import RewardModel, SubGaussian
+from shortlist.reward_models import RewardModel
 
 SPREAD = np.linspace(0, 1, 20)  # where the moment of an arm is looked at, of what there is
 EXACT_OFFSETS = 64  # up to so many pulls with binomial probabilities, above with normal ones
@@ -55,7 +55,7 @@ class PredictedOffsets:
     def at(self, strength: float) -> FloatArray:
         """The offsets at this strength; infinite where there is none."""
         pulls, _, part, edge, reach = self.shapes
-        if isinstance(self.rewards, SubGaussian):
+        if not self.rewards.has_range:
             return subgaussian_offset(pulls, strength, reach, part * strength)
         offset = bounded_offset(pulls, edge, self.low, strength, reach, part * strength)
         offset[self.few] = self.binomial.at(strength)
