@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 __all__ = [
     "ALGORITHMS",
+    "Algorithm",
+    "Answer",
     "Binary",
     "Bounded",
     "Experiment",
@@ -17,9 +19,15 @@ __all__ = [
     "Forecast",
     "Hardness",
     "Problem",
+    "Prospect",
+    "Pulls",
     "Result",
+    "Rewards",
     "Runs",
+    "Search",
+    "Status",
     "SubGaussian",
+    "Ticket",
     "__version__",
     "certify",
     "errors",
@@ -28,19 +36,21 @@ __all__ = [
     "hardness",
     "instances",
     "metrics",
+    "register",
     "select",
     "select_async",
     "simulate",
 ]
 _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
-    "algorithms": ("ALGORITHMS", "find"),
+    "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
     "certification.certify": ("certify",),
-    "experiment": ("Experiment",),
-    "forecasting.prospects": ("Forecast", "forecast"),
+    "experiment": ("Experiment", "Status", "Ticket"),
+    "forecasting": ("Forecast", "Prospect", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
     "result": ("Result",),
     "reward_models": ("Binary", "Bounded", "SubGaussian"),
+    "search": ("Answer", "Pulls", "Rewards", "Search"),
     "selection": ("select", "select_async"),
     "simulation.simulate": ("Runs", "simulate"),
     "theory.hardness": ("Hardness", "hardness"),
@@ -49,13 +59,14 @@ _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in name
 
 if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
-    from shortlist.algorithms import ALGORITHMS, find
+    from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
     from shortlist.certification.certify import certify
-    from shortlist.experiment import Experiment
-    from shortlist.forecasting.prospects import Forecast, forecast
+    from shortlist.experiment import Experiment, Status, Ticket
+    from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem
     from shortlist.result import Result
     from shortlist.reward_models import Binary, Bounded, SubGaussian
+    from shortlist.search import Answer, Pulls, Rewards, Search
     from shortlist.selection import select, select_async
     from shortlist.simulation.simulate import Runs, simulate
     from shortlist.theory.hardness import Hardness, hardness

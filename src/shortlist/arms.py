@@ -1,22 +1,34 @@
-"""The names of the arms."""
+"""The names of the arms: what may be one, and how it is shown and kept."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, MappingView, Set
+from enum import Enum
 from numbers import Integral
+from typing import Any
 
 from shortlist.errors import InvalidInput
 from shortlist.validation import whole
 
-Label = str | int
-Arms = int | Iterable[Label]
+Name = str | int | Enum
+Arms = int | Iterable[Name | tuple[Name, ...]]
+Label = str | int  # as a store has it
+OwnLabel = Any  # as the user gave it: the type is theirs, and a union would only be in their way
+
+LISTED = "must be a number of arms or a list of labels"
+RULE = "must be a text or a whole number, a tuple of these, or a member of an Enum"
 
 
-def labels_of(arms: object) -> tuple[Label, ...]:
-    """The names of the arms: those given, or numbers from 0 if only their number is."""
+def labels_of(arms: object) -> tuple[OwnLabel, ...]:
+    """The names of the arms: those given, or numbers from 0 if only their number is.
+
+    The labels of a mapping are its keys, those of an Enum its members. A tuple or a member stays
+    the very object that was given."""
     if isinstance(arms, Integral):
         return tuple(range(whole("arms", arms, at_least=2)))
-    if isinstance(arms, str | bytes | Mapping) or not isinstance(arms, Iterable):
-        raise InvalidInput(f"`arms` is {arms!r}, but must be a number of arms or a list of labels")
+    if isinstance(arms, Set) and not isinstance(arms, MappingView):
+        raise InvalidInput(f"`arms` is {arms!r}, which has no order, but {LISTED}")
+    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+        raise InvalidInput(f"`arms` is {arms!r}, but {LISTED}")
     labels = tuple(_label(arm) for arm in arms)
     if len(set(labels)) < len(labels):
         double, _ = Counter(labels).most_common(1)[0]
@@ -26,10 +38,54 @@ def labels_of(arms: object) -> tuple[Label, ...]:
     return labels
 
 
-def _label(arm: object) -> Label:
-    """A label as plain text or a plain int, whatever it was in an array."""
+def shown_label(label: OwnLabel) -> str:
+    """A label in a table: a tuple without its brackets and quotes."""
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def plain_label(label: OwnLabel) -> Label:
+    """A label as JSON has it: a text or a whole number as it is, anything else as it is shown."""
+    kept = _equal_and_plain(label)
+    return shown_label(label) if kept is None else kept
+
+
+def labels_to_keep(labels: Iterable[OwnLabel]) -> tuple[Label, ...]:
+    """Labels for a store, which has texts and whole numbers only.
+
+    A member of a StrEnum or an IntEnum is equal to its value, which is kept. What would come back
+    as something else, such as a tuple, is refused."""
+    kept = []
+    for label in labels:
+        plain = _equal_and_plain(label)
+        if plain is None:
+            raise InvalidInput(
+                f"an arm is called {label!r}, but a label that is kept must be a text or a whole"
+                " number (or equal to one, as the members of a StrEnum are)"
+            )
+        kept.append(plain)
+    return tuple(kept)
+
+
+def _equal_and_plain(label: OwnLabel) -> Label | None:
+    """The text or the number that a label is, or is equal to; None if there is none."""
+    value = label.value if isinstance(label, Enum) else label
+    return value if isinstance(value, str | int) and value == label else None
+
+
+def _label(arm: object) -> OwnLabel:
+    """A label as it was given, but for texts and numbers of an array, which become plain ones."""
+    if isinstance(arm, tuple) and arm:
+        for part in arm:
+            _name(part)
+        return arm
+    return _name(arm)
+
+
+def _name(arm: object) -> Name:
+    if isinstance(arm, Enum):  # before the others, for it may also be a text or a number
+        return arm
     if isinstance(arm, str):
         return str(arm)
     if isinstance(arm, Integral) and not isinstance(arm, bool):
         return int(arm)
-    raise InvalidInput(f"an arm is called {arm!r}, but a label must be a text or a whole number")
+    raise InvalidInput(f"an arm is called {arm!r}, but a label {RULE}")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shortlist.algorithms import Algorithm, find
-from shortlist.arms import Arms, Label, labels_of
+from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
+from shortlist.arms import Arms, OwnLabel, labels_of
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardsDeclared, model_of
 from shortlist.validation import number
@@ -14,7 +14,7 @@ from shortlist.validation import number
 class Question:
     """Which arms, what is wanted of them, and how it is to be found."""
 
-    labels: tuple[Label, ...]
+    labels: tuple[OwnLabel, ...]
     problem: Problem
     algorithm: Algorithm
     options: Mapping[str, object]
@@ -27,7 +27,7 @@ def question(
     delta: float,
     budget: int | None,
     rewards: RewardsDeclared,
-    algorithm: str,
+    algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
@@ -36,8 +36,8 @@ def question(
     there is."""
     labels = labels_of(arms)
     goal = goal_of(epsilon, delta, budget)
-    automatic = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
-    chosen = find(automatic if algorithm == "auto" else algorithm)
+    usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
+    chosen = find(usual if algorithm == AUTOMATIC else algorithm)
     problem = Problem(len(labels), k, goal, model_of(rewards))
     given = dict(options or {})
     chosen.check(problem, given)

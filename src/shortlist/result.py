@@ -3,22 +3,16 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from html import escape
-from io import StringIO
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from shortlist.arms import Label
+from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.driver import Outcome
 from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedConfidence, Goal
 from shortlist.search import Answer
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
+from shortlist.tables import Tabular, TextTable, readable
 
 CHOSEN_SHOWN, OTHERS_SHOWN = 30, 5  # arms in a table
 HEADER = ("arm", "pulls", "mean")
@@ -26,17 +20,16 @@ HEADER = ("arm", "pulls", "mean")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One arm: how often it was pulled, its mean reward (None if never pulled), and whether it was
-    chosen."""
+    """What a search learned about one arm."""
 
-    label: Label
-    pulls: int
-    mean: float | None
-    chosen: bool
+    label: OwnLabel  #: as it was given
+    pulls: int  #: how often it was pulled
+    mean: float | None  #: its mean reward; None if it was never pulled
+    chosen: bool  #: whether it is in `top`
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Tabular):
     """The arms chosen and what is known about them.
 
     With probability at least `confidence`, the mean reward of `top`, averaged over its arms, is at
@@ -44,23 +37,25 @@ class Result:
     guaranteed. `reached` is True if that bound is the epsilon asked for, False if the budget ended
     first, and None if no epsilon was asked for."""
 
-    top: tuple[Label, ...]  # best first, by mean reward
-    regret_bound: float | None
-    confidence: float | None
-    reached: bool | None
-    pulls: int
-    goal: Goal
-    algorithm: str
-    seed: int
-    seconds: float = field(compare=False)  # so that equal seeds give equal results
-    arms: tuple[Arm, ...] = field(repr=False)
+    top: tuple[OwnLabel, ...]  #: the arms chosen, best first by mean reward
+    regret_bound: float | None  #: what the choice loses at most, in units of the rewards
+    confidence: float | None  #: the probability with which `regret_bound` holds
+    reached: bool | None  #: whether the bound is as low as the epsilon asked for
+    pulls: int  #: evaluations made
+    goal: Goal  #: what was asked for
+    algorithm: str  #: the name of the algorithm that chose
+    seed: int  #: what all randomness of the search came from
+    # equal seeds give equal results, however long they took
+    seconds: float = field(compare=False)  #: from the first evaluation to the last
+    arms: tuple[Arm, ...] = field(repr=False)  #: all arms, in the order they were given
+    #: what the bound rests on; its names depend on the algorithm
     evidence: Mapping[str, object] = field(repr=False, hash=False)
 
     @classmethod
     def of(
         cls,
         outcome: Outcome,
-        labels: Sequence[Label],
+        labels: Sequence[OwnLabel],
         goal: Goal,
         algorithm: str,
         seed: int,
@@ -98,44 +93,16 @@ class Result:
         return lost
 
     @property
-    def table(self) -> "Table":
-        """The chosen arms, best first, and the best of the others, for rich to print."""
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-        from rich.text import Text
+    def table(self) -> TextTable:
+        """The chosen arms, best first, and below them the best of the others."""
+        known = {arm.label: arm for arm in self.arms}
+        chosen = [known[label] for label in self.top]
+        others = sorted((arm for arm in self.arms if not arm.chosen), key=_by_mean)
+        return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
 
-        table = Table(box=SIMPLE_HEAD)
-        for name in HEADER:
-            table.add_column(name, justify="left" if name == "arm" else "right")
-        for chosen in (True, False):
-            for row in self._rows(chosen):
-                # a label is no markup
-                table.add_row(*map(Text, row), style=None if chosen else "dim")
-            table.add_section()
-        return table
-
-    def __rich__(self) -> "Group":
-        from rich.console import Group
-        from rich.text import Text
-
-        return Group(Text(self._title), self.table, Text(self.verdict))
-
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        text = StringIO()
-        Console(file=text, width=100, color_system=None).print(self)
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-
-    def _repr_html_(self) -> str:
-        head = _html_row("th", HEADER)
-        bodies = [
-            "<tbody>" + "".join(_html_row("td", row) for row in self._rows(chosen)) + "</tbody>"
-            for chosen in (True, False)
-        ]
-        title, verdict = escape(self._title), escape(self.verdict)
-        caption, body = f"<caption>{title}</caption>", "".join(bodies)
-        return f"<table>{caption}<thead>{head}</thead>{body}</table><p>{verdict}</p>"
+    def tables(self) -> tuple[TextTable]:
+        """The table, with what it is of above and what may be lost below."""
+        return (replace(self.table, title=self._title, verdict=self.verdict),)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as JSON has it; what is not known, such as the mean of an arm never pulled, is
@@ -152,14 +119,14 @@ class Result:
             "delta": delta,
             "budget": goal.budget,
             "seed": self.seed,
-            "top": list(self.top),
+            "top": [plain_label(label) for label in self.top],
             "regret_bound": self.regret_bound,
             "confidence": self.confidence,
             "reached": self.reached,
             "pulls": self.pulls,
             "seconds": self.seconds,
             "evidence": _plain(self.evidence),
-            "arms": [asdict(arm) for arm in self.arms],
+            "arms": [asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms],
         }
 
     def to_json(self) -> str:
@@ -173,19 +140,8 @@ class Result:
             f" {self.pulls:,} pulls"
         )
 
-    def _rows(self, chosen: bool) -> Iterator[tuple[str, str, str]]:
-        """The best of the arms chosen or not chosen, in words, and how many are left out."""
-        limit = CHOSEN_SHOWN if chosen else OTHERS_SHOWN
-        known = {arm.label: arm for arm in self.arms}
-        others = (arm for arm in self.arms if not arm.chosen)
-        arms = [known[label] for label in self.top] if chosen else sorted(others, key=_by_mean)
-        for arm in arms[:limit]:
-            yield str(arm.label), f"{arm.pulls:,}", "-" if arm.mean is None else f"{arm.mean:.4g}"
-        if len(arms) > limit:
-            yield f"... {len(arms) - limit:,} more", "", ""
 
-
-def _arms(outcome: Outcome, labels: Sequence[Label]) -> Iterator[Arm]:
+def _arms(outcome: Outcome, labels: Sequence[OwnLabel]) -> Iterator[Arm]:
     chosen = set(outcome.answer.top.tolist())
     for arm, (label, pulls, mean) in enumerate(
         zip(labels, outcome.pulls.tolist(), outcome.means.tolist(), strict=True)
@@ -208,8 +164,14 @@ def _by_mean(arm: Arm) -> float:
     return math.inf if arm.mean is None else -arm.mean
 
 
-def _html_row(tag: str, cells: Sequence[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _rows(arms: Sequence[Arm], limit: int) -> list[tuple[str, str, str]]:
+    """The first arms in words, and how many are left out."""
+    rows = [
+        (shown_label(arm.label), readable(arm.pulls), readable(arm.mean)) for arm in arms[:limit]
+    ]
+    if len(arms) > limit:
+        rows.append((f"... {len(arms) - limit:,} more", "", ""))
+    return rows
 
 
 def _plain(value: object) -> object:

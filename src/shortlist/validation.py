@@ -1,6 +1,7 @@
 """Checks of what users give: every message names the value, then the rule."""
 
 import math
+import pickle
 from numbers import Integral, Real
 
 import numpy as np
@@ -81,3 +82,14 @@ def check_choice(n_arms: object, k: object) -> None:
     n = whole("n_arms", n_arms, at_least=2)
     if whole("k", k, at_least=1) >= n:
         raise InvalidInput(f"`k` is {shown(k)}, but must be between 1 and n_arms - 1 = {n - 1}")
+
+
+def check_sendable(what: str, function: object) -> None:
+    """Refuse what no other process could take: pickle sends a function as the name of its place."""
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidInput(
+            f"{what} cannot be sent to another process ({error}), but must be defined at the top of"
+            " a module"
+        ) from error

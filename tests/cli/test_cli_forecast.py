@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import shortlist
 from shortlist.cli import main
-from shortlist.forecasting import prospects
+from shortlist.forecasting import trials
 
 SMALL = ["-n", "8", "-k", "2", "--prior", "2,6", "--runs", "2"]
 QUICK = ["--algorithm", "uniform", "--algorithm", "sar", "--algorithm", "adaptive-top-k-tight"]
@@ -105,7 +105,7 @@ def test_a_picture_is_saved_beside_the_figures(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prospects, "LONGEST", 0.0)
+    monkeypatch.setattr(trials, "LONGEST", 0.0)
     result = plan(
         "-n", "3", "-k", "1", "--prior", "1,1", "--epsilon", "0.5", "--runs", "1", "--format", "csv"
     )

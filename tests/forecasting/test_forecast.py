@@ -13,10 +13,11 @@ from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.forecasting import prospects
+from shortlist.forecasting import trials
 from shortlist.forecasting.beliefs import Guess, guess
 from shortlist.forecasting.picture import draw, save
-from shortlist.forecasting.prospects import Forecast, Prospect, forecast
+from shortlist.forecasting.prospects import Forecast, Prospect
+from shortlist.forecasting.trials import forecast
 from shortlist.instances import uniform
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Pulls, Search
@@ -167,8 +168,8 @@ def test_uniform_needs_what_its_union_bound_says() -> None:
 def test_the_usual_algorithms_are_tried_for_every_goal() -> None:
     outcome = forecast(k=2, means=[0.9, 0.6, 0.1], epsilon=0.3, budget=[30, 60, 30], runs=1)
     tried = [(prospect.budget, prospect.algorithm) for prospect in outcome.prospects]
-    assert tried == [(None, name) for name in prospects.FOR_EPSILON] + [
-        (b, name) for b in (30, 60) for name in prospects.FOR_BUDGET
+    assert tried == [(None, name) for name in trials.FOR_EPSILON] + [
+        (b, name) for b in (30, 60) for name in trials.FOR_BUDGET
     ]
     assert {
         int(prospect.pulls[0]) for prospect in outcome.prospects if prospect.algorithm == "uniform"
@@ -200,11 +201,11 @@ def test_what_would_take_too_long_is_left_out_unless_it_is_named(
 ) -> None:
     settings: dict[str, Any] = {"k": 1, "means": [0.9, 0.1, 0.1], "epsilon": 0.4, "runs": 1}
     assert forecast(**settings).left_out == ()
-    monkeypatch.setattr(prospects, "LONGEST", 1e-3)
+    monkeypatch.setattr(trials, "LONGEST", 1e-3)
     short = forecast(**settings)
     assert short.left_out == ("clucb-pac",)
     assert [prospect.algorithm for prospect in short.prospects] == [
-        name for name in prospects.FOR_EPSILON if name != "clucb-pac"
+        name for name in trials.FOR_EPSILON if name != "clucb-pac"
     ]
     assert forecast(**settings, algorithms=["clucb-pac"]).left_out == ()
 
@@ -292,13 +293,13 @@ def test_a_prospect_that_was_not_simulated_is_refused() -> None:
 def test_the_picture_names_every_algorithm_and_marks_its_median(tmp_path: Path) -> None:
     outcome = forecast(k=1, means=[0.9, 0.5, 0.1], epsilon=0.3, budget=[30], runs=3)
     spent, lost = draw(outcome).axes
-    assert [label.get_text() for label in spent.get_yticklabels()] == list(prospects.FOR_EPSILON)
+    assert [label.get_text() for label in spent.get_yticklabels()] == list(trials.FOR_EPSILON)
     assert [label.get_text() for label in lost.get_yticklabels()] == [
-        f"{name}, 30 pulls" for name in prospects.FOR_BUDGET
+        f"{name}, 30 pulls" for name in trials.FOR_BUDGET
     ]
     medians = [
         f"{sorted(prospect.pulls)[1]:,}"
-        for prospect in outcome.prospects[: len(prospects.FOR_EPSILON)]
+        for prospect in outcome.prospects[: len(trials.FOR_EPSILON)]
     ]
     assert [text.get_text() for text in spent.texts] == medians
     for ending in ("png", "svg"):

@@ -14,7 +14,7 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-    ("errors", "arrays"),
+    ("errors", "arrays", "tables"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
@@ -40,7 +40,7 @@ INSIDE: dict[str, Layers] = {
         ("looks",),
     ),
     "algorithms": (
-        ("subroutines", "options"),
+        ("subroutines", "options", "guard", "references"),
         ("uniform",),
         (
             "adaptive_top_k",
@@ -53,6 +53,7 @@ INSIDE: dict[str, Layers] = {
             "opt_mai",
             "sar",
         ),
+        ("algorithm",),
         ("registry",),
     ),
     "algorithms.subroutines": (
@@ -64,7 +65,7 @@ INSIDE: dict[str, Layers] = {
     "evaluation.executors": (("processes", "ray"),),
     "simulation": (("bandit", "parallel"), ("drive",), ("simulate",)),
     "theory": (("hardness",), ("lower_bound",)),
-    "forecasting": (("beliefs",), ("prospects",), ("picture",)),
+    "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
     "storage": (("store", "schema"), ("memory", "sqlite")),
     "experiment": (
         ("ticket", "place", "settings"),
@@ -84,7 +85,8 @@ INSIDE: dict[str, Layers] = {
     ),
     "cli": (
         ("files", "options", "output"),
-        ("arms", "instance", "pilot", "status", "algorithms", "demo", "reproduce"),
+        ("columns",),
+        ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("experiments", "forecast", "hardness", "simulate"),
         ("run",),
     ),

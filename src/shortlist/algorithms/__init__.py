@@ -1,7 +1,18 @@
 """Every algorithm by name: one file each, to be read next to its paper.
 
-`registry.py` lists them, `subroutines` holds what several of them are made of."""
+`registry.py` lists them and finds the one that is meant, a search of the user's own too;
+`subroutines` holds what several of them are made of."""
 
-from shortlist.algorithms.registry import ALGORITHMS, Algorithm, find
+from shortlist.algorithms.algorithm import Algorithm, AlgorithmLike, SearchFunction
+from shortlist.algorithms.registry import ALGORITHMS, AUTOMATIC, find, name_to_keep, register
 
-__all__ = ["ALGORITHMS", "Algorithm", "find"]
+__all__ = [
+    "ALGORITHMS",
+    "AUTOMATIC",
+    "Algorithm",
+    "AlgorithmLike",
+    "SearchFunction",
+    "find",
+    "name_to_keep",
+    "register",
+]

@@ -1,14 +1,12 @@
-"""The registry: every algorithm by name, with the goals it serves, what it guarantees and where it
-is from."""
+"""The registry: every algorithm by name, and the one place that says which algorithm is meant."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
-
-import numpy as np
+from typing import TypeVar, overload
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
+from shortlist.algorithms.algorithm import BOTH, Algorithm, AlgorithmLike, SearchFunction
 from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac
 from shortlist.algorithms.expected_loss import expected_loss
@@ -16,56 +14,18 @@ from shortlist.algorithms.improved_top_k import improved_top_k
 from shortlist.algorithms.lucb import lucb
 from shortlist.algorithms.median_elimination import median_elimination
 from shortlist.algorithms.opt_mai import opt_mai
-from shortlist.algorithms.options import check_options
+from shortlist.algorithms.options import check_takes_problem
+from shortlist.algorithms.references import imported
 from shortlist.algorithms.sar import sar
 from shortlist.algorithms.uniform import uniform
-from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
-from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import Search
+from shortlist.errors import InvalidInput, UnknownName
+from shortlist.problem import FixedBudget, FixedConfidence, Goal
+from shortlist.validation import whole
 
+Goals = type[Goal] | Iterable[type[Goal]] | None
+Function = TypeVar("Function", bound=SearchFunction)
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """A search with the facts a user chooses it by."""
-
-    name: str
-    search: Callable[..., Search]
-    goals: tuple[type[Goal], ...]
-    guarantee: str
-    source: str
-    capped: bool = False  # takes epsilon, delta and a budget at once
-    # raise it with any change of what it asks for, so that no stored experiment goes on differently
-    version: int = 1
-
-    def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
-        """Begin the search on the unit scale, or say why it cannot be begun."""
-        self.check(problem, options)
-        return self.search(problem.unit(), rng, **options)
-
-    def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
-        """Refuse a goal this algorithm does not serve, a budget it cannot work with, and options it
-        does not take."""
-        check_options(self.name, self.search, options or {})
-        goal = problem.goal
-        if not isinstance(goal, self.goals):
-            need = (
-                "a budget; it has no stopping rule"
-                if isinstance(goal, FixedConfidence)
-                else "epsilon and delta"
-            )
-            raise UnsupportedGoal(f"{self.name} needs {need}")
-        if isinstance(goal, FixedConfidence) and goal.budget is not None and not self.capped:
-            raise UnsupportedGoal(
-                f"{self.name} takes either epsilon and delta or a budget, not both"
-            )
-        if goal.budget is not None and goal.budget < problem.n_arms:
-            raise InvalidInput(
-                f"`budget` is {goal.budget}, but {self.name} must pull each of the {problem.n_arms}"
-                " arms once"
-            )
-
-
-BOTH = (FixedConfidence, FixedBudget)
+AUTOMATIC = "auto"  # no algorithm: `question` chooses one by the goal
 PAPER = "Chen, Chen, Zhang, Zhou 2017"
 REGRET = "R_T <= epsilon with probability 1 - delta"
 ELEMENTWISE = (
@@ -125,10 +85,134 @@ ALGORITHMS: dict[str, Algorithm] = {
 }
 
 
-def find(name: str) -> Algorithm:
-    """The algorithm of that name."""
+def find(algorithm: AlgorithmLike) -> Algorithm:
+    """The algorithm meant: by its name, as "package.module:function", or as a search function.
+
+    A function that is not registered serves both goals, and has its own name."""
+    if isinstance(algorithm, Algorithm):
+        return algorithm
+    if isinstance(algorithm, str):
+        return _referred(algorithm) if ":" in algorithm else _registered(algorithm)
+    if not callable(algorithm):
+        raise InvalidInput(
+            f"`algorithm` is {algorithm!r}, but must be a name, a search function or an Algorithm"
+        )
+    return _of_function(algorithm)
+
+
+@overload
+def register(
+    name: str,
+    search: SearchFunction,
+    *,
+    goals: Goals = None,
+    guarantee: str = "none",
+    source: str = "",
+    capped: bool = False,
+    version: int = 1,
+) -> Algorithm: ...
+@overload
+def register(
+    name: str,
+    search: None = None,
+    *,
+    goals: Goals = None,
+    guarantee: str = "none",
+    source: str = "",
+    capped: bool = False,
+    version: int = 1,
+) -> Callable[[Function], Function]: ...
+def register(
+    name: str,
+    search: SearchFunction | None = None,
+    *,
+    goals: Goals = None,
+    guarantee: str = "none",
+    source: str = "",
+    capped: bool = False,
+    version: int = 1,
+) -> Algorithm | Callable[[Function], Function]:
+    """Give a search of your own a name that every call takes; as a decorator, leave `search` out.
+
+    `goals` are FixedConfidence, FixedBudget or both, which is the default; `capped` says that it
+    takes epsilon, delta and a budget at once. Raise `version` with any change of what the search
+    asks for: an experiment made with another version is not continued. A name that is taken is
+    refused."""
+    _check_name(name)
+    whole("version", version, at_least=1)
+    served = _goals(goals)
+
+    def put(function: Function) -> Function:
+        check_takes_problem(name, function)
+        ALGORITHMS[name] = Algorithm(
+            name, function, served, guarantee, source, capped, version, guarded=True
+        )
+        return function
+
+    if search is None:
+        return put
+    put(search)
+    return ALGORITHMS[name]
+
+
+def name_to_keep(algorithm: Algorithm) -> str:
+    """The name by which `find` gives this very algorithm again, later and in other processes."""
+    name = algorithm.name
+    kept = ALGORITHMS.get(name)
+    if ":" in name:
+        kept = _referred(name)
+    if kept != algorithm:
+        raise InvalidInput(
+            f"`algorithm` is {name}, a search without a name that it could be found by again, but"
+            " what is kept needs one: `shortlist.register` it, or say 'package.module:function'"
+        )
+    return name
+
+
+def _registered(name: str) -> Algorithm:
     if name not in ALGORITHMS:
         close = get_close_matches(name, ALGORITHMS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise UnknownName(f"algorithm {name!r} is unknown; there are {', '.join(ALGORITHMS)}{hint}")
     return ALGORITHMS[name]
+
+
+def _referred(reference: str) -> Algorithm:
+    """The algorithm that "package.module:function" names, under that name."""
+    target = imported(reference)
+    if not isinstance(target, Algorithm) and not callable(target):
+        raise InvalidInput(
+            f"algorithm {reference!r} is {target!r}, but must be a search function or an Algorithm"
+        )
+    return replace(find(target), name=reference)
+
+
+def _of_function(search: SearchFunction) -> Algorithm:
+    for algorithm in ALGORITHMS.values():
+        if algorithm.search == search:  # methods of an object are equal, never the same
+            return algorithm
+    name = getattr(search, "__name__", type(search).__name__)
+    check_takes_problem(name, search)
+    return Algorithm(name, search, source=getattr(search, "__module__", ""), guarded=True)
+
+
+def _check_name(name: object) -> None:
+    if not (isinstance(name, str) and name.isprintable() and name.strip() == name != ""):
+        raise InvalidInput(f"`name` is {name!r}, but must be a text that can be typed")
+    if ":" in name:
+        raise InvalidInput(f"`name` is {name!r}, but a colon is for 'package.module:function'")
+    if name in ALGORITHMS or name == AUTOMATIC:
+        raise InvalidInput(f"`name` is {name!r}, but that is taken; there are {_names()}")
+
+
+def _names() -> str:
+    return ", ".join((AUTOMATIC, *ALGORITHMS))
+
+
+def _goals(goals: Goals) -> tuple[type[Goal], ...]:
+    served = BOTH if goals is None else (goals,) if isinstance(goals, type) else tuple(goals)
+    if not served or any(goal not in BOTH for goal in served):
+        raise InvalidInput(
+            f"`goals` is {goals!r}, but must be FixedConfidence, FixedBudget or a tuple of them"
+        )
+    return served

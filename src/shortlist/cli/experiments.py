@@ -1,8 +1,6 @@
 """`shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`: an experiment by hand,
 in any language."""
 
-import csv
-import re
 import time
 from dataclasses import asdict
 from typing import Any
@@ -14,10 +12,10 @@ from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
 from shortlist.cli.options import experiment_options, name_option, store_options
 from shortlist.cli.output import format_option, print_rows
+from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
 from shortlist.errors import InvalidInput, ShortlistError
 
-WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any more
 
 
@@ -150,42 +148,6 @@ def tell(
             experiment.fail(ticket or 0, failed)
         else:
             experiment.tell_many(results)
-
-
-def read_rewards(path: str) -> list[tuple[int, float]]:
-    """Tickets and rewards from a CSV with columns of these names."""
-    with open_text(path) as file:
-        reader = csv.DictReader(file)
-        while reader.fieldnames == []:  # an empty line is no header
-            reader.fieldnames = None
-        names = reader.fieldnames or ()
-        missing = [f"`{name}`" for name in ("ticket", "reward") if name not in names]
-        if names and missing:
-            where = f"{path}, line {reader.line_num}"
-            raise InvalidInput(
-                f"{where} has no column {' and no '.join(missing)}, but must be ticket,reward"
-            )
-        results = [_result(row, f"{path}, line {reader.line_num}") for row in reader]
-    if not results:
-        raise InvalidInput(f"{path} holds no rewards, but must hold a ticket and its reward a line")
-    return results
-
-
-def _result(row: dict[str | Any, Any], where: str) -> tuple[int, float]:
-    from shortlist.experiment.command import decimal
-
-    if None in row:  # a decimal comma, say
-        columns = len(row) - 1
-        raise InvalidInput(
-            f"{where} has {columns + len(row[None])} values, but must have {columns}"
-        )
-    ticket, reward = row["ticket"], row["reward"]
-    if not (ticket and WHOLE.fullmatch(ticket)):
-        raise InvalidInput(f"{where}: ticket {ticket or ''!r} must be a whole number")
-    try:
-        return int(ticket), decimal(reward or "")
-    except ValueError:
-        raise InvalidInput(f"{where}: reward {reward or ''!r} must be a number") from None
 
 
 @click.command()

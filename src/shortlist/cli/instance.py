@@ -1,13 +1,13 @@
 """The options that name the arms: an instance of the paper, or a file of means."""
 
-import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import shortlist
+from shortlist.cli.columns import Line, read_columns
 from shortlist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -85,41 +85,21 @@ def _with_n(means: "FloatArray", n: int | None, source: str) -> "FloatArray":
 
 
 def read_means(path: str) -> "FloatArray":
-    """One mean a line, or a CSV whose header names a column `mean`; errors name the file and the
-    line."""
+    """One mean a line, or a CSV with a column `mean`."""
     import numpy as np
 
-    try:
-        rows = list(_rows(path))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(
-            f"{path} cannot be read as text ({error}), but must be a UTF-8 file"
-        ) from error
-    header = rows.pop(0)[1] if rows and "mean" in rows[0][1] else ["mean"]
-    if not rows:
+    table = read_columns(path, only="mean")
+    if not table.rows:
         raise InvalidInput(f"{path} is empty, but must hold one mean a line")
-    return np.array([_mean(row, header, f"{path}, line {line}") for line, row in rows])
+    return np.array([_mean(line) for line in table.lines()])
 
 
-def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Every line that is not blank, with its number."""
-    with click.open_file(path, encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        for row in reader:
-            if any(cells := [cell.strip() for cell in row]):
-                yield reader.line_num, cells
-
-
-def _mean(row: list[str], header: list[str], where: str) -> float:
-    if len(row) != len(header):
-        raise InvalidInput(
-            f"{where} has {len(row)} values, but must have {len(header)}: {', '.join(header)}"
-        )
-    value = row[header.index("mean")]
+def _mean(line: Line) -> float:
+    cell = line["mean"].strip()
     try:
-        mean = float(value)
+        mean = float(cell)
     except ValueError:
         mean = math.nan
     if not math.isfinite(mean):
-        raise InvalidInput(f"{where} says {value!r}, but a mean must be a finite number")
+        raise InvalidInput(f"{line.where} says {cell!r}, but a mean must be a finite number")
     return mean

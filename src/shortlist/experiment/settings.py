@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shortlist.algorithms import ALGORITHMS, find
-from shortlist.arms import Label, labels_of
+from shortlist.algorithms import find, name_to_keep
+from shortlist.arms import Label, labels_of, labels_to_keep
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
@@ -35,9 +35,8 @@ class Settings:
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
         manners = _manners(seed, lease, retries)
-        return cls(
-            asked.labels, asked.problem, algorithm.name, algorithm.version, options, *manners
-        )
+        name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
+        return cls(labels, asked.problem, name, algorithm.version, options, *manners)
 
     def to_json(self) -> str:
         """One line."""
@@ -136,11 +135,13 @@ def _readable(where: str) -> Iterator[None]:
 
 
 def _check_versions(format_: int, algorithm: str, version: int, where: str) -> None:
-    known = ALGORITHMS.get(algorithm)
-    if known is None:
+    try:
+        known = find(algorithm)
+    except InvalidInput as error:
         raise CannotReplay(
-            f"{where} was made with {algorithm}, an algorithm that this shortlist does not have"
-        )
+            f"{where} was made with {algorithm}, an algorithm that this shortlist does not have:"
+            f" {error}"
+        ) from error
     made, have = f"version {version} of {algorithm}", f"version {known.version}"
     if format_ != FORMAT:
         made, have = f"format {format_} of tickets", f"format {FORMAT}"

@@ -1,21 +1,24 @@
 """Where an experiment stands, as a record."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from math import log
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf, isfinite, log
 
 import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.display import plural
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Course
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import State
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Progress
+from shortlist.tables import Tabular, TextTable
 
 DELTA = 0.05  # of the intervals, where the goal names none
+SHOWN = 40  # arms in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +28,84 @@ class ArmsTold:
     With probability 1 - delta all means lie between `low` and `high`, of all arms and whenever one
     looks."""
 
-    labels: tuple[Label, ...]
-    pulls: IntArray
-    means: FloatArray  # NaN for an arm of which nothing was told
-    low: FloatArray
-    high: FloatArray
-    places: tuple[str, ...]  # "in", "out" or "undecided"
-    to_go: IntArray  # pulls that the search waits for
+    labels: tuple[Label, ...]  #: as they are kept
+    pulls: IntArray = field(repr=False)  #: (n,) rewards told
+    means: FloatArray = field(repr=False)  #: (n,) NaN for an arm of which nothing was told
+    low: FloatArray = field(repr=False)  #: (n,) lower ends of the intervals
+    high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
+    places: tuple[str, ...] = field(repr=False)  #: "in", "out" or "undecided"
+    to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """Every arm as a record, in the order of the labels; None for what is not known."""
+        names = ("arm", "pulls", "mean", "low", "high", "place", "to_go")
+        arrays = (self.pulls, self.means, self.low, self.high)
+        columns = [self.labels, *(array.tolist() for array in arrays), self.places]
+        for row in zip(*columns, self.to_go.tolist(), strict=True):
+            yield dict(zip(names, map(_known, row), strict=True))
+
+    def cells(self, arm: int) -> tuple[str, ...]:
+        """One arm as a row of a table."""
+        return (
+            str(self.labels[arm]),
+            f"{self.pulls[arm]:,}",
+            _figure(self.means[arm]),
+            f"{_figure(self.low[arm])} … {_figure(self.high[arm])}",
+            self.places[arm],
+            f"{self.to_go[arm]:,}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Tabular):
     """How far an experiment is."""
 
-    name: str
-    state: State
-    trouble: str  # why it is stopped, in words; empty if it is not
-    told: int
-    held: int  # tickets that somebody works on
-    wanted: int  # tickets that the search waits for and nobody works on
-    failures: int  # evaluations that failed since the experiment was resumed last
-    workers: Mapping[str, int]  # tickets held by everybody who gave a name
-    progress: Progress  # as the search sees it
-    arms: ArmsTold
+    name: str  #: of the experiment
+    state: State  #: whether there are tickets, an answer, or trouble
+    trouble: str  #: why it is stopped, in words; empty if it is not
+    told: int  #: rewards told
+    held: int  #: tickets that somebody works on
+    wanted: int  #: tickets that the search waits for and nobody works on
+    failures: int  #: evaluations that failed since the experiment was resumed last
+    workers: Mapping[str, int]  #: tickets held by everybody who gave a name
+    progress: Progress  #: as the search sees it
+    arms: ArmsTold = field(repr=False)  #: what was told of every arm
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the command line's JSON."""
+        return {
+            "name": self.name,
+            "state": self.state.value,
+            "trouble": self.trouble or None,
+            "told": self.told,
+            "held": self.held,
+            "wanted": self.wanted,
+            "failures": self.failures,
+            "workers": dict(self.workers),
+            "arms": list(self.arms.rows()),
+        }
+
+    def table(self, rows: int = SHOWN) -> TextTable:
+        """The best arms by their means, at most so many."""
+        # an arm of which nothing was told comes after all others
+        best_first = np.argsort(-np.nan_to_num(self.arms.means, nan=-inf), kind="stable")
+        left_out = best_first.size - rows
+        return TextTable(
+            ("arm", "pulls", "mean", "interval", "place", "to go"),
+            [self.arms.cells(arm) for arm in best_first[:rows].tolist()],
+            title=self._headline(),
+            verdict=f"{left_out:,} more arms" if left_out > 0 else "",
+        )
+
+    def tables(self) -> tuple[TextTable]:
+        """The table of the best arms."""
+        return (self.table(),)
+
+    def _headline(self) -> str:
+        waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
+        told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
+        line = f"{self.name}: {self.state.value}, {told} told, {waiting}, {failures}"
+        return f"{line}\n{self.trouble}" if self.trouble else line
 
 
 def arms_told(ledger: Ledger, settings: Settings, course: Course) -> ArmsTold:
@@ -91,3 +149,11 @@ def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
     must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
     inside, outside = may_be_above < k, must_be_above >= k
     return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
+
+
+def _known(value: object) -> object:
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}" if isfinite(value) else "-"

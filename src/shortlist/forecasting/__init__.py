@@ -1,8 +1,9 @@
 """How many pulls a search will need, and what it will lose, before any arm is pulled.
 
-`guess` draws means that the arms may have, `prospects` runs searches on them, `picture` draws what
-came out."""
+`beliefs` draws means that the arms may have, `trials` runs searches on them, `prospects` says what
+came out, `picture` draws it."""
 
-from shortlist.forecasting.prospects import Forecast, Prospect, forecast
+from shortlist.forecasting.prospects import Forecast, Prospect
+from shortlist.forecasting.trials import forecast
 
 __all__ = ["Forecast", "Prospect", "forecast"]

@@ -50,8 +50,9 @@ class BernoulliBandit:
 
 @dataclass(frozen=True)
 class GaussianBandit:
-    """Normal rewards: a batch is one normal (its sum) and, independent of it, one chi-square (its
-    spread)."""
+    """Normal rewards: the sum of a batch is normal, its squared deviations are chi-square.
+
+    The two are independent, so that a batch costs two draws, however long it is."""
 
     means: FloatArray
     sigma: float = 0.5
@@ -70,10 +71,10 @@ class GaussianBandit:
         sums = times * self.means[arms] + self.sigma * np.sqrt(times) * rng.standard_normal(
             arms.size
         )
-        spread = np.zeros(arms.size)
+        deviations = np.zeros(arms.size)  # squared, from the mean of the batch, added up
         several = times > 1
-        spread[several] = self.sigma**2 * rng.chisquare(times[several] - 1)
-        return Rewards(sums, spread + sums**2 / np.maximum(times, 1))
+        deviations[several] = self.sigma**2 * rng.chisquare(times[several] - 1)
+        return Rewards(sums, deviations + sums**2 / np.maximum(times, 1))
 
 
 @dataclass(frozen=True)

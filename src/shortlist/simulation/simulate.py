@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.algorithms import find
+from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import UnknownName
 from shortlist.metrics import ROUNDING, aggregate_regret
@@ -16,7 +16,8 @@ from shortlist.problem import Problem, goal_of
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import spread
-from shortlist.validation import arm_means, whole
+from shortlist.tables import Tabular, TextTable, figures
+from shortlist.validation import arm_means, check_sendable, whole
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -26,17 +27,17 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Tabular):
     """The outcome of every run, in order of its seed."""
 
-    algorithm: str
-    n_arms: int
-    k: int
-    epsilon: float | None
-    pulls: IntArray
-    regret: FloatArray
-    bound: FloatArray  # NaN where nothing is guaranteed
-    seconds: float
+    algorithm: str  #: its name
+    n_arms: int  #: how many arms there are
+    k: int  #: how many were chosen in every run
+    epsilon: float | None  #: the regret from which on a run has failed, if there is one
+    pulls: IntArray = field(repr=False)  #: (runs,) what every run spent
+    regret: FloatArray = field(repr=False)  #: (runs,) what every run lost, R_T
+    bound: FloatArray = field(repr=False)  #: (runs,) what it proved; NaN where nothing is proved
+    seconds: float  #: that all runs took together
 
     @property
     def failed(self) -> BoolArray:
@@ -65,9 +66,17 @@ class Runs:
             "seconds": self.seconds,
         }
 
+    def tables(self) -> tuple[TextTable]:
+        """The figures of `summary`, and how many runs failed."""
+        runs, failed = self.pulls.size, int(self.failed.sum())
+        verdict = ""
+        if self.epsilon is not None:
+            verdict = f"{failed:,} of {runs:,} runs lost more than epsilon = {self.epsilon:g}."
+        return (figures(self.summary(), verdict=verdict),)
+
 
 def simulate(
-    algorithm: str,
+    algorithm: AlgorithmLike,
     means: npt.ArrayLike,
     *,
     k: int,
@@ -83,6 +92,8 @@ def simulate(
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
 
+    `algorithm` is a name, a search function of your own (problem, rng, *, option=...), or
+    "package.module:function"; with `jobs` processes it must be defined at the top of a module.
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
     same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
@@ -94,13 +105,14 @@ def simulate(
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     problem = Problem(bandit.means.size, k, goal, bandit.model)
     chosen.check(problem, options)
-    one = partial(_run, algorithm, problem, bandit, dict(options or {}))
+    if jobs > 1:
+        check_sendable(chosen.name, chosen)
+    one = partial(_run, chosen, problem, bandit, dict(options or {}))
     started = time.perf_counter()
     rows = spread(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
+    seconds = time.perf_counter() - started
     pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
-    return Runs(
-        algorithm, problem.n_arms, k, epsilon, pulls, regret, bound, time.perf_counter() - started
-    )
+    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds)
 
 
 def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
@@ -112,7 +124,7 @@ def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
 
 
 def _run(
-    algorithm: str,
+    algorithm: Algorithm,
     problem: Problem,
     bandit: Bandit,
     options: dict[str, object],
@@ -122,7 +134,7 @@ def _run(
     (E18)."""
     rng = np.random.default_rng(seed)
     theta = rng.permutation(bandit.means)
-    outcome = drive(find(algorithm), problem, bandit.with_means(theta), rng, **options)
+    outcome = drive(algorithm, problem, bandit.with_means(theta), rng, **options)
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),

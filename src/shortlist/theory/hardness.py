@@ -1,5 +1,4 @@
-"""How hard is an instance: the gaps and hardness parameters of Section 1.1, and c-spread instances
-(Section 1.2).
+"""How hard is an instance: gaps and hardness (Section 1.1), c-spread instances (Section 1.2).
 
     Delta_i = theta_i - theta_(K+1) for the top K, theta_K - theta_i for the others
     t       = the most arms that may be swapped across the boundary:
@@ -10,29 +9,39 @@
 Here means come in any order; theta_1 >= theta_2 >= ... are the same means, sorted."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
+from shortlist.tables import Tabular, TextTable, figures
 from shortlist.validation import arm_means, check_choice, number
 
 
 @dataclass(frozen=True, slots=True)
-class Hardness:
+class Hardness(Tabular):
     """The hardness of choosing the `k` best arms up to an aggregate regret of `epsilon`."""
 
-    k: int
-    epsilon: float
-    gaps: FloatArray  # Delta_i(K), in the order the means were given
-    t: int  # t(epsilon, K)
-    psi: float  # Psi_t
-    psi_epsilon: float  # Psi_t^epsilon
-    h: float  # H^(t, epsilon), what AdaptiveTopK and ImprovedTopK pay for
-    h0: float  # H^(0, epsilon), what CLUCB-PAC pays for
-    h_tilde: float  # the classical sum of Delta_i^-2, infinite where the boundary is a tie
+    k: int  #: how many arms are to be chosen
+    epsilon: float  #: the regret allowed
+    gaps: FloatArray = field(repr=False)  #: (n,) Delta_i(K), in the order the means were given
+    t: int  #: t(epsilon, K), the most arms that may be swapped across the boundary
+    psi: float  #: Psi_t, the lesser gap of the two arms that t leaves next to the boundary
+    psi_epsilon: float  #: Psi_t^epsilon, the larger of epsilon and Psi_t
+    h: float  #: H^(t, epsilon), what AdaptiveTopK and ImprovedTopK pay for
+    h0: float  #: H^(0, epsilon), what CLUCB-PAC pays for
+    h_tilde: float  #: the classical sum of Delta_i^-2, infinite where the boundary is a tie
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the command line's JSON: all but the gaps."""
+        names = [each.name for each in fields(self) if each.name != "gaps"]
+        return {"n": self.gaps.size, **{name: getattr(self, name) for name in names}}
+
+    def tables(self) -> tuple[TextTable]:
+        """The figures of `summary`."""
+        return (figures(self.summary()),)
 
 
 def hardness(means: npt.ArrayLike, k: int, epsilon: float) -> Hardness:

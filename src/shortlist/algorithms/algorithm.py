@@ -1,0 +1,70 @@
+"""An algorithm: a search with the facts a user chooses it by."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.algorithms.guard import guarded_search
+from shortlist.algorithms.options import check_options
+from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.search import Search
+
+SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
+BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A search with the facts a user chooses it by."""
+
+    name: str
+    search: SearchFunction
+    goals: tuple[type[Goal], ...] = BOTH
+    guarantee: str = "none"
+    source: str = ""
+    capped: bool = False  # takes epsilon, delta and a budget at once
+    # raise it with any change of what it asks for, so that no stored experiment goes on differently
+    version: int = 1
+    # look at every request and at the answer: no contract test has seen this search
+    guarded: bool = False
+
+    def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
+        """Begin the search on the unit scale, or say why it cannot be begun."""
+        self.check(problem, options)
+        unit = problem.unit()
+        search = self.search(unit, rng, **options)
+        if not isinstance(search, Generator):
+            raise InvalidInput(
+                f"{self.name} returned {search!r}, but a search must be a generator: it yields"
+                " Pulls, is sent Rewards, and returns an Answer"
+            )
+        return guarded_search(self.name, search, unit) if self.guarded else search
+
+    def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
+        """Refuse a goal this algorithm does not serve, a budget too small, and unknown options."""
+        check_options(self.name, self.search, options or {})
+        self._check_goal(problem.goal)
+        budget = problem.goal.budget
+        if budget is not None and budget < problem.n_arms:
+            raise InvalidInput(
+                f"`budget` is {budget}, but {self.name} must pull each of the {problem.n_arms}"
+                " arms once"
+            )
+
+    def _check_goal(self, goal: Goal) -> None:
+        fixed_confidence = isinstance(goal, FixedConfidence)
+        if not isinstance(goal, self.goals):
+            stopping = "a budget; it has no stopping rule"
+            raise UnsupportedGoal(
+                f"{self.name} needs {stopping if fixed_confidence else 'epsilon and delta'}"
+            )
+        if fixed_confidence and goal.budget is not None and not self.capped:
+            raise UnsupportedGoal(
+                f"{self.name} takes either epsilon and delta or a budget, not both"
+            )
+
+
+AlgorithmLike = str | SearchFunction | Algorithm  # whatever `find` resolves

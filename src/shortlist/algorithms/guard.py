@@ -1,0 +1,71 @@
+"""A search of the user's own, watched: what is no request and no answer is refused in words."""
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.arrays import IntArray
+from shortlist.errors import InvalidInput
+from shortlist.problem import Problem
+from shortlist.search import Answer, Pulls, Rewards, Search, advance
+
+
+def guarded_search(name: str, search: Search, problem: Problem) -> Search:
+    """The same search; requests and answer are checked, and lists in them become arrays."""
+    reply: Rewards | None = None
+    spent = 0
+    while True:
+        turn: object = advance(search, reply)
+        if not isinstance(turn, Pulls):
+            return _answer(name, turn, problem)
+        request = _request(name, turn, problem)
+        spent += request.total
+        _check_budget(name, spent, problem.goal.budget)
+        reply = yield request
+
+
+def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
+    arms = _whole(name, "arms", turn.arms)
+    times = _whole(name, "times", turn.times)
+    if arms.shape != times.shape:
+        raise InvalidInput(
+            f"{name} asks for {arms.size} arms and {times.size} times, but must say for every arm"
+            " how many times it is pulled"
+        )
+    wrong = arms[(arms < 0) | (arms >= problem.n_arms)]
+    if wrong.size:
+        raise InvalidInput(
+            f"{name} asks for arm {wrong[0]}, but arms are numbered from 0 to {problem.n_arms - 1}"
+        )
+    if (times < 0).any():
+        raise InvalidInput(f"{name} asks for {times.min()} pulls, but must ask for at least 0")
+    return Pulls(arms, times, turn.progress)
+
+
+def _check_budget(name: str, spent: int, budget: int | None) -> None:
+    if budget is not None and spent > budget:
+        raise InvalidInput(f"{name} asks for {spent:,} pulls, but the budget is {budget:,}")
+
+
+def _answer(name: str, turn: object, problem: Problem) -> Answer:
+    if not isinstance(turn, Answer):
+        raise InvalidInput(
+            f"{name} gave {turn!r}, but a search must yield Pulls and return an Answer"
+        )
+    top = _whole(name, "top", turn.top)
+    distinct = np.unique(top)
+    inside = bool(((distinct >= 0) & (distinct < problem.n_arms)).all())
+    if not (inside and distinct.size == top.size == problem.k):
+        raise InvalidInput(
+            f"{name} chose {top.tolist()}, but must choose {problem.k} distinct arms of those"
+            f" numbered from 0 to {problem.n_arms - 1}"
+        )
+    return Answer(top, turn.regret_bound, turn.confidence, turn.evidence)
+
+
+def _whole(name: str, field: str, values: npt.ArrayLike) -> IntArray:
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim > 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise InvalidInput(
+            f"{name} gave `{field}` as {values!r}, but must give a list of whole numbers"
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,35 @@
+"""The file of tickets and rewards that `shortlist tell` takes."""
+
+import re
+
+from shortlist.cli.columns import Line, read_columns
+from shortlist.errors import InvalidInput
+
+WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
+
+
+def read_rewards(path: str) -> list[tuple[int, float]]:
+    """Tickets and rewards from a CSV with columns of these names."""
+    table = read_columns(path)
+    missing = [f"`{name}`" for name in ("ticket", "reward") if name not in table.names]
+    if table.header and missing:
+        raise InvalidInput(
+            f"{path}, line {table.first} has no column {' and no '.join(missing)}, but must be"
+            " ticket,reward"
+        )
+    results = [_result(line) for line in table.lines(pad=True)]
+    if not results:
+        raise InvalidInput(f"{path} holds no rewards, but must hold a ticket and its reward a line")
+    return results
+
+
+def _result(line: Line) -> tuple[int, float]:
+    from shortlist.experiment.command import decimal
+
+    ticket, reward = line["ticket"], line["reward"]
+    if not WHOLE.fullmatch(ticket):
+        raise InvalidInput(f"{line.where}: ticket {ticket!r} must be a whole number")
+    try:
+        return int(ticket), decimal(reward)
+    except ValueError:
+        raise InvalidInput(f"{line.where}: reward {reward!r} must be a number") from None

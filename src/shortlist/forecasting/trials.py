@@ -1,0 +1,196 @@
+"""How many pulls will a search need, and what will it lose? Simulated on means drawn for it."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.algorithms import Algorithm, AlgorithmLike, find
+from shortlist.errors import InvalidInput
+from shortlist.forecasting.beliefs import Guess, guess
+from shortlist.forecasting.prospects import Forecast, Prospect
+from shortlist.metrics import aggregate_regret
+from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
+from shortlist.reward_models import Binary
+from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.drive import drive
+from shortlist.simulation.parallel import spread
+from shortlist.validation import check_sendable, whole
+
+FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
+FOR_BUDGET = ("expected-loss", "sar", "uniform")
+SECONDS = {"clucb-pac": 1e-3}  # that a run takes per arm, for algorithms that may take too long
+LONGEST = 20.0  # seconds for all runs of an algorithm that nobody asked for by name
+
+Wanted = tuple[Algorithm, int | None]  # with a budget, or None for epsilon and delta
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One algorithm with one goal: a budget, or epsilon and delta if that is None."""
+
+    algorithm: Algorithm
+    budget: int | None
+    problem: Problem
+
+
+def forecast(
+    *,
+    k: int,
+    n: int | None = None,
+    means: npt.ArrayLike | None = None,
+    prior: tuple[float, float] | None = None,
+    pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.05,
+    budget: int | Sequence[int] | None = None,
+    algorithms: Sequence[AlgorithmLike] | None = None,
+    runs: int = 20,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[float], None] | None = None,
+) -> Forecast:
+    """Simulate what searches would spend and lose on arms like these.
+
+    What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b)
+    means for `n` arms; or a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run
+    drawing means from their empirical-Bayes posterior, so that what a short pilot leaves open
+    widens the forecast. Rewards are 0 or 1, the noisiest there are in [0, 1] for their mean.
+
+    `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
+    what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`,
+    by name or as search functions of your own, are tried with every goal they serve; without that
+    it is a good and a plain choice for each goal, less what would take too long. `progress` is
+    called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
+    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        whole(name, value, at_least=least)
+    believed = guess(n, k, means, prior, pilot)
+    goals = _goals(epsilon, delta, budget)
+    left_out: tuple[str, ...] = ()
+    if algorithms is None and epsilon is not None:
+        left_out = _too_slow(believed.n_arms, runs)
+    wanted = _defaults(goals, left_out)
+    if algorithms is not None:
+        wanted = _served(_distinct(algorithms), goals, epsilon)
+    candidates = [
+        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta)
+        for algorithm, each in wanted
+    ]
+    started = time.perf_counter()
+    prospects = _simulated(candidates, believed, epsilon, runs, seed, jobs, progress)
+    seconds = time.perf_counter() - started
+    return Forecast(
+        prospects, believed.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
+    )
+
+
+def _simulated(
+    candidates: Sequence[Candidate],
+    believed: Guess,
+    epsilon: float | None,
+    runs: int,
+    seed: int,
+    jobs: int,
+    progress: Callable[[float], None] | None,
+) -> tuple[Prospect, ...]:
+    """What every candidate spends and loses in every run."""
+    if jobs > 1:
+        for candidate in candidates:
+            check_sendable(candidate.algorithm.name, candidate.algorithm)
+    work = [(candidate, run) for run in range(runs) for candidate in candidates]
+    tell = None if progress is None else lambda done: progress(done / len(work))
+    rows = np.array(spread(partial(_run, believed, seed), work, jobs, tell))
+    rows = rows.reshape(runs, len(candidates), 2)  # pulls and regret
+    return tuple(
+        Prospect(
+            candidate.algorithm.name,
+            candidate.budget,
+            rows[:, j, 0].astype(np.int64),
+            rows[:, j, 1],
+            epsilon,
+        )
+        for j, candidate in enumerate(candidates)
+    )
+
+
+def _goals(
+    epsilon: float | None, delta: float, budget: int | Sequence[int] | None
+) -> list[int | None]:
+    """None for epsilon, and every budget once."""
+    budgets = [] if budget is None else list(budget) if isinstance(budget, Sequence) else [budget]
+    goals = [*([] if epsilon is None else [None]), *dict.fromkeys(budgets)]
+    if not goals:
+        goal_of(None, delta, None)  # refuses, in the words that every call has for it
+    return goals
+
+
+def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
+    """The algorithms whose runs are predicted to take too long.
+
+    A rule and no clock, so that seeds settle results."""
+    return tuple(name for name, each in SECONDS.items() if each * n_arms * runs > LONGEST)
+
+
+def _defaults(goals: Sequence[int | None], left_out: Sequence[str]) -> Iterator[Wanted]:
+    for goal in goals:
+        names = FOR_EPSILON if goal is None else FOR_BUDGET
+        yield from ((find(name), goal) for name in names if name not in left_out)
+
+
+def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
+    """Every algorithm once; two of the same name could not be told apart afterwards."""
+    if isinstance(algorithms, str) or not algorithms:
+        raise InvalidInput(f"`algorithms` is {algorithms!r}, but must be a list of at least one")
+    distinct: list[Algorithm] = []
+    for each in map(find, algorithms):
+        if each not in distinct:
+            distinct.append(each)
+    name, times = Counter(each.name for each in distinct).most_common(1)[0]
+    if times > 1:
+        raise InvalidInput(f"two algorithms are called {name!r}, but their names must differ")
+    return distinct
+
+
+def _served(
+    algorithms: Sequence[Algorithm], goals: Sequence[int | None], epsilon: float | None
+) -> Iterator[Wanted]:
+    """Every algorithm with the goals it serves; if there are none with the first, to be refused."""
+    for goal in goals:
+        for algorithm in algorithms:
+            own = [each for each in goals if _serves(algorithm, each, epsilon)]
+            if goal in (own or goals[:1]):
+                yield algorithm, goal
+
+
+def _serves(algorithm: Algorithm, goal: int | None, epsilon: float | None) -> bool:
+    if goal is None or (algorithm.capped and epsilon is not None):
+        return FixedConfidence in algorithm.goals
+    return FixedBudget in algorithm.goals
+
+
+def _candidate(
+    algorithm: Algorithm,
+    goal: int | None,
+    n_arms: int,
+    k: int,
+    epsilon: float | None,
+    delta: float,
+) -> Candidate:
+    wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
+    problem = Problem(n_arms, k, wanted, Binary())
+    algorithm.check(problem)
+    return Candidate(algorithm, goal, problem)
+
+
+def _run(believed: Guess, seed: int, item: tuple[Candidate, int]) -> tuple[int, float]:
+    """Pulls and regret of one run; its means depend on its number alone, not on the algorithm."""
+    candidate, run = item
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run,)))
+    means_rng, run_rng = rng.spawn(2)
+    means = believed.draw(means_rng)
+    outcome = drive(candidate.algorithm, candidate.problem, BernoulliBandit(means), run_rng)
+    return int(outcome.pulls.sum()), aggregate_regret(means, outcome.answer.top)
