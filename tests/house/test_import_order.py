@@ -84,8 +84,8 @@ INSIDE: dict[str, Layers] = {
         ("reproduce", "report"),
     ),
     "cli": (
-        ("files", "options", "output"),
-        ("columns",),
+        ("files", "completion", "output"),
+        ("columns", "options"),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("experiments", "forecast", "hardness", "simulate"),
         ("run",),

@@ -3,6 +3,7 @@
 Heavy imports wait until a command runs, so that help is instant."""
 
 import errno
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +14,15 @@ import shortlist
 from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
-from shortlist.cli.forecast import plan
+from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
 from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
+
+FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere
 
 
 class BadInput(click.ClickException):
@@ -50,8 +53,25 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).splitlines())
 
 
+@contextmanager
+def _importable_from_here() -> Iterator[None]:
+    """Let modules of the present folder be imported, after all others: --algorithm may name one."""
+    if "" in sys.path:
+        yield
+        return
+    sys.path.append("")
+    try:
+        yield
+    finally:
+        sys.path.remove("")
+
+
 class OneLineErrors(click.Group):
     """A group whose errors are one line each, whether click finds them or the library."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of that name, or of one that it had before."""
+        return super().get_command(context, FORMER.get(name, name))
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the group's own options."""
@@ -78,17 +98,18 @@ def main(context: click.Context) -> None:
     Start here:
       shortlist demo                 choose the best 30 of 164 crowd workers
       shortlist run --help           choose with any program that prints a number
-      shortlist plan --help          how many evaluations it will take
+      shortlist forecast --help      how many evaluations it will take
       shortlist algorithms           what there is to choose from
       shortlist simulate --help      compare algorithms on instances whose means are known
 
     Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything
     else."""
+    context.with_resource(_importable_from_here())
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-KNOWN_MEANS = (plan, simulate, hardness, algorithms, demo, reproduce)
+KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

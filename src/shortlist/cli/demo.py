@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 import shortlist
+from shortlist.cli.output import print_tables
+from shortlist.tables import TextTable
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
     from shortlist.driver import Outcome
 
 K, EPSILON, DELTA = 30, 0.05, 0.05
+HEADER = ("worker", "questions", "accuracy, estimated", "true")
 PREFERRED = ("certified", "adaptive-top-k-tight")  # the first one that is registered
 
 
@@ -58,21 +61,13 @@ def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
 
 
 def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("worker", "questions", "accuracy, estimated", "true", box=SIMPLE_HEAD)
-    for column in table.columns:
-        column.justify = "right"
-    for arm in sorted(outcome.answer.top, key=lambda arm: -outcome.means[arm]):
-        table.add_row(
-            str(arm), f"{outcome.pulls[arm]:,}", f"{outcome.means[arm]:.3f}", f"{workers[arm]:.3f}"
-        )
-    console = Console(highlight=False)
-    console.print(title, table)
-    for line in _facts(outcome, yardstick, workers):
-        console.print(line)
+    best_first = sorted(outcome.answer.top.tolist(), key=lambda arm: -outcome.means[arm])
+    rows = [
+        (f"{arm}", f"{outcome.pulls[arm]:,}", f"{outcome.means[arm]:.3f}", f"{workers[arm]:.3f}")
+        for arm in best_first
+    ]
+    facts = "\n".join(_facts(outcome, yardstick, workers))
+    print_tables(TextTable(HEADER, rows, title=title, verdict=facts, align="rrrr"))
 
 
 def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> Iterator[str]:

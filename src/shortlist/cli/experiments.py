@@ -224,6 +224,7 @@ def export(*, store: str, name: str | None) -> None:
     "--store",
     required=True,
     envvar="SHORTLIST_STORE",
+    type=click.Path(dir_okay=False),
     metavar="FILE",
     help="The file to put it in.",
 )

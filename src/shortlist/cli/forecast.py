@@ -1,16 +1,14 @@
-"""`shortlist plan`: how many pulls will be needed, and what will be lost."""
+"""`shortlist forecast`: how many pulls will be needed, and what will be lost."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import shortlist
 from shortlist.cli.instance import read_means
-from shortlist.cli.output import format_option, print_record, print_rows, progress_bar
+from shortlist.cli.options import algorithm_option
+from shortlist.cli.output import format_option, print_json, print_rows, print_tables, progress_bar
 from shortlist.cli.pilot import read_pilot
-
-if TYPE_CHECKING:
-    from shortlist.forecasting.prospects import Forecast, Prospect
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
@@ -67,12 +65,8 @@ def _pair(
     multiple=True,
     help="Pulls to spend, as often as needed: what is lost after them?",
 )
-@click.option(
-    "--algorithm",
-    "algorithms",
-    multiple=True,
-    metavar="NAME",
-    help="Instead of the usual ones, as often as needed.",
+@algorithm_option(
+    "algorithms", multiple=True, help="Instead of the usual ones, as often as needed."
 )
 @click.option(
     "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
@@ -94,7 +88,7 @@ def _pair(
     help="Save a picture too: .png, .svg or .pdf.",
 )
 @format_option
-def plan(
+def forecast(
     *,
     pilot: str | None,
     means: str | None,
@@ -113,16 +107,16 @@ def plan(
 
     \b
     Examples:
-      shortlist plan -n 60 -k 5 --prior 2,18 --epsilon 0.1 --budget 1000 --runs 5
-      shortlist plan -k 3 --pilot pilot.csv --epsilon 0.2 --runs 5 --plot plan.png
-      shortlist plan -k 4 --means means.csv --budget 500 --budget 2000 --format csv
+      shortlist forecast -n 60 -k 5 --prior 2,18 --epsilon 0.1 --budget 1000 --runs 5
+      shortlist forecast -k 3 --pilot pilot.csv --epsilon 0.2 --runs 5 --plot forecast.png
+      shortlist forecast -k 4 --means means.csv --budget 500 --budget 2000 --format csv
     """
     from shortlist.forecasting.picture import check_file, save
 
     if plot is not None:
         check_file(plot)
     with progress_bar("simulating", 100) as show:
-        forecast = shortlist.forecast(
+        outcome = shortlist.forecast(
             pilot=None if pilot is None else read_pilot(pilot),
             means=None if means is None else read_means(means),
             budget=budget,
@@ -130,44 +124,19 @@ def plan(
             progress=None if show is None else lambda share: show(int(100 * share)),
             **settings,
         )
-    _print(forecast, style)
+    _print(outcome, style)
     if plot is not None:
-        save(forecast, plot)
+        save(outcome, plot)
 
 
-def _print(forecast: "Forecast", style: str) -> None:
-    for name in forecast.left_out:
+def _print(outcome: "shortlist.Forecast", style: str) -> None:
+    if style == "table":  # which says what is left out
+        print_tables(outcome)
+        return
+    for name in outcome.left_out:
         note = f"{name} is left out: its runs would take too long; --algorithm {name} asks for it"
         click.echo(note, err=True)
     if style == "json":
-        print_record(forecast.summary(), style)
-    elif style == "csv":
-        print_rows([prospect.summary() for prospect in forecast.prospects], style)
+        print_json(outcome.summary())
     else:
-        click.echo(
-            f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs of every algorithm"
-        )
-        _print_tables(forecast)
-
-
-def _print_tables(forecast: "Forecast") -> None:
-    """One for epsilon, where the pulls are of interest, and one for every budget, where the regret
-    is."""
-    for budget in dict.fromkeys(prospect.budget for prospect in forecast.prospects):
-        if budget is None:
-            sure = f"with probability {1 - forecast.delta:g}"
-            click.echo(f"\nPulls until at most {forecast.epsilon:g} is lost {sure}:")
-        else:
-            click.echo(f"\nRegret after {budget:,} pulls:")
-        prospects = [prospect for prospect in forecast.prospects if prospect.budget == budget]
-        print_rows(
-            [_row(prospect, "pulls" if budget is None else "regret") for prospect in prospects],
-            "table",
-        )
-
-
-def _row(prospect: "Prospect", figure: str) -> dict[str, object]:
-    summary = prospect.summary()
-    shares = summary[figure]
-    assert isinstance(shares, dict)
-    return {"algorithm": prospect.algorithm, **shares, "failure rate": summary["failure_rate"]}
+        print_rows([prospect.summary() for prospect in outcome.prospects], style)

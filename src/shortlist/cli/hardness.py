@@ -1,12 +1,10 @@
 """`shortlist hardness`: how hard an instance is."""
 
-from dataclasses import fields
-
 import click
 
 import shortlist
 from shortlist.cli.instance import instance_options, means_of
-from shortlist.cli.output import format_option, print_record
+from shortlist.cli.output import format_option, print_summary
 
 
 @click.command()
@@ -35,7 +33,4 @@ def hardness(
     """
     means = means_of(instance, n, k, p, path)
     result = shortlist.hardness(means, k=k, epsilon=epsilon)
-    figures = {
-        field.name: getattr(result, field.name) for field in fields(result) if field.name != "gaps"
-    }
-    print_record({"n": means.size, **figures}, style)
+    print_summary(result, result.summary(), style)

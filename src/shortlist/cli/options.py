@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shortlist.cli.completion import algorithm_names, experiment_names
+
 if TYPE_CHECKING:
     from shortlist.reward_models import RewardsDeclared
 
@@ -27,6 +29,13 @@ def _pairs(
         except json.JSONDecodeError:
             options[name] = value
     return options
+
+
+def algorithm_option(*names: str, **settings: Any) -> Callable[[Command], Command]:
+    """--algorithm, which the shell completes."""
+    return click.option(
+        "--algorithm", *names, metavar="NAME", shell_complete=algorithm_names, **settings
+    )
 
 
 algorithm_settings = click.option(
@@ -80,12 +89,10 @@ def experiment_options(command: Command) -> Command:
                 metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
                 help="What rewards can be; another one is refused.",
             ),
-            click.option(
-                "--algorithm",
-                metavar="NAME",
+            algorithm_option(
                 default="auto",
                 show_default=True,
-                help="See `algorithms`.",
+                help="See `algorithms`; or package.module:function.",
             ),
             algorithm_settings,
             click.option(
@@ -120,4 +127,6 @@ def store_options(command: Command) -> Command:
     )(name_option(command))
 
 
-name_option = click.option("--name", help="Its name, where the file holds several.")
+name_option = click.option(
+    "--name", shell_complete=experiment_names, help="Its name, where the file holds several."
+)

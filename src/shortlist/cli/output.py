@@ -1,5 +1,4 @@
-"""How results are printed: a record or a list of rows, as a table, JSON or CSV; and the progress
-bar."""
+"""How results are printed, as a table, JSON or CSV; and the progress bar."""
 
 import csv
 import io
@@ -11,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import click
+
+from shortlist.tables import Tabular, TextTable, flat, readable
 
 Record = Mapping[str, object]
 REFRESH = 0.1  # seconds between two looks of the progress bar
@@ -25,27 +26,31 @@ format_option = click.option(
 )
 
 
-def print_record(record: Record, style: str) -> None:
-    """One result: a line per figure, a JSON object, or a CSV header and row."""
+def print_summary(result: Tabular, summary: Record, style: str) -> None:
+    """One result: its own table, its summary as a JSON object, or as a CSV header and row."""
     if style == "json":
-        _print_json(record)
+        print_json(summary)
     elif style == "csv":
-        _print_csv([_flat(record)])
+        _print_csv([flat(summary)])
     else:
-        _print_table(
-            [{"figure": name, "value": value} for name, value in _flat(record, " ").items()],
-            header=False,
-        )
+        print_tables(result)
 
 
 def print_rows(rows: Sequence[Record], style: str) -> None:
     """Several results with the same figures: a row each."""
     if style == "json":
-        _print_json(rows)
+        print_json(rows)
     elif style == "csv":
-        _print_csv([_flat(row) for row in rows])
+        _print_csv([flat(row) for row in rows])
     else:
-        _print_table(rows)
+        print_tables(_table(rows))
+
+
+def print_tables(shown: Tabular | TextTable) -> None:
+    """Tables on stdout, as wide as the terminal."""
+    from rich.console import Console
+
+    Console().print(shown)
 
 
 @contextmanager
@@ -73,23 +78,12 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None] | Non
         yield show
 
 
-def _flat(record: Record, joint: str = "_") -> dict[str, object]:
-    """{"pulls": {"mean": 1}} as {"pulls_mean": 1}."""
-    flat: dict[str, object] = {}
-    for name, value in record.items():
-        if isinstance(value, Mapping):
-            flat.update({f"{name}{joint}{inner}": each for inner, each in value.items()})
-        else:
-            flat[name] = value
-    return flat
-
-
-def _print_json(data: object) -> None:
+def print_json(data: object) -> None:
+    """One line of JSON; null for infinities and NaN, for which it has no word."""
     click.echo(json.dumps(_finite(data), allow_nan=False))
 
 
 def _finite(data: object) -> object:
-    """The same data with null for infinities and NaN, for which JSON has no word."""
     if isinstance(data, Mapping):
         return {name: _finite(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
@@ -109,25 +103,9 @@ def _joined(value: object) -> object:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _print_table(rows: Sequence[Record], header: bool = True) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD if header else None, show_header=header)
-    for position, name in enumerate(rows[0]):
-        numbers = all(isinstance(row[name], int | float | None) for row in rows)
-        right = numbers or (not header and position > 0)
-        table.add_column(name, justify="right" if right else "left", no_wrap=position == 0)
-    for row in rows:
-        table.add_row(*(Text(_readable(value)) for value in row.values()))  # a label is no markup
-    Console().print(table)
-
-
-def _readable(value: object) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(_joined(value))
+def _table(rows: Sequence[Record]) -> TextTable:
+    """Numbers on the right, words on the left."""
+    header = list(rows[0])
+    numeric = [all(isinstance(row[name], int | float | None) for row in rows) for name in header]
+    cells = [[readable(value) for value in row.values()] for row in rows]
+    return TextTable(header, cells, align="".join("r" if each else "l" for each in numeric))

@@ -6,13 +6,13 @@ import click
 
 import shortlist
 from shortlist.cli.instance import instance_options, means_of
-from shortlist.cli.options import algorithm_settings
-from shortlist.cli.output import format_option, print_record, progress_bar
+from shortlist.cli.options import algorithm_option, algorithm_settings
+from shortlist.cli.output import format_option, print_summary, progress_bar
 
 
 @click.command()
 @instance_options
-@click.option("--algorithm", metavar="NAME", required=True, help="See `shortlist algorithms`.")
+@algorithm_option(required=True, help="See `shortlist algorithms`; or package.module:function.")
 @click.option(
     "--epsilon", type=float, help="Regret allowed; with --budget, what counts as a failure."
 )
@@ -69,7 +69,8 @@ def simulate(
     Prints what it spends, what it loses and how often it fails: a run fails if its set of k arms
     has an aggregate regret above epsilon. Without --budget the algorithm stops by itself once it
     loses at most epsilon with probability 1 - delta. With --budget it spends that; for an algorithm
-    that takes both, the budget is a cap.
+    that takes both, the budget is a cap. A search function of your own is named by its module,
+    found in this folder or wherever Python looks: --algorithm mine:search.
 
     \b
     Examples:
@@ -84,4 +85,4 @@ def simulate(
         outcome = shortlist.simulate(
             algorithm, means, k=k, runs=runs, progress=progress, **settings
         )
-    print_record(outcome.summary(), style)
+    print_summary(outcome, outcome.summary(), style)

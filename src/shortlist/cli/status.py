@@ -1,8 +1,6 @@
 """`shortlist status` and `shortlist result`: where an experiment stands, and its answer."""
 
-import math
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ import click
 
 import shortlist
 from shortlist.cli.options import store_options
-from shortlist.cli.output import format_option, print_record, print_rows
+from shortlist.cli.output import format_option, print_json, print_rows, print_tables
 from shortlist.errors import Unfinished
 
 if TYPE_CHECKING:
@@ -56,9 +54,9 @@ def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) 
     """
     with shortlist.Experiment.open(store, name, readonly=True) as experiment:
         if style == "json":
-            print_record(_record(experiment.status()), style)
+            print_json(experiment.status().summary())
         elif style == "csv":
-            print_rows(list(_arms(experiment.status())), style)
+            print_rows(list(experiment.status().arms.rows()), style)
         else:
             _show(experiment, rows, watch)
 
@@ -97,42 +95,7 @@ def print_result(result: "Result", style: str) -> None:
         rows = [asdict(arm) for arm in result.arms]
         print_rows([{"arm": row.pop("label"), **row} for row in rows], style)
     else:
-        from rich.console import Console
-
-        Console().print(result)
-
-
-def _record(status: "Status") -> dict[str, object]:
-    return {
-        "name": status.name,
-        "state": status.state.value,
-        "trouble": status.trouble or None,
-        "told": status.told,
-        "held": status.held,
-        "wanted": status.wanted,
-        "failures": status.failures,
-        "workers": dict(status.workers),
-        "arms": list(_arms(status)),
-    }
-
-
-def _arms(status: "Status") -> Iterator[dict[str, object]]:
-    """Every arm, in the order of the labels."""
-    arms = status.arms
-    names = ("arm", "pulls", "mean", "low", "high", "place", "to_go")
-    columns = (
-        arms.labels,
-        arms.pulls.tolist(),
-        arms.means.tolist(),
-        arms.low.tolist(),
-        arms.high.tolist(),
-    )
-    for row in zip(*columns, arms.places, arms.to_go.tolist(), strict=True):
-        values = (
-            None if isinstance(value, float) and not math.isfinite(value) else value
-            for value in row
-        )
-        yield dict(zip(names, values, strict=True))
+        print_tables(result)
 
 
 def _show(experiment: "shortlist.Experiment", rows: int, watch: bool) -> None:
@@ -153,43 +116,8 @@ def _show(experiment: "shortlist.Experiment", rows: int, watch: bool) -> None:
 
 
 def _table(status: "Status", rows: int) -> "Group":
-    from rich.box import SIMPLE_HEAD
+    """The table of the status, and how to see what it leaves out."""
     from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table("arm", "pulls", "mean", "interval", "place", "to go", box=SIMPLE_HEAD)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    arms = sorted(
-        _arms(status), key=lambda arm: -math.inf if arm["mean"] is None else float(str(arm["mean"]))
-    )[::-1]
-    for arm in arms[:rows]:
-        ends = f"{_figure(arm['low'])} … {_figure(arm['high'])}"
-        cells = (
-            arm["arm"],
-            f"{arm['pulls']:,}",
-            _figure(arm["mean"]),
-            ends,
-            arm["place"],
-            f"{arm['to_go']:,}",
-        )
-        table.add_row(*(Text(str(cell)) for cell in cells))  # a label is no markup
-    left_out = (
-        f"{len(arms) - rows:,} more arms: --rows, or --format csv" if len(arms) > rows else ""
-    )
-    return Group(*(Text(line) for line in _headline(status)), table, Text(left_out))
-
-
-def _headline(status: "Status") -> Iterator[str]:
-    from shortlist.display import plural
-
-    waiting = f"waits for {status.held + status.wanted:,} more, {status.held:,} of them under way"
-    told, failures = plural(status.told, "pull"), plural(status.failures, "failure")
-    yield f"{status.name}: {status.state.value}, {told} told, {waiting}, {failures}"
-    if status.trouble:
-        yield status.trouble
-
-
-def _figure(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else "-"
+    more = status.arms.pulls.size > rows
+    return Group(status.table(rows), "Use --rows, or --format csv." if more else "")
