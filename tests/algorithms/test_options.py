@@ -1,6 +1,6 @@
 """Options of an algorithm: only those its search takes, only of the type it takes."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -73,3 +73,48 @@ def test_an_unknown_option_is_refused_with_those_there_are() -> None:
         match="option 'speed' is unknown to some; it takes pooled, rounds, scale, growth, rule",
     ):
         check_options("some", search, {"speed": 1})
+
+
+def positional(problem: Problem, rng: np.random.Generator, scale: float = 1.0) -> Search:
+    return search(problem, rng)
+
+
+def anything(problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
+    return search(problem, rng)
+
+
+def untyped(problem, rng, *, speed=1, depth: "Nowhere" = 2):  # type: ignore # noqa: F821
+    return search(problem, rng)
+
+
+def choices(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    rule: Literal["best", "worst"] = "best",
+    sizes: list[int] | None = None,
+    free: Any = None,
+) -> Search:
+    return search(problem, rng)
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (anything, {"whatever": "you like"}),
+        (untyped, {"speed": "high", "depth": 3}),
+        (choices, {"rule": "worst", "sizes": [1, 2], "free": object()}),
+    ],
+)
+def test_what_a_function_does_not_say_of_its_options_is_not_checked(
+    function: Any, options: dict[str, Any]
+) -> None:
+    check_options("some", function, options)
+    with pytest.raises(UnknownName, match="unknown to some"):
+        check_options("some", search, options)
+
+
+def test_an_option_by_position_is_an_option_by_name() -> None:
+    assert list(options_of(positional)) == ["scale"]
+    with pytest.raises(InvalidInput, match="option `scale` is 'x', but must be of type float"):
+        check_options("some", positional, {"scale": "x"})

@@ -2,15 +2,18 @@
 line."""
 
 import csv
+import inspect
 import io
 import json
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import own_searches
 import pytest
 from click.testing import CliRunner, Result
 
@@ -240,6 +243,45 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line(
     )
 
 
+# A search of the user's own
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder with a module that holds a search."""
+    monkeypatch.chdir(tmp_path)
+    source = Path(inspect.getfile(own_searches)).read_text(encoding="utf-8")
+    Path("mine.py").write_text(source, encoding="utf-8")
+    yield
+    sys.modules.pop("mine", None)
+
+
+@pytest.mark.usefixtures("mine")
+def test_an_algorithm_may_be_a_function_in_a_module_of_this_folder() -> None:
+    budget = ["--budget", "400", "--option", "share=0.5", "--runs", "2", "--jobs", "2"]
+    data = figures("simulate", *UNIFORM, "--algorithm", "mine:even", *budget)
+    assert (data["algorithm"], data["pulls"]["mean"]) == ("mine:even", 200)
+    assert "" not in sys.path
+
+
+@pytest.mark.usefixtures("mine")
+def test_the_script_finds_it_too_and_so_does_an_experiment_that_is_kept() -> None:
+    done = script("simulate", *UNIFORM, "--algorithm", "mine:even", "--budget", "99")
+    assert (done.returncode, done.stderr) == (0, "")
+    Path("arms.csv").write_text("a\nb\nc\n")
+    made = script(
+        "create", "arms.csv", "-k", "1", "--budget", "9", "--algorithm", "mine:even",
+        "--store", "x.db",
+    )  # fmt: skip
+    assert made.returncode == 0
+    assert script("ask", "--store", "x.db", "--limit", "9").returncode == 0
+    Path("mine.py").unlink()
+    gone = script("ask", "--store", "x.db")
+    assert gone.returncode == 1
+    assert "there is no module 'mine'" in gone.stderr
+    assert gone.stderr.count("\n") == 1
+
+
 # Mistakes
 
 
@@ -312,6 +354,14 @@ def refused(result: Result, message: str) -> None:
         (
             [*SIMULATE, "--algorithm", "unifrom", "--budget", "99"],
             "algorithm 'unifrom' is unknown; there are",
+        ),
+        (
+            [*SIMULATE, "--algorithm", "nowhere:search", "--budget", "99"],
+            "algorithm 'nowhere:search' cannot be imported: there is no module 'nowhere'",
+        ),
+        (
+            [*SIMULATE, "--algorithm", "os:getcwd", "--budget", "99"],
+            "getcwd takes (), but a search must take (problem, rng)",
         ),
         (
             [*SIMULATE, "--algorithm", "adaptive-top-k-tight", "--budget", "99"],

@@ -1,4 +1,4 @@
-"""`shortlist plan`: what it reads, what it prints, and that a mistake costs one line."""
+"""`shortlist forecast`: what it reads, what it prints, and that a mistake costs one line."""
 
 import csv
 import io
@@ -19,12 +19,12 @@ QUICK = ["--algorithm", "uniform", "--algorithm", "sar", "--algorithm", "adaptiv
 PILOT = "label,pulls,successes\na,40,30\nb,40,10\nc,60,6\n"
 
 
-def plan(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["plan", *arguments], input=stdin)
+def forecast(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["forecast", *arguments], input=stdin)
 
 
 def figures(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
-    result = plan(*arguments, "--format", "json", stdin=stdin)
+    result = forecast(*arguments, "--format", "json", stdin=stdin)
     assert (result.exit_code, result.stderr) == (0, "")
     data: dict[str, Any] = json.loads(result.stdout)
     return {**data, "seconds": 0}
@@ -42,8 +42,16 @@ def test_the_command_line_gives_the_figures_of_the_library() -> None:
     assert [row["budget"] for row in printed["prospects"]] == [None, None, 40, 40, 80, 80]
 
 
+def test_its_former_name_still_works_and_is_not_shown() -> None:
+    arguments = [*SMALL, "--budget", "40", "--algorithm", "uniform", "--format", "csv"]
+    former = CliRunner().invoke(main, ["plan", *arguments])
+    assert (former.exit_code, former.stdout) == (0, forecast(*arguments).stdout)
+    assert " plan " not in CliRunner().invoke(main, ["--help"]).stdout
+    assert "plan" not in main.commands
+
+
 def test_csv_has_a_row_for_every_algorithm_and_goal() -> None:
-    result = plan(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK, "--format", "csv")
+    result = forecast(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     quantiles = [f"{figure}_p{share}" for figure in ("pulls", "regret") for share in (10, 50, 90)]
     assert list(rows[0]) == ["algorithm", "budget", *quantiles, "failure_rate"]
@@ -54,7 +62,7 @@ def test_csv_has_a_row_for_every_algorithm_and_goal() -> None:
 
 
 def test_a_table_says_what_the_figures_are_of() -> None:
-    text = plan(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK).stdout
+    text = forecast(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK).stdout
     assert "The best 2 of 8 arms with means from Beta(2, 6), 2 runs of every algorithm" in text
     assert "Pulls until at most 0.2 is lost with probability 0.95:" in text
     assert "Regret after 40 pulls:" in text
@@ -98,15 +106,15 @@ def test_guessed_means_are_read_as_elsewhere() -> None:
 
 
 def test_a_picture_is_saved_beside_the_figures(tmp_path: Path) -> None:
-    file = tmp_path / "plan.png"
-    result = plan(*SMALL, "--budget", "40", "--algorithm", "uniform", "--plot", str(file))
+    file = tmp_path / "forecast.png"
+    result = forecast(*SMALL, "--budget", "40", "--algorithm", "uniform", "--plot", str(file))
     assert result.exit_code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "LONGEST", 0.0)
-    result = plan(
+    result = forecast(
         "-n", "3", "-k", "1", "--prior", "1,1", "--epsilon", "0.5", "--runs", "1", "--format", "csv"
     )
     assert result.exit_code == 0
@@ -114,6 +122,9 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
         "clucb-pac is left out: its runs would take too long; --algorithm clucb-pac asks for it\n"
     )
     assert "clucb-pac" not in result.stdout
+    table = forecast("-n", "3", "-k", "1", "--prior", "1,1", "--epsilon", "0.5", "--runs", "1")
+    assert table.stderr == ""
+    assert "takes long: clucb-pac" in table.stdout
 
 
 @pytest.mark.parametrize(
@@ -143,11 +154,11 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
             "sar needs a budget; it has no stopping rule",
         ),
         (
-            [*SMALL, "--budget", "40", "--plot", "plan.doc"],
-            "'plan.doc', but its name must end in .png, .svg, .pdf",
+            [*SMALL, "--budget", "40", "--plot", "forecast.doc"],
+            "'forecast.doc', but its name must end in .png, .svg, .pdf",
         ),
         (
-            [*SMALL, "--budget", "40", "--plot", "nowhere/plan.png"],
+            [*SMALL, "--budget", "40", "--plot", "nowhere/forecast.png"],
             "but there is no folder 'nowhere'",
         ),
         (
@@ -159,7 +170,7 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(
     arguments: list[str], message: str
 ) -> None:
-    refused(plan(*arguments), message)
+    refused(forecast(*arguments), message)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +210,7 @@ def test_a_pilot_that_cannot_be_read_is_named_with_its_line(
 ) -> None:
     file = tmp_path / "pilot.csv"
     file.write_bytes(content)
-    refused(plan("-k", "1", "--pilot", str(file), "--budget", "40"), message)
+    refused(forecast("-k", "1", "--pilot", str(file), "--budget", "40"), message)
 
 
 def refused(result: Result, message: str) -> None:

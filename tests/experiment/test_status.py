@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from shortlist import Binary, Bounded, FixedBudget, FixedConfidence, Problem, SubGaussian
+from shortlist.experiment import Experiment
 from shortlist.experiment.status import intervals, places
+from shortlist.storage.memory import MemoryStore
 
 
 def test_all_intervals_hold_at_all_times_at_confidence() -> None:
@@ -63,3 +65,22 @@ def test_clear_arms_are_placed_and_close_ones_are_not() -> None:
     assert places(low, high, 2) == ("out", "out", "undecided", "undecided", "in")
     assert places(low, high, 3) == ("out", "out", "in", "in", "in")
     assert places(low, high, 4) == ("undecided", "undecided", "in", "in", "in")
+
+
+def test_a_status_prints_the_best_arms_first_and_no_arrays() -> None:
+    made = Experiment.create(
+        ["plain", "[red]", "<b>"], 1, budget=30, algorithm="uniform", store=MemoryStore()
+    )
+    rewards = {"plain": 0.2, "[red]": 0.9, "<b>": 0.5}
+    made.tell_many([(ticket, rewards[str(ticket.arm)]) for ticket in made.ask(2)])
+    status = made.status()
+    lines = str(status).splitlines()
+    assert lines[0].startswith("experiment: ready, 2 pulls told, waits for 28 more, 0 of them")
+    order = [line.split()[0] for line in lines if "…" in line]
+    assert order == ["[red]", "plain", "<b>"]
+    assert max(map(len, lines)) <= 100
+    assert "&lt;b&gt;" in status._repr_html_()
+    assert "array" not in repr(status) + repr(status.arms)
+    assert "1 more arm" in str(status.table(rows=2))
+    assert [arm["mean"] for arm in status.arms.rows()] == [0.2, 0.9, None]
+    assert status.summary()["told"] == 2

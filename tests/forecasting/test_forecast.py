@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import own_searches
 import pytest
 from scipy.stats import beta, binom, kstest
 
@@ -326,3 +327,59 @@ def test_a_picture_that_cannot_be_saved_is_refused(name: str, message: str, tmp_
     outcome = forecast(k=1, means=[0.9, 0.1], budget=20, algorithms=["uniform"], runs=1)
     with pytest.raises(InvalidInput, match=message):
         save(outcome, str(tmp_path / name))
+
+
+# Searches of the user's own, and print
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_own_searches_are_forecast_beside_ours(jobs: int) -> None:
+    own = own_searches.even
+    outcome = forecast(
+        k=2, n=8, prior=(1, 1), budget=80, algorithms=[own, "uniform", own], runs=6, jobs=jobs
+    )
+    assert [each.algorithm for each in outcome.prospects] == ["even", "uniform"]
+    assert outcome.prospect(own, 80) is outcome.prospect("even", 80)
+    assert outcome.prospect(own, 80).pulls.tolist() == [80] * 6
+    assert outcome.prospect(own, 80).regret.mean() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "message"),
+    [
+        ([own_searches.even, own_searches.BUDGETED], "two algorithms are called 'even', but"),
+        ("uniform", "`algorithms` is 'uniform', but must be a list"),
+        ([], r"`algorithms` is \[\], but must be a list of at least one"),
+    ],
+)
+def test_algorithms_that_cannot_be_told_apart_are_refused(algorithms: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        forecast(k=2, n=8, prior=(1, 1), budget=80, algorithms=algorithms, runs=1)
+
+
+def test_a_local_function_cannot_be_forecast_in_processes() -> None:
+    with pytest.raises(InvalidInput, match="<lambda> cannot be sent to another process"):
+        forecast(
+            k=2,
+            n=8,
+            prior=(1, 1),
+            budget=80,
+            algorithms=[lambda problem, rng: first_arms(problem, rng)],
+            jobs=2,
+        )
+
+
+def test_a_forecast_prints_a_table_for_every_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "LONGEST", 0.0)
+    outcome = forecast(k=2, n=8, prior=(2, 6), epsilon=0.3, budget=40, runs=2)
+    text = str(outcome)
+    assert text.splitlines()[0] == (
+        "The best 2 of 8 arms with means from Beta(2, 6), 2 runs of every algorithm"
+    )
+    assert "Pulls until at most 0.3 is lost with probability 0.95:" in text
+    assert "Left out, unless asked for by name, since it takes long: clucb-pac" in text
+    assert "Regret after 40 pulls:" in text
+    assert text.count("p50") == 2
+    assert max(map(len, text.splitlines())) <= 100
+    assert outcome._repr_html_().count("<table>") == 2
+    assert "array" not in repr(outcome) + repr(outcome.prospects)

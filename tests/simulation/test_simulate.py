@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import own_searches
 import pytest
 from scipy.stats import chisquare
 
@@ -215,3 +216,45 @@ def test_progress_hears_of_every_run() -> None:
     heard: list[int] = []
     simulate("uniform", uniform(5), k=2, budget=10, runs=4, progress=heard.append)
     assert heard == [1, 2, 3, 4]
+
+
+# Searches of the user's own
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("own", [own_searches.even, "own_searches:even", own_searches.BUDGETED])
+def test_an_own_search_runs_as_one_of_ours_in_any_number_of_processes(own: Any, jobs: int) -> None:
+    found = simulate(own, uniform(10), k=3, budget=205, epsilon=0.1, runs=4, seed=2, jobs=jobs)
+    ours = simulate("uniform", uniform(10), k=3, budget=200, epsilon=0.1, runs=4, seed=2)
+    np.testing.assert_array_equal(found.pulls, ours.pulls)
+    assert found.algorithm == (own if isinstance(own, str) else "even")
+    half = simulate(own, uniform(10), k=3, budget=205, options={"share": 0.5}, runs=2, jobs=jobs)
+    assert half.pulls.tolist() == [100, 100]
+
+
+def test_a_function_that_no_other_process_can_import_runs_here_only() -> None:
+    def local(problem: Problem, rng: np.random.Generator) -> Search:
+        return first_arms(problem, rng)
+
+    assert simulate(local, uniform(5), k=2, budget=9, runs=2).pulls.tolist() == [1, 1]
+    with pytest.raises(
+        InvalidInput,
+        match=r"local cannot be sent to another process \(.*\), but must be defined at the top of",
+    ):
+        simulate(local, uniform(5), k=2, budget=9, runs=2, jobs=2)
+
+
+# In print
+
+
+def test_runs_print_as_a_table_of_figures_and_no_arrays() -> None:
+    found = runs([0.0, 0.2, 0.4, 0.2], epsilon=0.3)
+    lines = [line.split() for line in str(found).splitlines()]
+    assert ["algorithm", "uniform"] in lines
+    assert ["pulls", "mean", "2.5"] in lines
+    assert ["regret", "max", "0.4"] in lines
+    assert str(found).splitlines()[-1] == "1 of 4 runs lost more than epsilon = 0.3."
+    assert max(map(len, str(found).splitlines())) <= 100
+    assert "<td>pulls mean</td><td>2.5</td>" in found._repr_html_()
+    assert "array" not in repr(runs([0.1] * 2000, epsilon=None))
+    assert "lost more" not in str(runs([0.7], epsilon=None))

@@ -177,3 +177,14 @@ def test_spread_refuses_too_few_arms_and_too_small_c() -> None:
         spread([0.5])
     with pytest.raises(InvalidInput, match=r"`c` is 0.5, but must be at least 1"):
         spread_upper_bound(10, 5, 0.1, 0.5)
+
+
+def test_hardness_prints_as_a_table_of_figures_and_no_gaps() -> None:
+    found = hardness([0.9, 0.5, 0.5, 0.1], k=2, epsilon=0.01)
+    lines = [line.split() for line in str(found).splitlines()]
+    assert ["n", "4"] in lines
+    assert ["psi", "0"] in lines
+    assert ["h_tilde", "inf"] in lines
+    assert "<td>h_tilde</td><td>inf</td>" in found._repr_html_()
+    assert "gaps" not in repr(found) + str(found)
+    assert found.summary()["n"] == 4

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import IntArray
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
 
@@ -14,13 +14,22 @@ def guarded_search(name: str, search: Search, problem: Problem) -> Search:
     reply: Rewards | None = None
     spent = 0
     while True:
-        turn: object = advance(search, reply)
+        turn = _next(name, search, reply)
         if not isinstance(turn, Pulls):
             return _answer(name, turn, problem)
         request = _request(name, turn, problem)
         spent += request.total
         _check_budget(name, spent, problem.goal.budget)
         reply = yield request
+
+
+def _next(name: str, search: Search, reply: Rewards | None) -> object:
+    try:
+        return advance(search, reply)
+    except UnsupportedGoal as error:
+        raise UnsupportedGoal(
+            f"{name} cannot serve this goal: {error}; `shortlist.register` says which it serves"
+        ) from error
 
 
 def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:

@@ -210,7 +210,9 @@ def _names() -> str:
 
 
 def _goals(goals: Goals) -> tuple[type[Goal], ...]:
-    served = BOTH if goals is None else (goals,) if isinstance(goals, type) else tuple(goals)
+    if goals is None:
+        return BOTH
+    served = tuple(goals) if isinstance(goals, Iterable) else (goals,)
     if not served or any(goal not in BOTH for goal in served):
         raise InvalidInput(
             f"`goals` is {goals!r}, but must be FixedConfidence, FixedBudget or a tuple of them"

@@ -102,6 +102,10 @@ def main(context: click.Context) -> None:
       shortlist algorithms           what there is to choose from
       shortlist simulate --help      compare algorithms on instances whose means are known
 
+    \b
+    Tab completion, in ~/.bashrc (or zsh_source, fish_source):
+      eval "$(_SHORTLIST_COMPLETE=bash_source shortlist)"
+
     Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything
     else."""
     context.with_resource(_importable_from_here())

@@ -94,7 +94,7 @@ class Status(Tabular):
             ("arm", "pulls", "mean", "interval", "place", "to go"),
             [self.arms.cells(arm) for arm in best_first[:rows].tolist()],
             title=self._headline(),
-            verdict=f"{left_out:,} more arms" if left_out > 0 else "",
+            verdict=plural(left_out, "more arm") if left_out > 0 else "",
         )
 
     def tables(self) -> tuple[TextTable]:

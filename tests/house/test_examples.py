@@ -1,0 +1,57 @@
+"""The examples run as they stand, quickly, and print what they are meant to show."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py"))
+SECONDS = 5.0  # of a processor, so that a busy machine fails no test
+PRINTED = {  # what must be in the output of every script
+    "own_algorithm.py": (
+        r"^ +uniform 0\.\d{4}$",
+        r"^ +halving 0\.\d{4}$",
+        r"^ algorithm +halving$",
+        r"^\d+ of 40 runs lost more than epsilon = 0\.02\.$",
+    ),
+    "simulated_designs.py": (
+        r"^3 of 20 arms, chosen by certified with [\d,]+ pulls$",
+        r"^  \d+, \d+ +[\d,]+ +\d+(\.\d+)?$",
+        r"^At most \d+\.\d+ of mean reward is lost, with 0\.95 confidence\.$",
+        r"^Order up to \d+ items whenever \d+ or fewer are left\.$",
+    ),
+}
+
+
+def test_of_every_example_it_is_said_what_it_prints() -> None:
+    assert list(PRINTED) == SCRIPTS
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_an_example_runs_quickly_and_prints_what_it_is_meant_to_show(
+    script: str, tmp_path: Path
+) -> None:
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", FOLDER / script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    after = os.times()
+    assert (done.returncode, done.stderr) == (0, "")
+    for pattern in PRINTED[script]:
+        assert re.search(pattern, done.stdout, re.MULTILINE), (pattern, done.stdout)
+    spent = after.children_user + after.children_system
+    assert spent - before.children_user - before.children_system < SECONDS
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_an_example_says_how_it_is_run(script: str) -> None:
+    assert f"`python examples/{script}`" in (FOLDER / script).read_text(encoding="utf-8")
