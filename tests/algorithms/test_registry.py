@@ -1,6 +1,7 @@
 """Which algorithm is meant: a name, a function of the user's own, or where it is to be found."""
 
 import pickle
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,14 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Answer, Pulls, Search
 
 BUDGET = Problem(6, 2, FixedBudget(60))
+
+
+@pytest.fixture(autouse=True)
+def _the_registry_is_left_as_it_was() -> Iterator[None]:
+    before = dict(ALGORITHMS)
+    yield
+    ALGORITHMS.clear()
+    ALGORITHMS.update(before)
 
 
 def first(problem: Problem, rng: np.random.Generator) -> Search:

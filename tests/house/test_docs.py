@@ -4,11 +4,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from shortlist.algorithms import ALGORITHMS
 from shortlist.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +18,14 @@ PAGES = {
     str(page.relative_to(ROOT)): page
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 }
+
+
+@pytest.fixture(autouse=True)
+def _the_registry_is_left_as_it_was() -> Iterator[None]:
+    before = dict(ALGORITHMS)
+    yield
+    ALGORITHMS.clear()
+    ALGORITHMS.update(before)
 
 
 def blocks(page: Path, language: str) -> list[str]:
