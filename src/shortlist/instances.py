@@ -1,5 +1,4 @@
-"""The instances of the paper, each a vector of means, best first: Section 5's experiments and
-Section 4's hard case."""
+"""The instances of the paper, each a vector of means, best first (Sections 4 and 5)."""
 
 import csv
 from importlib.resources import files
@@ -26,8 +25,7 @@ def uniform(n: int) -> FloatArray:
 
 
 def synthetic(p: float, n: int, k: int) -> FloatArray:
-    """Means pushed towards the boundary 1 - k/n (p > 1) or away from it (p < 1); p = 1 is
-    `uniform`.
+    """Means pushed to the boundary 1 - k/n (p > 1) or away from it (p < 1); p = 1 is `uniform`.
 
     The formula spans [0, 1) as it stands, so nothing is rescaled (E17)."""
     number("p", p, above=0)
@@ -40,22 +38,23 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
 
 
 def rte() -> FloatArray:
-    """Accuracy of the 164 workers of the RTE crowdsourcing task of Snow, O'Connor, Jurafsky, Ng
-    (2008)."""
+    """Accuracy of the 164 crowd workers of the RTE task.
+
+    Snow, O'Connor, Jurafsky, Ng (2008); where the data are from: data/README.md."""
     return -np.sort(-rte_workers())
 
 
 def rte_workers() -> FloatArray:
-    """The same accuracies by number of the worker. The data and where they are from:
-    data/README.md."""
+    """The same accuracies as `rte`, by the number of the worker."""
     with (files("shortlist") / "data" / "rte_workers.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return np.array([int(row["correct"]) / int(row["answered"]) for row in rows])
 
 
 def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
-    """K = n/2 coins of value 0.5 + eta and as many of 0.5 - eta, where every search must pay for
-    ln(1/epsilon).
+    """K = n/2 coins of value 0.5 + eta and as many of 0.5 - eta.
+
+    Here every search must pay for ln(1/epsilon).
 
     In the reduction of Section 4 one coin at random is replaced by a coin to be told, so that there
     are K + `surplus` good ones, `surplus` being -1, 0 or 1. H^(t, epsilon) = n / (4 eta^2) for

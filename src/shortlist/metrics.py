@@ -24,15 +24,15 @@ def aggregate_regret(means: npt.ArrayLike, top: npt.ArrayLike) -> float:
 
 
 def expected_aggregate_regret(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
-    """The mean of R_T over the sets that several runs chose; a weaker demand than R_T <= epsilon in
-    most runs."""
+    """The mean of R_T over the sets that several runs chose.
+
+    That it is at most epsilon is a weaker demand than R_T <= epsilon in most runs."""
     _check_runs(tops)
     return float(np.mean([aggregate_regret(means, top) for top in tops]))
 
 
 def misidentified(means: npt.ArrayLike, top: npt.ArrayLike) -> bool:
-    """Whether the set is not one of the best; with ties at the boundary there are several best
-    sets."""
+    """Whether the set is not one of the best; with ties at the boundary there are several."""
     chosen, best = _chosen_and_best(means, top)
     return not np.array_equal(chosen, best)
 
@@ -44,16 +44,18 @@ def misidentification_probability(means: npt.ArrayLike, tops: Sequence[npt.Array
 
 
 def explore_k(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
-    """Explore-K: whether every chosen arm is at least theta_K - epsilon (Kalyanakrishnan et al.
-    2012)."""
+    """Explore-K: whether every chosen arm is at least theta_K - epsilon.
+
+    Kalyanakrishnan, Tewari, Auer, Stone (2012)."""
     _check_loss(epsilon)
     chosen, best = _chosen_and_best(means, top)
     return bool(chosen[-1] >= best[-1] - epsilon - ROUNDING)
 
 
 def elementwise(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
-    """Elementwise-epsilon: whether the i-th best chosen arm is at least theta_i - epsilon, all i
-    (Cao et al. 2015)."""
+    """Elementwise: whether the i-th best chosen arm is at least theta_i - epsilon, for all i.
+
+    Cao, Li, Tao, Li (2015)."""
     _check_loss(epsilon)
     chosen, best = _chosen_and_best(means, top)
     return bool(np.all(chosen >= best - epsilon - ROUNDING))

@@ -105,8 +105,7 @@ class Result(Tabular):
         return (replace(self.table, title=self._title, verdict=self.verdict),)
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as JSON has it; what is not known, such as the mean of an arm never pulled, is
-        None."""
+        """Everything as JSON has it; None for what is not known, as a mean without pulls."""
         goal = self.goal
         epsilon, delta = (
             (goal.epsilon, goal.delta) if isinstance(goal, FixedConfidence) else (None, None)
@@ -150,8 +149,7 @@ def _arms(outcome: Outcome, labels: Sequence[OwnLabel]) -> Iterator[Arm]:
 
 
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
-    """Whether epsilon was reached, and the bound; one that exceeds epsilon only by the rounding of
-    units is epsilon."""
+    """Whether epsilon was reached, and the bound, less what the rounding of units added to it."""
     bound = answer.regret_bound
     if not isinstance(goal, FixedConfidence):
         return None, bound

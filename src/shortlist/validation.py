@@ -62,8 +62,7 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
 def arm_means(
     means: npt.ArrayLike, low: float = -math.inf, high: float = math.inf
 ) -> npt.NDArray[np.float64]:
-    """Return `means` as an array, one per arm, if each is a finite number between `low` and
-    `high`."""
+    """Return `means` as an array, if each is a finite number between `low` and `high`."""
     try:
         theta = np.asarray(means, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,5 +1,4 @@
-"""`shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`: an experiment by hand,
-in any language."""
+"""Experiments by hand: `shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`."""
 
 import time
 from dataclasses import asdict

@@ -12,8 +12,7 @@ from shortlist.errors import InvalidInput
 
 @contextmanager
 def open_text(path: str) -> Iterator[IO[Any]]:
-    """A file in UTF-8 to be read, or stdin for -; whatever is found out while reading is said of
-    the file."""
+    """A file in UTF-8 to be read, or stdin for -; errors while reading name the file."""
     try:
         with click.open_file(path, encoding="utf-8-sig") as file:
             yield file

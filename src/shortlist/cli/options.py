@@ -1,5 +1,4 @@
-"""Options that several commands share: an algorithm's settings, what an experiment is made with,
-where it is kept."""
+"""Options that several commands share: algorithms, experiments, and where they are kept."""
 
 import json
 from collections.abc import Callable

@@ -55,8 +55,7 @@ def print_tables(shown: Tabular | TextTable) -> None:
 
 @contextmanager
 def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """A bar on stderr if that is a terminal, and nothing at all otherwise; yields what to call with
-    the number done."""
+    """A bar on stderr if that is a terminal; yields what to call with the number done, or None."""
     if not sys.stderr.isatty():
         yield None
         return

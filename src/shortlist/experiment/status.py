@@ -142,8 +142,9 @@ def intervals(
 
 
 def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
-    """Which arms the intervals put among the k best, or not: fewer than k others can be above, or k
-    others must be."""
+    """Which arms the intervals put among the k best, or not.
+
+    In: fewer than k others can be above. Out: k others must be above."""
     # without the arm itself
     may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1
     must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")

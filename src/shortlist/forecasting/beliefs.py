@@ -1,5 +1,4 @@
-"""What is believed about the arms before the search: guessed means, a prior, or the rewards of a
-pilot.
+"""What is believed about the arms before the search: guessed means, a prior, or a pilot.
 
 A guess is drawn from once per run, so that what is not known about the means shows in the
 forecast."""
@@ -76,8 +75,9 @@ class BetaPrior:
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """Every mean is a draw from its posterior after a pilot; an arm the pilot left out is like a
-    random one in it."""
+    """Every mean is a draw from its posterior after a pilot.
+
+    An arm that the pilot left out is like a random one in it."""
 
     n_arms: int
     row: IntArray  # of every pilot arm

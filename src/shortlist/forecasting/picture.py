@@ -1,5 +1,4 @@
-"""A forecast as a picture: per algorithm a dot for every run, a bar from 10 to 90 %, and the
-median."""
+"""A forecast as a picture: a dot for every run, a bar from 10 to 90 %, and the median."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec

@@ -110,8 +110,7 @@ class BetaBandit:
 
 
 def _portions(times: IntArray) -> Iterator[IntArray]:
-    """Cut the pulls, laid end to end, every CHUNK; yield how many of each entry lie in each
-    piece."""
+    """Cut the pulls, laid end to end, every CHUNK; yield how many of each entry a piece has."""
     edges = np.concatenate([[0], np.cumsum(times)])
     for start in range(0, int(edges[-1]), CHUNK):
         yield np.diff(np.clip(edges, start, start + CHUNK))

@@ -47,8 +47,7 @@ class Runs(Tabular):
         return self.regret > self.epsilon + ROUNDING
 
     def summary(self) -> dict[str, object]:
-        """The figures of the command line's JSON; without an epsilon nobody knows what a failure
-        is."""
+        """The figures of the command line's JSON; without an epsilon there are no failures."""
         unknown = self.epsilon is None
         return {
             "algorithm": self.algorithm,
@@ -130,8 +129,9 @@ def _run(
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> tuple[int, float, float]:
-    """One run: pulls, regret, bound. Arms are shuffled, since a sorted instance leaks the truth
-    (E18)."""
+    """One run: pulls, regret, bound.
+
+    Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
     theta = rng.permutation(bandit.means)
     outcome = drive(algorithm, problem, bandit.with_means(theta), rng, **options)

@@ -109,8 +109,9 @@ def spread(means: npt.ArrayLike) -> float | None:
 
 
 def spread_upper_bound(n_arms: int, k: int, epsilon: float, c: float) -> float:
-    """What H^(t, epsilon) is at most on c-spread arms: O(c^2.5 gamma^-1/2 n / sqrt(epsilon)), gamma
-    = k / n <= 1/2.
+    """What H^(t, epsilon) is at most on c-spread arms.
+
+    O(c^2.5 gamma^-1/2 n / sqrt(epsilon)), where gamma = k / n <= 1/2.
 
     Lemma "c-spread", with constants: H <= 4 c^2 n^2 / m, where m = min(k, n - k, sqrt(k n epsilon /
     (2c))) <= t + 1.
@@ -125,8 +126,9 @@ def spread_upper_bound(n_arms: int, k: int, epsilon: float, c: float) -> float:
 
 
 def spread_lower_bound(n_arms: int, epsilon: float, c: float) -> float:
-    """What H^(0, epsilon) is at least on c-spread arms, for every k: Omega(n / (c epsilon)) once
-    epsilon n >= c.
+    """What H^(0, epsilon) is at least on c-spread arms, for every k.
+
+    Omega(n / (c epsilon)) once epsilon n >= c.
 
     Lemma "c-spread": one side of the boundary holds n/2 arms, and the j-th of them has Delta <= c j
     / n."""
