@@ -11,6 +11,7 @@ __all__ = [
     "ALGORITHMS",
     "Binary",
     "Bounded",
+    "Command",
     "Experiment",
     "FixedBudget",
     "FixedConfidence",
@@ -36,6 +37,7 @@ _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "find"),
     "certification.certify": ("certify",),
+    "evaluation.command": ("Command",),
     "experiment": ("Experiment",),
     "forecasting.prospects": ("Forecast", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, find
     from shortlist.certification.certify import certify
+    from shortlist.evaluation.command import Command
     from shortlist.experiment import Experiment
     from shortlist.forecasting.prospects import Forecast, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem

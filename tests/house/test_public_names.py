@@ -14,6 +14,7 @@ PUBLIC = {
     "ALGORITHMS",
     "Binary",
     "Bounded",
+    "Command",
     "Experiment",
     "FixedBudget",
     "FixedConfidence",

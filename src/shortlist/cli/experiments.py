@@ -172,7 +172,7 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
 
 
 def _result(row: dict[str | Any, Any], where: str) -> tuple[int, float]:
-    from shortlist.experiment.command import decimal
+    from shortlist.evaluation.command import decimal
 
     if None in row:  # a decimal comma, say
         columns = len(row) - 1
