@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from shortlist.arms import Arms
-from shortlist.arrays import FloatArray
 from shortlist.display import Show, display
 from shortlist.driver import Outcome, counted, finish, finish_async
 from shortlist.errors import InvalidInput
@@ -170,18 +169,21 @@ class Selection:
 
     def _receiver(self, received: Received, request: Pulls, show: Show) -> Receive:
         def receive(done: Done) -> None:
-            received.take(done.call.ticket, self._checked(done.call, done.result()))
+            self._take(received, done.call, done.result())
             self._pulls += done.call.times
             show(self._pulls, request.progress)
 
         return receive
 
-    def _checked(self, call: Call, result: Any) -> FloatArray:
-        """The rewards of a call, or an error that names what is wrong with them."""
+    def _take(self, received: Received, call: Call, result: Any) -> None:
+        """Note the rewards of a call, or raise an error that names what is wrong with them."""
         model = self.asked.problem.rewards
         if self.evaluation.many:
-            return checked_rewards(result, call.times, call.label, model)
-        return np.array([checked_reward(result, f"a reward of arm {call.label!r}", model)])
+            rewards = checked_rewards(result, call.times, call.label, model)
+            received.take_many(call.ticket, rewards)
+        else:
+            reward = checked_reward(result, f"a reward of arm {call.label!r}", model)
+            received.take(call.ticket, reward)
 
     def _result(self, outcome: Outcome, started: float) -> Result:
         asked = self.asked

@@ -137,7 +137,7 @@ def test_every_entry_is_answered_by_its_own_pulls_in_whatever_order_results_come
         calls = list(zip(numbering.tickets, places.arms, places.draws, places.times, strict=True))
         order.shuffle(calls)
         for ticket, arm, draw, count in calls:
-            received.take(int(ticket), rewards_of(int(arm), int(draw), int(count)))
+            received.take_many(int(ticket), rewards_of(int(arm), int(draw), int(count)))
         replies.append(received.rewards())
     for one, other in pairwise(replies):
         np.testing.assert_array_equal(one.sums, other.sums)
@@ -157,9 +157,11 @@ def test_taking_all_rewards_at_once_is_taking_them_one_by_one(
     arms, times = (np.array(column, dtype=np.int64) for column in zip(*asked, strict=True))
     numbering = Numbering(Pulls(arms, times), 3, np.zeros(4, dtype=np.int64))
     rewards = 1e6 + np.random.default_rng(seed).random(numbering.total)
-    together, one_by_one = Received(numbering), Received(numbering)
+    together, one_by_one, in_lists = (Received(numbering) for _ in range(3))
     together.take_all(rewards)
     for ticket, reward in zip(numbering.tickets.tolist(), rewards, strict=True):
-        one_by_one.take(ticket, np.array([reward]))
-    np.testing.assert_array_equal(together.rewards().sums, one_by_one.rewards().sums)
-    np.testing.assert_array_equal(together.rewards().squares, one_by_one.rewards().squares)
+        one_by_one.take(ticket, float(reward))
+        in_lists.take_many(ticket, np.array([reward]))
+    for other in (one_by_one, in_lists):
+        np.testing.assert_array_equal(together.rewards().sums, other.rewards().sums)
+        np.testing.assert_array_equal(together.rewards().squares, other.rewards().squares)

@@ -65,8 +65,14 @@ class Received:
         self._squares = np.zeros(numbering.total)
         self._opening = np.zeros(numbering.total)  # the first reward of every call
 
-    def take(self, ticket: int, rewards: FloatArray) -> None:
-        """Note the rewards of one call."""
+    def take(self, ticket: int, reward: float) -> None:
+        """Note the reward of a call that is one pull."""
+        call = ticket - self._numbering.first
+        self._opening[call] = self._sums[call] = reward
+        self._squares[call] = reward * reward
+
+    def take_many(self, ticket: int, rewards: FloatArray) -> None:
+        """Note the rewards of a call of several pulls."""
         call = ticket - self._numbering.first
         self._opening[call] = rewards[0]
         self._sums[call] = (rewards - rewards[0]).sum() + rewards.size * rewards[0]
