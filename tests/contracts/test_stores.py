@@ -99,9 +99,14 @@ def test_a_second_reward_for_a_ticket_is_refused_and_nothing_of_its_block_is_wri
 ) -> None:
     with store.exclusive():
         store.append("first", REWARDS)
-    with pytest.raises(StoreError), store.exclusive():
-        store.append("first", [(1, 1, 0.5, 3.0)])
-        store.append("first", again)
+
+    def twice() -> None:
+        with store.exclusive():
+            store.append("first", [(1, 1, 0.5, 3.0)])
+            store.append("first", again)
+
+    with pytest.raises(StoreError):
+        twice()
     assert rows(store.read("first")) == REWARDS
 
 
