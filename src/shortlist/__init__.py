@@ -13,6 +13,7 @@ __all__ = [
     "Answer",
     "Binary",
     "Bounded",
+    "Command",
     "Experiment",
     "FixedBudget",
     "FixedConfidence",
@@ -45,6 +46,7 @@ _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
     "certification.certify": ("certify",),
+    "evaluation.command": ("Command",),
     "experiment": ("Experiment", "Status", "Ticket"),
     "forecasting": ("Forecast", "Prospect", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
     from shortlist.certification.certify import certify
+    from shortlist.evaluation.command import Command
     from shortlist.experiment import Experiment, Status, Ticket
     from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem

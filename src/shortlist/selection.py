@@ -1,9 +1,8 @@
 """The front door: give a function that evaluates an arm, get the k best arms and a bound on what
 the choice loses."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
@@ -13,16 +12,17 @@ from shortlist.arms import Arms
 from shortlist.display import Show, display
 from shortlist.driver import Outcome, counted, finish, finish_async
 from shortlist.errors import InvalidInput
-from shortlist.evaluation.calls import Batch, Call, Evaluation, Evaluator
+from shortlist.evaluation.calls import Call, Evaluation, calls_of
 from shortlist.evaluation.executors import opened
-from shortlist.evaluation.flight import Receive, spread_async
+from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_busy_async
+from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
+from shortlist.evaluation.numbering import Numbering
+from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
 from shortlist.question import Question, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Pulls, Rewards
 from shortlist.validation import whole
-
-CONCURRENT = 16  # evaluations of an async function under way at a time, unless told
 
 
 def select(
@@ -62,12 +62,8 @@ def select(
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
     if not selection.evaluation.asynchronous:
         return selection.run(executor, progress)
-    if executor is not None:
-        raise InvalidInput(
-            f"`executor` is {executor!r}, but an async function runs in the event loop"
-        )
-    _refuse_running_loop()
-    return asyncio.run(selection.run_async(progress))
+    refuse_executor(executor)
+    return run_here(selection.run_async(progress), "select")
 
 
 async def select_async(
@@ -87,8 +83,7 @@ async def select_async(
     workers: int = CONCURRENT,
     progress: bool = True,
 ) -> Result:
-    """`select` with an async function, in the event loop that is running, such as that of a
-    notebook.
+    """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
     asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
@@ -117,65 +112,81 @@ class Selection:
             raise InvalidInput(
                 f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
             )
-        problem = asked.problem
-        self.asked, self.evaluation, self.seed, self.workers = asked, evaluation, seed, workers
-        self.evaluator = Evaluator(evaluation, asked.labels, problem.rewards, seed, batch)
-        self.search = counted(
-            asked.algorithm, problem, np.random.default_rng(seed), **asked.options
-        )
+        self.asked = asked
+        self.evaluation = evaluation
+        self.seed = seed
+        self.workers = workers
+        rng = np.random.default_rng(seed)
+        self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
+        self._most = batch if evaluation.many else 1  # pulls in a call
+        self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
+        self._issued = 0  # calls so far
+        self._pulls = 0  # rewards so far
 
     def run(self, executor: object, progress: bool) -> Result:
         """Answer every request on `executor`."""
         started = time.perf_counter()
         with (
-            opened(executor, self.workers) as spread,
+            opened(executor, self.workers, self.evaluation) as flight,
             display(progress, self.asked.problem.goal.budget) as show,
         ):
 
             def pull(request: Pulls) -> Rewards:
-                batch = self.evaluator.begin(request)
-                spread(self.evaluation, batch.calls(), self._receiver(batch, show))
-                return batch.rewards()
+                numbering = self._numbered(request)
+                received = Received(numbering)
+                keep_busy(flight, self._calls(numbering), self._receiver(received, request, show))
+                return received.rewards()
 
-            outcome = finish(self.search, pull)
+            outcome = finish(self._search, pull)
         return self._result(outcome, started)
 
     async def run_async(self, progress: bool) -> Result:
         """Answer every request in the running event loop."""
         started = time.perf_counter()
+        flight = InLoop(self.workers or CONCURRENT, self.evaluation)
         with display(progress, self.asked.problem.goal.budget) as show:
 
             async def pull(request: Pulls) -> Rewards:
-                batch = self.evaluator.begin(request)
-                receive = self._receiver(batch, show)
-                await spread_async(
-                    self.workers or CONCURRENT, self.evaluation, batch.calls(), receive
-                )
-                return batch.rewards()
+                numbering = self._numbered(request)
+                received = Received(numbering)
+                receive = self._receiver(received, request, show)
+                await keep_busy_async(flight, self._calls(numbering), receive)
+                return received.rewards()
 
-            outcome = await finish_async(self.search, pull)
+            outcome = await finish_async(self._search, pull)
         return self._result(outcome, started)
 
-    def _receiver(self, batch: Batch, show: Show) -> Receive:
-        def receive(call: Call, result: object) -> None:
-            batch.take(call, result)
-            show(self.evaluator.pulls, batch.request.progress)
+    def _numbered(self, request: Pulls) -> Numbering:
+        """Go on numbering where the request before ended."""
+        numbering = Numbering(request, self._issued, self._drawn, self._most)
+        np.add.at(self._drawn, request.arms, request.times)
+        self._issued = numbering.end
+        return numbering
+
+    def _calls(self, numbering: Numbering) -> Iterable[Call]:
+        seed = self.seed if self.evaluation.seeded else None
+        return calls_of(numbering, self.asked.labels, seed)
+
+    def _receiver(self, received: Received, request: Pulls, show: Show) -> Receive:
+        def receive(done: Done) -> None:
+            self._take(received, done.call, done.result())
+            self._pulls += done.call.times
+            show(self._pulls, request.progress)
 
         return receive
 
+    def _take(self, received: Received, call: Call, result: Any) -> None:
+        """Note the rewards of a call, or raise an error that names what is wrong with them."""
+        model = self.asked.problem.rewards
+        if self.evaluation.many:
+            rewards = checked_rewards(result, call.times, call.label, model)
+            received.take_many(call.ticket, rewards)
+        else:
+            reward = checked_reward(result, f"a reward of arm {call.label!r}", model)
+            received.take(call.ticket, reward)
+
     def _result(self, outcome: Outcome, started: float) -> Result:
-        asked, seconds = self.asked, time.perf_counter() - started
-        return Result.of(
-            outcome, asked.labels, asked.problem.goal, asked.algorithm.name, self.seed, seconds
-        )
-
-
-def _refuse_running_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise InvalidInput(
-        "an event loop is running here, so `select` cannot wait for async functions; await"
-        " `select_async`"
-    )
+        asked = self.asked
+        seconds = time.perf_counter() - started
+        name = asked.algorithm.name
+        return Result.of(outcome, asked.labels, asked.problem.goal, name, self.seed, seconds)

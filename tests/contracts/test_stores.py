@@ -93,6 +93,44 @@ def test_what_is_appended_is_read_back_by_everybody_in_order(store: Store, opene
         assert list(news.events) == [LEASE, Event(Kind.FAIL, 3, 1, "no\nluck", 4.0)]
 
 
+@pytest.mark.parametrize("again", [[REWARDS[0]], [(7, 3, 0.5, 9.0)], [(9, 1, 0, 1), (9, 1, 1, 1)]])
+def test_a_second_reward_for_a_ticket_is_refused_and_nothing_of_its_block_is_written(
+    store: Store, again: list[RewardRow]
+) -> None:
+    with store.exclusive():
+        store.append("first", REWARDS)
+
+    def twice() -> None:
+        with store.exclusive():
+            store.append("first", [(1, 1, 0.5, 3.0)])
+            store.append("first", again)
+
+    with pytest.raises(StoreError):
+        twice()
+    assert rows(store.read("first")) == REWARDS
+
+
+def test_a_reader_never_sees_half_of_what_a_block_writes(store: Store, opener: Opener) -> None:
+    seen: list[int] = []
+    over = threading.Event()
+
+    def look() -> None:
+        reader = opener()
+        while not over.is_set():
+            seen.append(len(rows(reader.read("first"))))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for block in range(30):
+        with store.exclusive():
+            for half in (2 * block, 2 * block + 1):
+                store.append("first", [(half, 0, 1.0, 1.0)])
+    over.set()
+    thread.join(10)
+    assert seen
+    assert {count % 2 for count in seen} == {0}
+
+
 def test_reading_goes_on_where_it_ended(store: Store, opener: Opener) -> None:
     other = opener()
     with store.exclusive():

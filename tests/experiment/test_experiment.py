@@ -622,7 +622,7 @@ def test_a_store_without_an_experiment_is_said_to_be_so(store: Store) -> None:
         Experiment.open(store)
 
 
-@pytest.mark.parametrize("place", [5, None, b"x.db", ["x.db"]])
+@pytest.mark.parametrize("place", [5, b"x.db", ["x.db"]])
 def test_a_store_must_be_one_or_the_name_of_a_file(place: Any) -> None:
     for use in (Experiment.open, partial(Experiment.create, LABELS, 2, budget=50)):
         with pytest.raises(
@@ -811,3 +811,9 @@ def test_numbers_of_numpy_make_an_experiment_too(store: Store) -> None:
     numbers: dict[str, Any] = {"arms": np.int64(5), "k": np.int64(2), "budget": np.int64(50)}
     made = Experiment.create(store=store, rewards=(np.float64(0), 2), **numbers)
     assert made.settings.problem.k == 2
+
+
+def test_without_a_store_an_experiment_is_kept_in_memory() -> None:
+    experiment = Experiment.create(3, 1, budget=9)
+    assert experiment.ask(2)
+    assert experiment.status().held == 2

@@ -1,108 +1,209 @@
-"""Working an experiment off with a function: in parallel, with failures, interrupted, and beside
-others."""
+"""`Experiment.run`: in parallel, with failures, interrupted, beside others, sync and async."""
 
+import asyncio
+import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from shortlist.errors import EvaluationFailed, InvalidInput
-from shortlist.experiment import Experiment, State, Ticket
-from shortlist.experiment.worker import work
+from shortlist import Command
+from shortlist.errors import EvaluationFailed, InvalidInput, Unfinished
+from shortlist.experiment import Experiment, Ticket, worker
 from shortlist.storage.memory import MemoryStore
 
 
 def new(store: MemoryStore | None = None, **settings: Any) -> Experiment:
     return Experiment.create(
-        4, 1, store=store or MemoryStore(), **{"budget": 60, "algorithm": "uniform", **settings}
+        4, 1, store=store, **{"budget": 60, "algorithm": "uniform", **settings}
     )
 
 
-def reward(ticket: Ticket) -> float:
-    return (ticket.seed % 100) / 100
+def reward(arm: int, seed: int) -> float:
+    return (seed % 100) / 100
+
+
+async def async_reward(arm: int, seed: int) -> float:
+    await asyncio.sleep(0)
+    return reward(arm, seed)
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
 
 
 @pytest.mark.parametrize("jobs", [1, 3, 100])
 def test_the_result_does_not_depend_on_the_number_of_jobs(jobs: int) -> None:
-    alone, together = new(), new()
-    assert work(alone, reward, worker="w") is State.BUDGET
-    assert work(together, reward, worker="w", jobs=jobs) is State.BUDGET
-    assert together.result() == alone.result()
+    assert new().run(reward, jobs=jobs) == new().run(reward)
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_pulls_are_made_on_any_executor(executor: str) -> None:
+    assert new().run(reward, jobs=2, executor=executor) == new().run(reward)
 
 
 def test_that_many_jobs_run_at_once() -> None:
     meeting = threading.Barrier(3, timeout=10)  # nobody passes before three are there
 
-    def meet(ticket: Ticket) -> float:
+    def meet(arm: int) -> float:
         meeting.wait()
         return 1.0
 
-    assert work(new(), meet, worker="w", jobs=3) is State.BUDGET
+    assert new().run(meet, jobs=3).pulls == 60
 
 
-def test_failures_are_noted_and_tried_again() -> None:
-    notes: list[tuple[int, str]] = []
-    seen: set[int] = set()
+def test_an_async_function_is_run_in_an_event_loop() -> None:
+    assert new().run(async_reward) == new().run(reward)
+    assert asyncio.run(new().run_async(async_reward, jobs=3)) == new().run(reward)
 
-    def flaky(ticket: Ticket) -> float:
-        if ticket.id % 7 == 0 and ticket.id not in seen:
-            seen.add(ticket.id)
+
+def test_async_calls_are_under_way_together() -> None:
+    together: list[int] = []
+    most = [0]
+
+    async def meet(arm: int) -> float:
+        together.append(arm)
+        most[0] = max(most[0], len(together))
+        await asyncio.sleep(0.001)
+        together.remove(arm)
+        return 1.0
+
+    new().run(meet, jobs=5)
+    assert most[0] == 5
+
+
+def test_a_function_of_the_wrong_kind_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="is not async, but `run_async` needs one"):
+        asyncio.run(new().run_async(reward))
+    with pytest.raises(InvalidInput, match="an async function runs in the event loop"):
+        new().run(async_reward, executor="threads")
+    with pytest.raises(InvalidInput, match="`pull` is 7, but must be a function"):
+        new().run(7)  # type: ignore[arg-type]
+
+    async def inside() -> None:
+        new().run(async_reward)
+
+    with pytest.raises(InvalidInput, match=r"an event loop is running here.*await `run_async`"):
+        asyncio.run(inside())
+
+
+def flaky(times: int) -> Callable[..., float]:
+    """Fails so often on every seventh ticket before it gives its reward."""
+    failed: dict[int, int] = {}
+
+    def pull(arm: int, seed: int, ticket: int) -> float:
+        if ticket % 7 == 0 and failed.setdefault(ticket, 0) < times:
+            failed[ticket] += 1
             raise EvaluationFailed("no network")
-        return reward(ticket)
+        return reward(arm, seed)
 
-    experiment, calm = new(), new()
-    assert (
-        work(
-            experiment,
-            flaky,
-            worker="w",
-            jobs=2,
-            note=lambda *each: notes.append((each[0].id, each[1])),
-        )
-        == "budget"
-    )
-    assert sorted(notes) == [(ticket, "no network") for ticket in range(0, 60, 7)]
-    work(calm, reward, worker="w")
-    assert experiment.result() == calm.result()
+    return pull
 
 
-@pytest.mark.parametrize("bad", [float("nan"), 7.0])
-def test_a_reward_that_is_none_stops_the_experiment_in_the_end(bad: float) -> None:
+def test_failures_are_noted_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     experiment = new()
-    assert (
-        work(experiment, lambda ticket: bad if ticket.id == 5 else 1.0, worker="w", jobs=4)
-        is State.STOPPED
-    )
-    assert "is nan" in experiment.status().trouble or "is 7.0" in experiment.status().trouble
+    assert experiment.run(flaky(1), jobs=2) == new().run(reward)
+    assert experiment.status().failures == 9
+    failed = sorted(int(note.split("ticket ")[1].split(")")[0]) for note in told(caplog))
+    assert failed == list(range(0, 60, 7))
+    assert told(caplog)[0].endswith("failed: no network")
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_worker_may_try_again_by_itself_before_the_experiment_hears_of_it(jobs: int) -> None:
+    experiment = new(retries=0)
+    assert experiment.run(flaky(2), jobs=jobs, retries=2) == new().run(reward)
+    assert experiment.status().failures == 0
+    with pytest.raises(Unfinished, match="ticket 0 failed 1 time, the last time: no network"):
+        new(retries=0).run(flaky(2), retries=1)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), 7.0, None, "1"])
+def test_a_reward_that_is_none_stops_the_experiment_in_the_end(bad: object) -> None:
+    experiment = new()
+    with pytest.raises(Unfinished, match="failed 3 times, the last time: the reward of ticket 5"):
+        experiment.run(lambda arm, ticket: bad if ticket == 5 else 1.0, jobs=4)
     assert experiment.status().told >= 5
 
 
-def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest() -> None:
-    store = MemoryStore()
-    experiment = new(store)
-    released = threading.Event()
-    done: list[int] = []
+def interrupting(monkeypatch: pytest.MonkeyPatch, when: Callable[[], bool]) -> None:
+    """Ctrl-C as soon as something is the case, in the main thread and between two steps."""
 
-    def slow(ticket: Ticket) -> float:
-        if ticket.id >= 10:
-            released.wait(10)
-            raise EvaluationFailed("it was ended")
-        done.append(ticket.id)
-        return reward(ticket)
-
-    def show() -> None:
-        if len(done) == 10:
+    def pause(self: worker.Crew, done: Any) -> None:
+        taken_in(self, done)
+        if when():
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        work(experiment, slow, worker="w", jobs=4, cancel=released.set, show=show)
+    taken_in = worker.Crew.take_in
+    monkeypatch.setattr(worker.Crew, "take_in", pause)
+
+
+def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    experiment = new(store)
+    ended = threading.Event()
+    done: list[int] = []
+
+    class Slow(Command):
+        def __init__(self) -> None:
+            pass
+
+        def __call__(self, arm: Any, *, seed: int, draw: int, ticket: int) -> float:
+            if ticket >= 10:
+                ended.wait(10)
+                raise EvaluationFailed("it was ended")
+            done.append(ticket)
+            return reward(arm, seed)
+
+        def stop(self) -> None:
+            ended.set()
+
+    with monkeypatch.context() as patch:
+        interrupting(patch, lambda: len(done) == 10)
+        with pytest.raises(KeyboardInterrupt):
+            experiment.run(Slow(), jobs=4, worker="w")
     status = Experiment.open(store).status()
     assert (status.told, status.held, status.failures) == (10, 0, 0)
-    work(Experiment.open(store), reward, worker="another")
-    calm = new()
-    work(calm, reward, worker="w")
-    assert Experiment.open(store).result() == calm.result()
+    assert Experiment.open(store).run(reward, worker="another") == new().run(reward)
+
+
+def test_what_ends_after_an_interrupt_is_told_and_not_paid_for_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment, paid = new(), [0]
+
+    def slow(arm: int, seed: int) -> float:
+        paid[0] += 1
+        time.sleep(0.01)
+        return reward(arm, seed)
+
+    interrupting(monkeypatch, lambda: paid[0] >= 8)
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(slow, jobs=4)
+    assert experiment.status().told == paid[0]
+
+
+def test_a_cancelled_async_run_gives_back_its_tickets() -> None:
+    experiment = new()
+
+    async def endless(arm: int) -> float:
+        await asyncio.sleep(60)
+        return 1.0
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(experiment.run_async(endless, jobs=3, worker="w"))
+        await asyncio.sleep(0.01)
+        assert experiment.status().workers == {"w": 3}
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert experiment.status().held == 0
 
 
 def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,18 +212,21 @@ def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPat
     experiment = new(budget=4, clock=lambda: now[0])
     others: list[Ticket] = []
 
-    def slow(ticket: Ticket) -> float:
+    def slow(arm: int) -> float:
         enough.wait(10)
         others.extend(experiment.ask(4, "other"))
         return 1.0
 
-    def show() -> None:
+    def step(self: worker.Crew, done: Any) -> None:
+        taken_in(self, done)
         now[0] += 0.02  # a lease would not survive two steps
         steps[0] += 1
         if steps[0] == 5:
             enough.set()
 
-    assert work(experiment, slow, worker="w", jobs=4, show=show) is State.BUDGET
+    taken_in = worker.Crew.take_in
+    monkeypatch.setattr(worker.Crew, "take_in", step)
+    experiment.run(slow, jobs=4)
     assert steps[0] >= 5
     assert others == []
 
@@ -133,66 +237,74 @@ def test_it_waits_for_what_others_hold() -> None:
 
     def late() -> None:
         time.sleep(0.3)
-        experiment.tell_many((ticket, reward(ticket)) for ticket in theirs)
+        experiment.tell_many((ticket, reward(0, ticket.seed)) for ticket in theirs)
 
     thread = threading.Thread(target=late)
     thread.start()
-    assert work(experiment, reward, worker="w", jobs=2) is State.BUDGET
+    assert experiment.run(reward, jobs=2) == new().run(reward)
     thread.join()
 
 
-def test_it_says_once_for_what_it_waits_if_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_says_once_for_what_it_waits_if_that_takes_long(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("shortlist.experiment.worker.PAUSE", 0.001)
     monkeypatch.setattr("shortlist.experiment.worker.PATIENCE", 0.01)
-    now, said = [100.0], []
-    experiment = new(clock=lambda: now[0])
+    now = [100.0]
+
+    def clock() -> float:
+        now[0] += 0.1
+        return now[0]
+
+    experiment = new(clock=clock)
     experiment.ask(2, "dead", lease=30)
     experiment.ask(1, "dead too", lease=20)
-
-    def wait() -> None:
-        now[0] += 0.25
-
-    assert (
-        work(experiment, reward, worker="w", waiting=lambda *each: said.append(each), show=wait)
-        is State.BUDGET
-    )
-    assert said == [(3, 130.0)]
+    experiment.run(reward)
+    assert [note.split(" until")[0] for note in told(caplog)] == [
+        "Waiting for 3 pulls that other workers hold"
+    ]
+    assert caplog.records[0].levelno == logging.WARNING
 
 
-def test_a_failure_is_kept_in_a_line_and_noted_with_all_that_was_said() -> None:
-    notes: list[str] = []
-
-    def broken(ticket: Ticket) -> float:
+def test_a_failure_is_kept_in_a_line_and_noted_with_all_that_was_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(arm: int) -> float:
         error = EvaluationFailed("it said: end")
-        error.add_note("begin\nend")
+        error.add_note("begin\n\x1b[31mend")
         raise error
 
     experiment = new(retries=0)
-    assert (
-        work(experiment, broken, worker="w", note=lambda _, text: notes.append(text))
-        is State.STOPPED
-    )
-    assert notes == ["it said: end\nbegin\nend"]
-    assert experiment.status().trouble.endswith("the last time: it said: end")
+    with pytest.raises(Unfinished, match=r"the last time: it said: end$"):
+        experiment.run(broken)
+    assert told(caplog) == [
+        r"Pull 0 of 0 (ticket 0) failed: it said: end" "\nbegin\n" r"\x1b[31mend"
+    ]
 
 
-def test_a_reward_that_came_too_late_is_noted_and_the_first_stays() -> None:
+def test_a_reward_that_came_too_late_is_noted_and_the_first_stays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     experiment = new()
-    notes: list[str] = []
 
-    def overtaken(ticket: Ticket) -> float:
-        if ticket.id == 4:
+    def overtaken(arm: int, seed: int, ticket: int) -> float:
+        if ticket == 4:
             experiment.tell(ticket, 1.0)
             return 0.0
-        return reward(ticket)
+        return reward(arm, seed)
 
-    assert (
-        work(experiment, overtaken, worker="w", note=lambda _, text: notes.append(text))
-        is State.BUDGET
-    )
-    assert notes == ["ticket 4 is told 0.0, but was told 1.0 before, which stays"]
+    experiment.run(overtaken)
+    (note,) = told(caplog)
+    assert note.endswith("ticket 4 is told 0.0, but was told 1.0 before, which stays")
 
 
-def test_jobs_must_be_a_positive_whole_number() -> None:
-    with pytest.raises(InvalidInput, match="`jobs` is 0, but must be"):
-        work(new(), reward, worker="w", jobs=0)
+@pytest.mark.parametrize(("name", "value"), [("jobs", 0), ("jobs", 1.5), ("retries", -1)])
+def test_jobs_and_retries_must_be_whole_numbers(name: str, value: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"`{name}` is {value}, but must be"):
+        new().run(reward, **{name: value})
+
+
+def test_an_experiment_that_is_over_returns_its_result_at_once() -> None:
+    experiment = new()
+    result = experiment.run(reward)
+    assert experiment.run(lambda arm: 1 / 0) == result

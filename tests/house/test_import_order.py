@@ -61,7 +61,12 @@ INSIDE: dict[str, Layers] = {
         ("sorting", "race", "est_kth_arm"),
         ("elim", "eps_split"),
     ),
-    "evaluation": (("numbering", "rewards"), ("calls",), ("flight",), ("executors",)),
+    "evaluation": (
+        ("numbering", "loop", "command"),
+        ("rewards", "calls"),
+        ("flight",),
+        ("executors",),
+    ),
     "evaluation.executors": (("processes", "ray"),),
     "simulation": (("bandit", "parallel"), ("drive",), ("simulate",)),
     "theory": (("hardness",), ("lower_bound",)),
@@ -69,10 +74,10 @@ INSIDE: dict[str, Layers] = {
     "storage": (("store", "schema"), ("memory", "sqlite")),
     "experiment": (
         ("ticket", "place", "settings"),
-        ("replay", "ledger", "command"),
-        ("telling", "status"),
+        ("replay", "ledger", "worker"),
+        ("replica", "status"),
+        ("telling",),
         ("export", "experiment"),
-        ("worker",),
     ),
     "reproduction": (
         ("finding", "panels", "methods", "progress"),

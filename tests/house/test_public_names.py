@@ -16,6 +16,7 @@ PUBLIC = {
     "Answer",
     "Binary",
     "Bounded",
+    "Command",
     "Experiment",
     "FixedBudget",
     "FixedConfidence",

@@ -24,7 +24,7 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
 
 
 def _result(line: Line) -> tuple[int, float]:
-    from shortlist.experiment.command import decimal
+    from shortlist.evaluation.command import decimal
 
     ticket, reward = line["ticket"], line["reward"]
     if not WHOLE.fullmatch(ticket):

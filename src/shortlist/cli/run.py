@@ -1,9 +1,7 @@
 """`shortlist run`: choose by running any program that prints a number."""
 
-import os
+import logging
 import signal
-import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,11 +15,10 @@ from shortlist.cli.experiments import named
 from shortlist.cli.options import experiment_options, name_option
 from shortlist.cli.output import format_option
 from shortlist.cli.status import print_result
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, Unfinished
 
 if TYPE_CHECKING:
-    from shortlist.experiment import Experiment, State, Ticket
-    from shortlist.experiment.command import Command
+    from shortlist import Experiment
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
 
@@ -88,29 +85,24 @@ def run(
       shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --jobs 2 --store runs.db
       shortlist run --pull './evaluate {arm}' --store runs.db
     """
-    from shortlist.display import plural
-    from shortlist.experiment.command import Command
-    from shortlist.validation import whole
-
-    command = Command(template, timeout)
-    whole("jobs", jobs, at_least=1)
-    given = [
-        each
-        for each in settings
-        if context.get_parameter_source(each) is not ParameterSource.DEFAULT
-    ]
-    with _experiment(arms, store, name, settings, given) as experiment, _terminable():
+    command = shortlist.Command(template, timeout)
+    if jobs < 1:  # before there is a file
+        raise InvalidInput(f"`jobs` is {jobs}, but must be a whole number of at least 1")
+    source = context.get_parameter_source
+    given = [each for each in settings if source(each) is not ParameterSource.DEFAULT]
+    with (
+        _experiment(arms, store, name, settings, given) as experiment,
+        _terminable(),
+        _notes_on_stderr(),
+    ):
         try:
-            state = _work(experiment, command, jobs)
+            result = experiment.run(command, jobs=jobs)
         except KeyboardInterrupt:
-            again = "the same command goes on" if store else "nothing is kept without --store"
-            click.echo(
-                f"Interrupted after {plural(experiment.status().told, 'pull')}; {again}.", err=True
-            )
+            click.echo(_interrupted(experiment, store), err=True)
             context.exit(INTERRUPTED)
-        if state == "stopped":
-            raise click.ClickException(f"{experiment.status().trouble}. {_remedy(store)}")
-        print_result(experiment.result(), style)
+        except Unfinished as error:
+            raise click.ClickException(f"{error}. {_remedy(store)}") from error
+        print_result(result, style)
 
 
 def _experiment(
@@ -120,10 +112,9 @@ def _experiment(
     settings: dict[str, Any],
     given: list[str],
 ) -> "Experiment":
-    """The experiment that these arguments ask for: the one in the store, or a new one. `given`:
-    settings said aloud."""
-    from shortlist.storage.memory import MemoryStore
+    """The experiment that these arguments ask for: the one in the store, or a new one.
 
+    `given` are the settings that were said aloud."""
     if arms is None:
         if store is None:
             raise InvalidInput(
@@ -138,52 +129,23 @@ def _experiment(
         return shortlist.Experiment.open(store, name)
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
-    place = MemoryStore() if store is None else store
+    labels = read_arms(arms)
     return shortlist.Experiment.create(
-        read_arms(arms), store=place, exist_ok=True, **named(name), **settings
+        labels, store=store, exist_ok=True, **named(name), **settings
     )
 
 
-def _work(experiment: "Experiment", command: "Command", jobs: int) -> "State":
-    from shortlist.display import display
-    from shortlist.experiment.worker import work
-
-    with display(True, experiment.settings.problem.goal.budget) as shown:
-        return work(
-            experiment,
-            command,
-            worker=f"{socket.gethostname()}:{os.getpid()}",
-            jobs=jobs,
-            note=_note,
-            waiting=_waiting,
-            cancel=command.stop,
-            show=lambda: shown(*experiment.standing()),
-        )
-
-
-def _note(ticket: "Ticket", reason: str) -> None:
-    from shortlist.display import printable
-
-    said = printable(reason, keep="\n\t")
-    click.echo(
-        f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id}) failed: {said}", err=True
-    )
-
-
-def _waiting(held: int, until: float) -> None:
-    from shortlist.display import plural
-
-    whose = "that another worker holds" if held == 1 else "that other workers hold"
-    end = time.strftime("%H:%M:%S", time.localtime(until))
-    click.echo(f"Waiting for {plural(held, 'pull')} {whose} until {end}.", err=True)
+def _interrupted(experiment: "Experiment", store: str | None) -> str:
+    told = experiment.status().told
+    pulls = f"{told:,} pull" if told == 1 else f"{told:,} pulls"
+    again = "the same command goes on" if store else "nothing is kept without --store"
+    return f"Interrupted after {pulls}; {again}."
 
 
 def _remedy(store: str | None) -> str:
-    return (
-        "Mend it, `shortlist resume`, and the same command goes on"
-        if store
-        else "Mend it, and run it again"
-    )
+    if store:
+        return "Mend it, `shortlist resume`, and the same command goes on"
+    return "Mend it, and run it again"
 
 
 @contextmanager
@@ -196,3 +158,21 @@ def _terminable() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+class _OnStderr(logging.Handler):
+    """Prints what a worker has to say, as it is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(record.getMessage(), err=True)
+
+
+@contextmanager
+def _notes_on_stderr() -> Iterator[None]:
+    """Show failures and waiting while a program is run."""
+    logger, handler = logging.getLogger("shortlist"), _OnStderr()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -1,126 +1,232 @@
-"""Make the calls of one request, here or on an executor, and hand over each result as it comes.
+"""Keep calls under way: in this thread, on an executor or in an event loop.
 
-All workers are busy until fewer calls than workers are left of a request, however long some of them
-take."""
+A flight holds calls that were submitted and hands back those that are done, in the order in which
+they end. `keep_busy` feeds it the calls of one request: all workers are busy until fewer calls than
+workers are left, however long some of them take."""
 
-from asyncio import Queue, Task, create_task, gather
+from asyncio import Queue, Task, create_task, gather, timeout
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future
-from queue import SimpleQueue
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
 
-from shortlist.evaluation.calls import Call, Evaluation
+from shortlist.evaluation.calls import Call
 
-Receive = Callable[[Call, object], None]
-Spread = Callable[[Evaluation, Iterable[Call], Receive], None]
+Evaluate = Callable[[Call], Any]
 ATTEMPTS = 3  # a call that ends its worker every time must not go on for ever
 
 
-class Naming:
-    """Adds the arm to an error that is raised inside."""
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call that has ended, with what it returned or raised."""
 
-    def __init__(self, call: Call) -> None:
-        self.call = call
+    call: Call
+    value: Any = None
+    error: BaseException | None = None
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is not None:
-            error.add_note(
-                f"raised while evaluating arm {self.call.label!r}, pull {self.call.draw}"
-            )
-
-
-def spread_here(evaluation: Evaluation, calls: Iterable[Call], receive: Receive) -> None:
-    """One call after the other, in this thread."""
-    for call in calls:
-        with Naming(call):
-            result = evaluation(call)
-        receive(call, result)
+    def result(self) -> Any:
+        """What it returned; what it raised is raised, with the arm in its notes."""
+        if self.error is not None:
+            raise _named(self.error, self.call)
+        return self.value
 
 
-def spread_over(
-    executor: Executor,
-    in_flight: int,
-    evaluation: Evaluation,
-    calls: Iterable[Call],
-    receive: Receive,
-) -> None:
-    """Keep up to `in_flight` calls submitted to `executor`; a call whose worker is lost is
-    submitted again."""
-    flight = Flight(executor, evaluation)
-    try:
-        for call in calls:
-            flight.submit(call)
-            if len(flight.under_way) >= in_flight:
-                receive(*flight.next_result())
-        while flight.under_way:
-            receive(*flight.next_result())
-    finally:
-        for future in list(flight.under_way):
-            future.cancel()
+def _named(error: BaseException, call: Call) -> BaseException:
+    error.add_note(f"raised while evaluating arm {call.label!r}, pull {call.draw}")
+    return error
 
 
-class Flight:
-    """The calls under way on an executor."""
+Receive = Callable[[Done], None]
 
-    def __init__(self, executor: Executor, evaluation: Evaluation) -> None:
-        self.executor, self.evaluation = executor, evaluation
-        self.under_way: dict[Future[Any], Call] = {}
-        self.done: SimpleQueue[Future[Any]] = SimpleQueue()
-        self.losses: Counter[Call] = Counter()
+
+class Flight(Protocol):
+    """Calls under way, `capacity` of them at most at a time."""
+
+    capacity: int
+
+    @property
+    def under_way(self) -> int:
+        """How many calls were submitted and not collected."""
 
     def submit(self, call: Call) -> None:
         """Begin a call."""
-        with Naming(call):
-            future = self.executor.submit(self.evaluation, call)
-        self.under_way[future] = call
-        # unlike `wait`, no dearer with more calls under way
-        future.add_done_callback(self.done.put)
 
-    def next_result(self) -> tuple[Call, object]:
-        """Wait for the first call to complete."""
-        while True:
-            future = self.done.get()
-            call = self.under_way.pop(future)
-            if not self._lost(future, call):
-                with Naming(call):
-                    return call, future.result()
-            self.submit(call)
+    def collect(self, seconds: float | None = None) -> list[Done]:
+        """Wait for the first call to end and return all that have; none after so many seconds."""
 
-    def _lost(self, future: Future[Any], call: Call) -> bool:
-        """Whether the worker is gone, and not too often yet."""
-        lost = future.cancelled() or isinstance(future.exception(), BrokenExecutor)
-        if lost:
-            self.losses[call] += 1
-        return lost and self.losses[call] < ATTEMPTS
+    def cancel(self) -> None:
+        """Give up what has not begun."""
 
 
-async def spread_async(
-    workers: int, evaluation: Evaluation, calls: Iterable[Call], receive: Receive
-) -> None:
-    """Keep up to `workers` calls of an async function under way in the running event loop."""
-    under_way: dict[Task[Any], Call] = {}
-    done: Queue[Task[Any]] = Queue()
-
-    async def next_result() -> tuple[Call, object]:
-        task = await done.get()
-        call = under_way.pop(task)
-        with Naming(call):
-            return call, task.result()
-
+def keep_busy(flight: Flight, calls: Iterable[Call], receive: Receive) -> None:
+    """Make all calls; `receive` hears of each as it ends, and may raise."""
     try:
         for call in calls:
-            task = create_task(evaluation(call))
-            under_way[task] = call
-            task.add_done_callback(done.put_nowait)
-            if len(under_way) >= workers:
-                receive(*await next_result())
-        while under_way:
-            receive(*await next_result())
-    finally:
-        for task in under_way:
+            flight.submit(call)
+            while flight.under_way >= flight.capacity:
+                _hand_over(flight.collect(), receive)
+        while flight.under_way:
+            _hand_over(flight.collect(), receive)
+    except BaseException:
+        flight.cancel()
+        raise
+
+
+def _hand_over(done: Iterable[Done], receive: Receive) -> None:
+    for each in done:
+        receive(each)
+
+
+class Here:
+    """One call after the other, in this thread."""
+
+    capacity = 1
+
+    def __init__(self, evaluate: Evaluate) -> None:
+        self._evaluate = evaluate
+        self._done: list[Done] = []
+
+    @property
+    def under_way(self) -> int:
+        """How many calls were submitted and not collected."""
+        return len(self._done)
+
+    def submit(self, call: Call) -> None:
+        """Make a call at once."""
+        try:
+            self._done.append(Done(call, self._evaluate(call)))
+        except Exception as error:
+            self._done.append(Done(call, error=error))
+
+    def collect(self, seconds: float | None = None) -> list[Done]:  # noqa: ARG002
+        """All calls that were made since."""
+        done = self._done
+        self._done = []
+        return done
+
+    def cancel(self) -> None:
+        """Nothing is ever left to begin."""
+
+
+class OnExecutor:
+    """Calls on an executor of `concurrent.futures`; one whose worker is lost is submitted again."""
+
+    def __init__(self, executor: Executor, capacity: int, evaluate: Evaluate) -> None:
+        self.capacity = capacity
+        self._executor = executor
+        self._evaluate = evaluate
+        self._calls: dict[Future[Any], Call] = {}
+        self._ended: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._losses: Counter[int] = Counter()  # by ticket
+
+    @property
+    def under_way(self) -> int:
+        """How many calls were submitted and not collected."""
+        return len(self._calls)
+
+    def submit(self, call: Call) -> None:
+        """Begin a call."""
+        try:
+            future = self._executor.submit(self._evaluate, call)
+        except Exception as error:
+            raise _named(error, call) from None
+        self._calls[future] = call
+        future.add_done_callback(self._ended.put)  # unlike `wait`, no dearer with more under way
+
+    def collect(self, seconds: float | None = None) -> list[Done]:
+        """Wait for the first call to end and return all that have; none after so many seconds."""
+        done: list[Done] = []
+        while not done:
+            try:
+                future = self._ended.get(timeout=seconds)
+            except Empty:
+                break
+            done += self._landed(future)
+            with suppress(Empty):
+                while True:
+                    done += self._landed(self._ended.get_nowait())
+        return done
+
+    def cancel(self) -> None:
+        """Give up what has not begun."""
+        for future in list(self._calls):
+            if future.cancel():
+                self._calls.pop(future, None)
+
+    def _landed(self, future: Future[Any]) -> list[Done]:
+        """The call of a future that has ended, unless it is given up or made again."""
+        call = self._calls.pop(future, None)
+        if call is None:
+            return []
+        lost = future.cancelled() or isinstance(future.exception(), BrokenExecutor)
+        if lost:
+            self._losses[call.ticket] += 1
+        if lost and self._losses[call.ticket] < ATTEMPTS:
+            self.submit(call)
+            return []
+        try:
+            return [Done(call, future.result())]
+        except BaseException as error:
+            return [Done(call, error=error)]
+
+
+class InLoop:
+    """Calls of an async function in the event loop that is running."""
+
+    def __init__(self, capacity: int, evaluate: Evaluate) -> None:
+        self.capacity = capacity
+        self._evaluate = evaluate
+        self._calls: dict[Task[Any], Call] = {}
+        self._ended: Queue[Task[Any]] = Queue()
+
+    @property
+    def under_way(self) -> int:
+        """How many calls were submitted and not collected."""
+        return len(self._calls)
+
+    def submit(self, call: Call) -> None:
+        """Begin a call."""
+        task = create_task(self._evaluate(call))
+        self._calls[task] = call
+        task.add_done_callback(self._ended.put_nowait)
+
+    async def collect(self, seconds: float | None = None) -> list[Done]:
+        """Wait for the first call to end and return all that have; none after so many seconds."""
+        done: list[Done] = []
+        with suppress(TimeoutError):
+            async with timeout(seconds):
+                done.append(self._landed(await self._ended.get()))
+        while not self._ended.empty():
+            done.append(self._landed(self._ended.get_nowait()))
+        return done
+
+    async def cancel(self) -> None:
+        """Give up all that is under way."""
+        for task in self._calls:
             task.cancel()
-        await gather(*under_way, return_exceptions=True)
+        await gather(*self._calls, return_exceptions=True)
+        self._calls.clear()
+
+    def _landed(self, task: Task[Any]) -> Done:
+        call = self._calls.pop(task)
+        try:
+            return Done(call, task.result())
+        except BaseException as error:
+            return Done(call, error=error)
+
+
+async def keep_busy_async(flight: InLoop, calls: Iterable[Call], receive: Receive) -> None:
+    """`keep_busy` in the event loop that is running."""
+    try:
+        for call in calls:
+            flight.submit(call)
+            while flight.under_way >= flight.capacity:
+                _hand_over(await flight.collect(), receive)
+        while flight.under_way:
+            _hand_over(await flight.collect(), receive)
+    except BaseException:
+        await flight.cancel()
+        raise

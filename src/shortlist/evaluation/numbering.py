@@ -1,67 +1,85 @@
-"""How the pulls of one request are numbered."""
+"""Number the calls of a request: whose turn is when, and which pulls of its arm a call makes.
+
+A request is dealt out like cards: every entry gets its first call, then every entry its second, and
+so on. So a change in the world while a request is worked off, the time of day for one, meets all
+arms alike. Take arms 7, 4 and 9, to be pulled 1, 3 and 2 times, with tickets from 10 on:
+
+    round 0    10 -> arm 4    11 -> arm 9    12 -> arm 7
+    round 1    13 -> arm 4    14 -> arm 9
+    round 2    15 -> arm 4
+
+Rounds of the same width form a *stretch*. Tickets are looked up, never stored: bisection finds the
+stretch, a division the round and the rank in it."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.search import Pulls
 
+Tickets = Iterable[int] | IntArray
 
-class Deal:
-    """A request dealt out like cards: every entry gets its first pull, then every entry its second,
-    and so on.
 
-    So a change in the world while a request is worked off, the time of day for one, meets all arms
-    alike. Nothing is stored per pull: tickets `first`, `first` + 1, ... are looked up."""
+class Places(NamedTuple):
+    """Where tickets belong, one figure per ticket."""
 
-    def __init__(self, pulls: Pulls, first: int, drawn: IntArray) -> None:
-        """`drawn`: how often each arm was asked for before."""
-        self.pulls, self.first, self.total = pulls, first, pulls.total
-        arms, times = pulls.arms, pulls.times
-        self._first_draws = drawn[arms] + _asked_earlier(arms, times)
-        # most pulls first: every round goes to the first so many
-        self._entries = np.argsort(-times, kind="stable")
-        heights = np.unique(times[times > 0])  # rounds after which some entry has all its pulls
-        floors = np.concatenate([[0], heights[:-1]])
-        self._floors = floors
-        # entries still in those rounds
-        self._widths = times.size - np.searchsorted(np.sort(times), heights)
-        self._starts = np.concatenate([[0], np.cumsum((heights - floors) * self._widths)[:-1]])
+    entries: IntArray  # of the request
+    arms: IntArray
+    draws: IntArray  # the first pull that the call makes, counted per arm over the whole run
+    times: IntArray  # pulls in the call
+
+
+class Numbering:
+    """The tickets `first`, `first` + 1, ... of a request, one for every call.
+
+    `drawn` says how often each arm was asked for before. A call makes `most` pulls of its entry,
+    the last one what is left; with None, one call makes all of them."""
+
+    def __init__(self, pulls: Pulls, first: int, drawn: IntArray, most: int | None = 1) -> None:
+        self.pulls = pulls
+        self.first = first
+        self._most = int(pulls.times.max(initial=1)) if most is None else most
+        calls = -(-pulls.times // self._most)  # (entries,)
+        self.total = int(calls.sum())
+        self._first_draws = drawn[pulls.arms] + _asked_earlier(pulls.arms, pulls.times)
+        # Most calls first: then every round goes to the first so many entries of this order.
+        self._order = np.argsort(-calls, kind="stable")
+        tops = np.unique(calls[calls > 0])  # (stretches,): rounds after which some entry is done
+        self._bottoms = np.concatenate([[0], tops[:-1]])  # the first round of every stretch
+        self._widths = calls.size - np.searchsorted(np.sort(calls), tops)  # entries still in it
+        sizes = (tops - self._bottoms) * self._widths
+        self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])  # its first ticket
 
     @property
     def end(self) -> int:
         """The first ticket after these."""
         return self.first + self.total
 
-    def entries(self, tickets: Iterable[int] | IntArray) -> IntArray:
-        """Which entry of the request each ticket answers."""
-        return self._places(tickets)[0]
+    @property
+    def tickets(self) -> IntArray:
+        """All tickets, in order."""
+        return np.arange(self.first, self.end)
 
-    def arms(self, tickets: Iterable[int] | IntArray) -> IntArray:
-        """Which arm each ticket pulls."""
-        return self.pulls.arms[self.entries(tickets)]
-
-    def draws(self, tickets: Iterable[int] | IntArray) -> IntArray:
-        """Which pull of its arm each ticket is, over the whole experiment."""
-        entries, rounds = self._places(tickets)
-        draws: IntArray = self._first_draws[entries] + rounds
-        return draws
-
-    def _places(self, tickets: Iterable[int] | IntArray) -> tuple[IntArray, IntArray]:
-        """Entry and round of each ticket."""
+    def places(self, tickets: Tickets) -> Places:
+        """Where each of the tickets belongs."""
         offsets = np.asarray(tickets, dtype=np.int64) - self.first
         stretch = np.searchsorted(self._starts, offsets, side="right") - 1
         rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
-        return self._entries[ranks], self._floors[stretch] + rounds
+        entries = self._order[ranks]
+        begun = (self._bottoms[stretch] + rounds) * self._most  # pulls in the calls before
+        draws: IntArray = self._first_draws[entries] + begun
+        times: IntArray = np.minimum(self._most, self.pulls.times[entries] - begun)
+        return Places(entries, self.pulls.arms[entries], draws, times)
 
 
 def _asked_earlier(arms: IntArray, times: IntArray) -> IntArray:
     """Per entry, how many pulls of its arm the entries before it ask for."""
     order = np.argsort(arms, kind="stable")
-    before = np.cumsum(times[order]) - times[order]
+    before = np.cumsum(times[order]) - times[order]  # of all arms together
     same = np.concatenate([[False], np.diff(arms[order]) == 0])
-    group = np.maximum.accumulate(np.where(same, 0, np.arange(arms.size)))
+    group = np.maximum.accumulate(np.where(same, 0, np.arange(arms.size)))  # first entry of an arm
     earlier = np.empty_like(times)
     earlier[order] = before - before[group]
     return earlier

@@ -1,19 +1,106 @@
-"""The rewards of a request: each checked once, all added up in one order."""
+"""The rewards of a request: every one is checked when it comes in, all are added up in one order.
+
+Sums of floats depend on their order, and the answer of a search must not depend on which worker
+was quicker: so calls are added up by their numbers, whenever they came in."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import InvalidReward
+from shortlist.evaluation.numbering import Numbering
+from shortlist.reward_models import RewardModel
+from shortlist.search import Rewards
+from shortlist.validation import real, shown
+
+
+def checked_reward(reward: object, name: str, model: RewardModel) -> float:
+    """The reward as a float, if it is a number that keeps to the declaration; if not, `name` it."""
+    number = real(reward)
+    if not model.admits(number):
+        raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}")
+    return number
+
+
+def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel) -> FloatArray:
+    """The rewards of one call, if they are as many as its pulls and all keep to the declaration."""
+    if isinstance(rewards, str) or not (
+        isinstance(rewards, Sequence) or hasattr(rewards, "__array__")
+    ):
+        raise InvalidReward(
+            f"the rewards of arm {label!r} are {rewards!r}, but must be a list or an array"
+        )
+    array = _array(rewards)
+    if array.shape[:1] != (times,):
+        size = f"{array.shape[0]} numbers" if array.ndim else "a single number"
+        raise InvalidReward(
+            f"the rewards of arm {label!r} are {size}, but it was pulled {times} times"
+        )
+    name = f"a reward of arm {label!r}"
+    if array.ndim > 1 or array.dtype.kind not in "buif":  # None and "1" must not pass for numbers
+        return np.array([checked_reward(reward, name, model) for reward in rewards])
+    numbers = array.astype(np.float64)
+    wrong = array[~np.asarray(model.admits(numbers))]
+    if wrong.size:
+        checked_reward(wrong[0], name, model)
+    return numbers
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of different lengths inside
+        return np.asarray(values, dtype=object)
+
+
+class Received:
+    """What came in of a request so far, call by call."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        self._numbering = numbering
+        self._sums = np.zeros(numbering.total)  # (calls,)
+        self._squares = np.zeros(numbering.total)
+        self._opening = np.zeros(numbering.total)  # the first reward of every call
+
+    def take(self, ticket: int, reward: float) -> None:
+        """Note the reward of a call that is one pull."""
+        call = ticket - self._numbering.first
+        self._opening[call] = self._sums[call] = reward
+        self._squares[call] = reward * reward
+
+    def take_many(self, ticket: int, rewards: FloatArray) -> None:
+        """Note the rewards of a call of several pulls."""
+        call = ticket - self._numbering.first
+        self._opening[call] = rewards[0]
+        self._sums[call] = (rewards - rewards[0]).sum() + rewards.size * rewards[0]
+        self._squares[call] = rewards @ rewards
+
+    def take_all(self, rewards: FloatArray) -> None:
+        """Note all rewards at once, where every call is one pull: in the order of tickets."""
+        self._opening = self._sums = rewards
+        self._squares = rewards**2
+
+    def rewards(self) -> Rewards:
+        """What the search is sent when all calls are in."""
+        entries, _, _, times = self._numbering.places(self._numbering.tickets)
+        size = self._numbering.pulls.arms.size
+        sums = sums_by_entry(self._sums, times, self._opening, entries, size)
+        squares = np.bincount(entries, self._squares, size)
+        return Rewards(sums, np.asarray(squares, dtype=np.float64))
 
 
 def sums_by_entry(
-    sums: FloatArray, times: IntArray, first: FloatArray, entries: IntArray, size: int
+    sums: FloatArray, times: IntArray, opening: FloatArray, entries: IntArray, size: int
 ) -> FloatArray:
-    """Add up the sums of several parts by the entry that each belongs to, around the `first` reward
-    of its first part.
+    """Add up the sums of calls by the entry that each belongs to.
 
-    Rewards far from 0 would lose their digits in a long sum, and always in the same direction."""
+    They are taken around the first reward of the entry: rewards far from 0 would lose their digits
+    in a long sum, and always in the same direction."""
     pivots = np.zeros(size)
-    pivots[entries[::-1]] = first[::-1]
+    pivots[entries[::-1]] = opening[::-1]
     around = np.bincount(entries, sums - times * pivots[entries], size)
     total: FloatArray = around + np.bincount(entries, times, size) * pivots
     return total

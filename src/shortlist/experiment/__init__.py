@@ -1,9 +1,8 @@
-"""Live experiments: a search that is asked for pulls and told their rewards, and survives whatever
-happens between.
+"""Live experiments: a search that is asked for pulls and told their rewards, whatever happens.
 
-`experiment.py` is the whole of it on one page. `course.py` runs the search, `deal.py` numbers what
-it asks for, `ledger.py` knows what was told and who holds what, `telling.py` says what may be told,
-`jsonl.py` takes it all elsewhere."""
+`experiment.py` is the whole of it on one page. A `Replica` is what a program knows: `ledger.py`
+what was told and who holds what, `replay.py` the search that was run again with it. `telling.py`
+says what may be told, `worker.py` makes pulls with a function, `export.py` takes it elsewhere."""
 
 from shortlist.experiment.experiment import Experiment
 from shortlist.experiment.export import export_lines, import_lines

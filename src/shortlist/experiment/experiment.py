@@ -4,27 +4,31 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from itertools import islice
 from threading import RLock
 from types import TracebackType
+from typing import Any
 
 from shortlist.arms import Arms
-from shortlist.display import plural, printable
-from shortlist.errors import CannotReplay, InvalidInput, ShortlistError, StoreExists, Unfinished
-from shortlist.evaluation.calls import draw_seed
-from shortlist.experiment.ledger import FREE, Ledger
+from shortlist.display import display, plural
+from shortlist.errors import InvalidInput, ShortlistError, Unfinished
+from shortlist.evaluation.command import Command
+from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
+from shortlist.experiment.ledger import FREE, stretches
 from shortlist.experiment.place import Place, checked_name, opened, the_only
-from shortlist.experiment.replay import Course
+from shortlist.experiment.replay import Replay
+from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
-from shortlist.experiment.telling import checked, known_number, lease_of
+from shortlist.experiment.telling import known_id, new_tellings
 from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.experiment.worker import Job, work, work_async
 from shortlist.question import question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
+from shortlist.storage.memory import MemoryStore
 from shortlist.validation import number, whole
 
 Clock = Callable[[], float]
@@ -36,23 +40,26 @@ class Experiment:
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
     returns; whoever opens the experiment runs the search again with them and stands where it stood.
-    Any number of programs may have the same experiment open, and threads may share one object."""
+    Any number of programs may have the same experiment open, and threads may share one object.
+
+    Invariants, which every method keeps:
+
+    - What is known changes only by reading the log (`Replica`): a method that changes anything
+      reads the log, appends to it in one transaction, and learns of that at its next reading.
+    - Nothing in the log is ever changed or removed; a ticket has at most one reward, the first.
+    - A method that raises has appended nothing."""
 
     def __init__(
         self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool
     ) -> None:
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
-        self.name, self.settings = name, settings
-        self._store, self._clock, self._owned = store, clock, owned
+        self.name = name
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._owned = owned
         self._lock = RLock()
-        self._begin()
-
-    def _begin(self) -> None:
-        """Know nothing of the log yet."""
-        self._course = Course(self.settings)
-        self._ledger = Ledger(self.settings.retries)
-        self._compared = 0  # steps of the course that are those of the ledger
-        self._halfway = False  # in taking in the log
+        self._known = Replica(name, settings)
 
     @classmethod
     def create(
@@ -60,7 +67,7 @@ class Experiment:
         arms: Arms,
         k: int,
         *,
-        store: Place,
+        store: Place | None = None,
         name: str = "experiment",
         epsilon: float | None = None,
         delta: float = 0.05,
@@ -76,23 +83,21 @@ class Experiment:
     ) -> "Experiment":
         """Make an experiment in `store`, a file or a store; a file is made if there is none.
 
-        What is asked for is said as in `select`. A ticket that was not told `lease` seconds after
-        it was handed out is handed out again. A pull that failed is tried `retries` times more;
-        after that the experiment stops. With `exist_ok`, an experiment of that name made with the
-        same settings is opened instead."""
+        Without a store it is kept in memory, as long as the program lives. What is asked for is
+        said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
+        handed out again. A pull that failed is tried `retries` times more; after that the
+        experiment stops. With `exist_ok`, an experiment of that name made with the same settings is
+        opened instead."""
         checked_name(name)
         asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries)
-        Course(settings)  # refuses what cannot be begun, before there is a file
-        with opened(store, "rwc", keep=True) as place:
+        Replay(settings)  # refuses what cannot be begun, before there is a file
+        with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
             experiment = cls(place, name, settings, clock, place is not store)
             with place.exclusive():
                 if exist_ok and name in place.names():
-                    check_same(
-                        settings,
-                        Settings.from_json(place.settings(name), f"experiment {name!r}"),
-                        name,
-                    )
+                    made = Settings.from_json(place.settings(name), f"experiment {name!r}")
+                    settings.check_same(made, name)
                 else:
                     place.create(name, settings.to_json())
             experiment._catch_up()
@@ -128,19 +133,19 @@ class Experiment:
         fewer tickets than asked for, the `state` of what is returned says why."""
         whole("limit", limit, at_least=1)
         seconds = self.settings.lease if lease is None else number("lease", lease, above=0)
+        holder = worker or ""
         with self._writing():
             now = self._clock()
             expires = now + seconds
-            state = self._state(now)
+            state = self._known.state(now)
             going = state in (State.READY, State.PENDING)
-            available = self._ledger.available(worker or "", now, self._course.end) if going else ()
-            chosen = list(islice(available, limit))
+            ids = list(islice(self._known.available(holder, now), limit)) if going else []
             leases = [
-                Event(Kind.LEASE, first, span, worker or "", expires)
-                for first, span in runs(sorted(chosen))
+                Event(Kind.LEASE, first, span, holder, expires)
+                for first, span in stretches(sorted(ids))
             ]
-            self._store.append(self.name, events=[*self._new_steps(now), *leases])
-            tickets = self._tickets(chosen, expires)
+            self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
+            tickets = self._known.tickets(ids, expires)
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
         return Handout(tickets, State.PENDING if going else state)
@@ -158,87 +163,144 @@ class Experiment:
             raise InvalidInput(f"{results!r} is told, but must be pairs of a ticket and its reward")
         pairs = list(results)
         with self._writing():
-            rows = checked(pairs, self.settings, self._course.deal, self._ledger)
+            tellings = new_tellings(pairs, self._known)
             now = self._clock()
-            self._store.append(self.name, told=[(*row, now) for row in rows])
+            self._store.append(self.name, told=[(*telling, now) for telling in tellings])
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made: it is handed out again, up to the limit, and then the
-        experiment stops.
+        """Say that a pull could not be made.
 
-        Of a ticket that is told, or is not its holder's any more, this changes nothing. A bad
-        reward is no failure: results that are missing because of their value would void every
-        guarantee."""
+        It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
+        told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
+        results that are missing because of their value would void every guarantee."""
         with self._writing():
-            id_ = known_number(ticket, self._ledger)
-            expires = lease_of(id_, self._ledger)
+            id_ = known_id(ticket, self._known.ledger)
+            expires = self._known.ledger.lease_end(id_)
             if expires != FREE and (not isinstance(ticket, Ticket) or ticket.expires == expires):
                 event = Event(Kind.FAIL, id_, 1, str(reason), self._clock())
                 self._store.append(self.name, events=[event])
 
     def release(self, worker: str) -> None:
-        """Take back the tickets of a worker who will not tell them any more: they are handed out
-        again at once."""
+        """Take back the tickets of a worker who will not tell them any more.
+
+        They are handed out again at once."""
         with self._writing():
-            given_back = runs(self._ledger.held_by(worker))
+            given_back = stretches(self._known.ledger.held_by(worker))
             events = [Event(Kind.LEASE, first, span, worker, FREE) for first, span in given_back]
             self._store.append(self.name, events=events)
 
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing():
-            self._store.append(self.name, events=[Event(Kind.RESUME, 0, 0, "", self._clock())])
+            event = Event(Kind.RESUME, 0, 0, "", self._clock())
+            self._store.append(self.name, events=[event])
+
+    def run(
+        self,
+        pull: Callable[..., Any],
+        *,
+        jobs: int | None = None,
+        retries: int = 0,
+        executor: Any = None,
+        worker: str | None = None,
+        progress: bool = True,
+    ) -> Result:
+        """Make the pulls with a function until the experiment is over; return its result.
+
+        `pull(arm)` returns a reward, and may take a `seed`, as in `select`; it may be async, or a
+        `Command`. `jobs` calls are under way at a time (1, or 16 of an async function), in threads
+        or on an `executor`. A call that raises has failed; this worker tries it `retries` times
+        more before the experiment hears of it. An experiment that stops because a pull failed too
+        often raises `Unfinished`.
+
+        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
+        call goes on. Any number of programs may run the same experiment at once."""
+        with self._shown(progress) as show:
+            job = Job.of(pull, 1 if jobs is None else jobs, retries, worker, show)
+            if not job.evaluation.asynchronous:
+                stop = pull.stop if isinstance(pull, Command) else lambda: None
+                return self._over(work(self, job, executor, stop))
+        refuse_executor(executor)
+        coroutine = self.run_async(
+            pull, jobs=jobs, retries=retries, worker=worker, progress=progress
+        )
+        return run_here(coroutine, "run")
+
+    async def run_async(
+        self,
+        pull: Callable[..., Any],
+        *,
+        jobs: int | None = None,
+        retries: int = 0,
+        worker: str | None = None,
+        progress: bool = True,
+    ) -> Result:
+        """`run` with an async function, in the event loop that is running."""
+        with self._shown(progress) as show:
+            job = Job.of(pull, CONCURRENT if jobs is None else jobs, retries, worker, show)
+            if not job.evaluation.asynchronous:
+                raise InvalidInput(
+                    "the function is not async, but `run_async` needs one; use `run`"
+                )
+            return self._over(await work_async(self, job))
 
     def status(self) -> Status:
         """Where the experiment stands."""
         with self._lock:
             self._catch_up()
-            ledger, now = self._ledger, self._clock()
-            held = Counter(lease.worker for lease in ledger.leases.values() if lease.expires > now)
+            known, now = self._known, self._clock()
+            leases = known.ledger.leases.values()
+            held = Counter(lease.worker for lease in leases if lease.expires > now)
             return Status(
-                self.name,
-                self._state(now),
-                self._trouble(),
-                ledger.told,
-                held.total(),
-                self._course.end - ledger.told - held.total(),
-                ledger.failures.total(),
-                {worker: count for worker, count in held.items() if worker},
-                self._course.deal.pulls.progress,
-                arms_told(ledger, self.settings, self._course),
+                name=self.name,
+                state=known.state(now),
+                trouble=known.trouble(),
+                told=known.ledger.told,
+                held=held.total(),
+                wanted=known.replay.end - known.ledger.told - held.total(),
+                failures=known.ledger.failures.total(),
+                workers={worker: count for worker, count in held.items() if worker},
+                progress=known.replay.numbering.pulls.progress,
+                arms=arms_told(known.ledger, self.settings, known.replay),
             )
 
     def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is; cheap, and as of the last call of
-        anything else."""
-        return self._ledger.told, self._course.deal.pulls.progress
+        """How many pulls were told, and how far the search is.
+
+        It is cheap, and as of the last call of anything else."""
+        return self._known.ledger.told, self._known.replay.numbering.pulls.progress
 
     def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends; as cheap as
-        `standing`."""
+        """How many tickets somebody works on, and when the last of their leases ends.
+
+        As cheap as `standing`."""
         now = self._clock()
-        ends = [lease.expires for lease in self._ledger.leases.values() if lease.expires > now]
+        leases = self._known.ledger.leases.values()
+        ends = [lease.expires for lease in leases if lease.expires > now]
         return len(ends), max(ends, default=now)
 
     def result(self) -> Result:
-        """The answer, once there is one; its `seconds` are those from the first ticket to the last
-        reward."""
+        """The answer, once there is one.
+
+        Its `seconds` are those from the first ticket to the last reward."""
         with self._lock:
             self._catch_up()
-            if self._course.outcome is None:
-                raise Unfinished(self._trouble() or self._missing())
-            return self._answer
+            if self._known.replay.outcome is None:
+                raise Unfinished(self._known.trouble() or self._known.missing())
+            return self._known.answer
 
     def close(self) -> None:
-        """Let go of the file, if this opened one. Nothing needs saving: what was told is in the
-        store."""
+        """Let go of the file, if this opened one.
+
+        Nothing needs saving: what was told is in the store."""
         if self._owned:
             self._store.close()
 
     def __repr__(self) -> str:
         with self._lock, suppress(ShortlistError):  # a store that is closed: as it was then
             self._catch_up()
-        state, told = self._state(self._clock()), plural(self._ledger.told, "pull")
+        state = self._known.state(self._clock())
+        told = plural(self._known.ledger.told, "pull")
         return (
             f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
         )
@@ -264,101 +326,17 @@ class Experiment:
                 yield
 
     def _catch_up(self) -> None:
-        """Take in what is new in the log, and let the search go on as far as it can."""
-        if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
-            self._begin()
-        ledger, course = self._ledger, self._course
-        news = self._store.read(self.name, ledger.position)
-        self._halfway = True
-        ledger.take_in(news)
-        while course.outcome is None and ledger.told >= course.end:
-            span = slice(course.deal.first, course.deal.end)
-            course.reply(ledger.rewards[span], ledger.arms[span])
-        self._compare_steps()
-        self._halfway = False
+        """Take in what is new in the log."""
+        self._known.read(self._store)
 
-    def _compare_steps(self) -> None:
-        """Refuse to go on if the search asks for something else than it once did: an update may
-        have changed it."""
-        both = min(len(self._course.digests), len(self._ledger.steps))
-        for step in range(self._compared, both):
-            if self._course.digests[step] != self._ledger.steps[step]:
-                raise CannotReplay(
-                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did"
-                    " the first time: continue it with the shortlist and the numpy that made it,"
-                    " or export its rewards"
-                )
-            self._compared = step + 1
+    @contextmanager
+    def _shown(self, progress: bool) -> Iterator[Callable[[], None]]:
+        """What a worker is to call after every step."""
+        with display(progress, self.settings.problem.goal.budget) as show:
+            yield lambda: show(*self.standing())
 
-    def _state(self, now: float) -> State:
-        if self._course.outcome is not None:
-            return State.FINISHED if self._answer.reached else State.BUDGET
-        if self._ledger.stopped is not None:
-            return State.STOPPED
-        anything = next(self._ledger.available("", now, self._course.end), None)
-        return State.PENDING if anything is None else State.READY
-
-    @cached_property
-    def _answer(self) -> Result:
-        settings, ledger, outcome = self.settings, self._ledger, self._course.outcome
-        assert outcome is not None
-        seconds = max(0.0, ledger.ended - ledger.began)
-        return Result.of(
-            outcome,
-            settings.labels,
-            settings.problem.goal,
-            settings.algorithm,
-            settings.seed,
-            seconds,
-        )
-
-    def _trouble(self) -> str:
-        event = self._ledger.stopped
-        if event is None:
-            return ""
-        reason = printable(event.text)
-        return (
-            f"ticket {event.ticket} failed {plural(self.settings.retries + 1, 'time')}, the last"
-            f" time: {reason}"
-        )
-
-    def _missing(self) -> str:
-        told, missing = self._ledger.told, self._course.end - self._ledger.told
-        return (
-            f"{plural(told, 'pull')} {'was' if told == 1 else 'were'} told, but the search waits"
-            f" for {missing:,} more"
-        )
-
-    def _new_steps(self, now: float) -> list[Event]:
-        """What the search asked for and nobody wrote down yet."""
-        done = len(self._ledger.steps)
-        steps = zip(self._course.digests[done:], self._course.starts[done:], strict=True)
-        return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
-
-    def _tickets(self, numbers: list[int], expires: float) -> list[Ticket]:
-        deal, seed, labels = self._course.deal, self.settings.seed, self.settings.labels
-        places = zip(
-            numbers, deal.arms(numbers).tolist(), deal.draws(numbers).tolist(), strict=True
-        )
-        return [
-            Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires)
-            for id_, arm, draw in places
-        ]
-
-
-def check_same(asked: Settings, made: Settings, name: str) -> None:
-    """Refuse to go on with an experiment that is not the one asked for."""
-    difference = made.difference(asked)
-    if difference is not None:
-        raise StoreExists(
-            f"there is an experiment {name!r} already, but it was made with {difference}"
-        )
-
-
-def runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Ascending numbers as stretches without a gap: the first of each and its length."""
-    start = 0
-    for position in range(1, len(numbers) + 1):
-        if position == len(numbers) or numbers[position] != numbers[position - 1] + 1:
-            yield numbers[start], position - start
-            start = position
+    def _over(self, state: State) -> Result:
+        """The result, when there is nothing to do any more; or why there is none."""
+        if state is State.STOPPED:
+            raise Unfinished(self.status().trouble)
+        return self.result()

@@ -13,9 +13,9 @@ from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
 from shortlist.experiment.place import Place, checked_name, opened, the_only
-from shortlist.experiment.replay import Course
+from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings, declared
-from shortlist.experiment.telling import admitted
+from shortlist.experiment.telling import told_reward
 from shortlist.reward_models import RewardModel
 from shortlist.storage import Event, Kind, RewardRow
 from shortlist.validation import number as finite
@@ -64,7 +64,7 @@ def _begun(settings: str, where: str) -> "Log":
     package might."""
     try:
         with suppress(CannotReplay):
-            Course(Settings.from_json(settings, where))
+            Replay(Settings.from_json(settings, where))
         return Log(*declared(_stored(settings), where))
     except StoreDamaged as error:  # there is no store yet: what was given is wrong
         raise InvalidInput(str(error)) from error
@@ -123,7 +123,7 @@ class Log:
             raise InvalidInput(f"there is no arm {label!r}")
         if ticket in self.rewards:
             raise InvalidInput("a second reward for a ticket")
-        reward = admitted(entry["reward"], ticket, label, self._model)
+        reward = told_reward(entry["reward"], ticket, label, self._model)
         self.rewards[ticket] = (ticket, self._arms[label], reward, finite("time", entry["time"]))
 
 

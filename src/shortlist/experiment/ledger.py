@@ -48,6 +48,11 @@ class Ledger:
             return None
         return float(self.rewards[ticket])
 
+    def lease_end(self, ticket: int) -> float:
+        """When the lease of a ticket ends; FREE if nobody holds it."""
+        lease = self.leases.get(ticket)
+        return FREE if lease is None else lease.expires
+
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
         """Tickets below `end` that this worker may be handed: its own first, then those let go of,
         then new ones."""
@@ -127,3 +132,12 @@ class Ledger:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
             self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])
+
+
+def stretches(ids: list[int]) -> Iterator[tuple[int, int]]:
+    """Ascending numbers as stretches without a gap: the first of each and its length."""
+    start = 0
+    for position in range(1, len(ids) + 1):
+        if position == len(ids) or ids[position] != ids[position - 1] + 1:
+            yield ids[start], position - start
+            start = position

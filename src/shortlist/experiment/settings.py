@@ -8,7 +8,7 @@ from typing import Any
 
 from shortlist.algorithms import find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
-from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
+from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged, StoreExists
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
@@ -67,6 +67,14 @@ class Settings:
                 made = f"no {name}" if mine[name] is None else f"{name} = {_in_words(mine[name])}"
                 return f"{made} and not {_in_words(theirs[name])}"
         return None
+
+    def check_same(self, made: "Settings", name: str) -> None:
+        """Refuse to go on with an experiment that is not the one asked for by these settings."""
+        difference = made.difference(self)
+        if difference is not None:
+            raise StoreExists(
+                f"there is an experiment {name!r} already, but it was made with {difference}"
+            )
 
     def _flat(self) -> dict[str, object]:
         """Every setting but the arms; the goal first, since the algorithm may follow from it."""

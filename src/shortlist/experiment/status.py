@@ -10,7 +10,7 @@ from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.display import plural
 from shortlist.experiment.ledger import Ledger
-from shortlist.experiment.replay import Course
+from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import State
 from shortlist.problem import FixedConfidence, Problem
@@ -108,7 +108,7 @@ class Status(Tabular):
         return f"{line}\n{self.trouble}" if self.trouble else line
 
 
-def arms_told(ledger: Ledger, settings: Settings, course: Course) -> ArmsTold:
+def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     """What the ledger says of every arm."""
     problem, labels = settings.problem, settings.labels
     told = np.flatnonzero(~np.isnan(ledger.rewards))
@@ -117,10 +117,10 @@ def arms_told(ledger: Ledger, settings: Settings, course: Course) -> ArmsTold:
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
     where = places(low, high, problem.k)
-    if course.outcome is not None:
-        chosen = set(course.outcome.answer.top.tolist())
+    if replay.outcome is not None:
+        chosen = set(replay.outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
-    return ArmsTold(labels, pulls, means, low, high, where, course.asked - pulls)
+    return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls)
 
 
 def intervals(

@@ -1,86 +1,89 @@
 """What may be told: of which ticket, with which reward, and how often."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from shortlist.arms import Label
-from shortlist.errors import ConflictingReward, InvalidInput, InvalidReward, UnknownTicket
-from shortlist.evaluation.numbering import Deal
-from shortlist.experiment.ledger import FREE, Ledger
-from shortlist.experiment.settings import Settings
+from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
+from shortlist.evaluation.numbering import Numbering
+from shortlist.evaluation.rewards import checked_reward
+from shortlist.experiment.ledger import Ledger
+from shortlist.experiment.replica import Replica
 from shortlist.experiment.ticket import Ticket
 from shortlist.reward_models import RewardModel
-from shortlist.validation import real, shown, whole
-
-Row = tuple[int, int, float]
+from shortlist.validation import whole
 
 
-def checked(
-    results: Sequence[tuple[Ticket | int, float]], settings: Settings, deal: Deal, ledger: Ledger
-) -> Iterable[Row]:
-    """Ticket, arm and reward of every result that is new; or an error, if one of them may not be
-    told."""
+class Telling(NamedTuple):
+    """A reward that is new to the log."""
+
+    ticket: int
+    arm: int
+    reward: float
+
+
+def new_tellings(
+    results: Sequence[tuple[Ticket | int, float]], known: Replica
+) -> Iterable[Telling]:
+    """What is new in these results; or an error, if one of them may not be told."""
     for each in results:
         if not (isinstance(each, tuple | list) and len(each) == 2):
             raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
-    numbers = [known_number(ticket, ledger) for ticket, _ in results]
-    new: dict[int, Row] = {}
-    for (ticket, value), number, arm in zip(
-        results, numbers, arms_of(numbers, deal, ledger), strict=True
-    ):
+    ledger, settings = known.ledger, known.settings
+    ids = [known_id(ticket, ledger) for ticket, _ in results]
+    arms = _arms_of(ids, known.replay.numbering, ledger)
+    new: dict[int, Telling] = {}
+    for (ticket, value), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
-        if isinstance(ticket, Ticket) and ticket.arm != label:
-            raise UnknownTicket(
-                f"ticket {number} is for arm {ticket.arm!r}, but here it is for {label!r}: not from"
-                " here"
-            )
-        reward = admitted(value, number, label, settings.problem.rewards)
-        known = ledger.reward(number)
-        if known is None:
-            _, _, first = new.setdefault(number, (number, arm, reward))
-            if first != reward:
-                raise ConflictingReward(
-                    f"ticket {number} is told {first!r} and {reward!r} in the same call, but has"
-                    " one; none was told"
-                )
-        elif known != reward:
-            raise ConflictingReward(
-                f"ticket {number} is told {reward!r}, but was told {known!r} before, which stays"
-            )
+        _check_arm(ticket, id_, label)
+        telling = Telling(id_, arm, told_reward(value, id_, label, settings.problem.rewards))
+        _check_conflict(telling, ledger.reward(id_), new.get(id_))
+        if ledger.reward(id_) is None:
+            new.setdefault(id_, telling)
     return new.values()
 
 
-def known_number(ticket: Ticket | int, ledger: Ledger) -> int:
+def known_id(ticket: Ticket | int, ledger: Ledger) -> int:
     """The number of a ticket that was handed out some time."""
-    number = ticket.id if isinstance(ticket, Ticket) else whole("ticket", ticket, at_least=0)
-    if number >= ledger.issued:
+    id_ = ticket.id if isinstance(ticket, Ticket) else whole("ticket", ticket, at_least=0)
+    if id_ >= ledger.issued:
         last = f"the last one is {ledger.issued - 1}" if ledger.issued else "none was yet"
-        raise UnknownTicket(f"ticket {number} was never handed out; {last}")
-    return number
+        raise UnknownTicket(f"ticket {id_} was never handed out; {last}")
+    return id_
 
 
-def lease_of(number: int, ledger: Ledger) -> float:
-    """When the lease of a ticket ends; FREE if nobody holds it."""
-    lease = ledger.leases.get(number)
-    return FREE if lease is None else lease.expires
+def told_reward(reward: object, ticket: int, label: Label, model: RewardModel) -> float:
+    """The reward as a float, if it is a number that keeps to the declaration."""
+    return checked_reward(reward, f"the reward of ticket {ticket} (arm {label!r})", model)
 
 
-def arms_of(numbers: Sequence[int], deal: Deal, ledger: Ledger) -> list[int]:
+def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[int]:
     """The arm of every ticket: as it was told, or as it is in the present request."""
-    tickets = np.asarray(numbers, dtype=np.int64)
+    tickets = np.asarray(ids, dtype=np.int64)
     arms = ledger.arms[tickets]
-    present = tickets >= deal.first
-    arms[present] = deal.arms(tickets[present])
+    present = tickets >= numbering.first
+    arms[present] = numbering.places(tickets[present]).arms
     return [int(arm) for arm in arms]
 
 
-def admitted(reward: object, number: int, label: Label, model: RewardModel) -> float:
-    """The reward as a float, if it is a number that keeps to the declaration."""
-    value = real(reward)
-    if not model.admits(value):
-        raise InvalidReward(
-            f"the reward of ticket {number} (arm {label!r}) is {shown(reward)}, but must be"
-            f" {model.rule}"
+def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
+    if isinstance(ticket, Ticket) and ticket.arm != label:
+        raise UnknownTicket(
+            f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {label!r}: not from here"
         )
-    return value
+
+
+def _check_conflict(telling: Telling, before: float | None, beside: Telling | None) -> None:
+    """Refuse a second reward for a ticket, unless it is the same."""
+    id_, _, reward = telling
+    if before is not None and before != reward:
+        raise ConflictingReward(
+            f"ticket {id_} is told {reward!r}, but was told {before!r} before, which stays"
+        )
+    if beside is not None and beside.reward != reward:
+        raise ConflictingReward(
+            f"ticket {id_} is told {beside.reward!r} and {reward!r} in the same call, but has one;"
+            " none was told"
+        )

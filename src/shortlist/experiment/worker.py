@@ -1,138 +1,204 @@
-"""Make the pulls of an experiment with a function, several at a time, until the experiment is
-over."""
+"""Make the pulls of an experiment with a function, several at a time, until it is over."""
 
+import asyncio
+import logging
+import os
+import socket
 import time
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from shortlist.display import plural, printable
 from shortlist.errors import ConflictingReward, InvalidInput
-from shortlist.experiment.experiment import Experiment
-from shortlist.experiment.ticket import State, Ticket
+from shortlist.evaluation.calls import Call, Evaluation
+from shortlist.evaluation.executors import opened
+from shortlist.evaluation.flight import Done, InLoop
+from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.validation import whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
-# seconds of that before it is said: who works beside others often waits for a moment
-PATIENCE = 2.0
-# seconds; renewed as long as the crew lives, so this is how long its tickets are lost if it dies
-LEASE = 60.0
-Evaluate = Callable[[Ticket], float]
-Note = Callable[[Ticket, str], None]
-# for how many tickets of others, and when the last of their leases ends
-Waiting = Callable[[int, float], None]
+PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
+LEASE = 60.0  # seconds; renewed while the crew lives, so its tickets are lost so long if it dies
+logger = logging.getLogger("shortlist.experiment")
 
 
-def work(
-    experiment: Experiment,
-    evaluate: Evaluate,
-    *,
-    worker: str,
-    jobs: int = 1,
-    note: Note = lambda ticket, reason: None,  # noqa: ARG005
-    waiting: Waiting = lambda held, until: None,  # noqa: ARG005
-    cancel: Callable[[], None] = lambda: None,
-    show: Callable[[], None] = lambda: None,
-) -> State:
-    """Evaluate tickets in `jobs` threads until no more are handed out; return why.
+class Work(Protocol):
+    """What a crew needs of an experiment."""
 
-    An `evaluate` that raises has failed, and `note` hears of it. `waiting` hears once if others,
-    perhaps dead, hold all that is wanted. If this is interrupted, `cancel` is to end what is under
-    way; what was evaluated by then is told, and the rest is given back. `show` is called after
-    every step."""
-    crew = Crew(experiment, evaluate, worker, whole("jobs", jobs, at_least=1), note, waiting)
-    with ThreadPoolExecutor(jobs) as crew.pool:
+    def ask(self, limit: int, worker: str | None, *, lease: float | None) -> Handout:
+        """Up to `limit` tickets, those that the worker holds first."""
+
+    def tell(self, ticket: Ticket | int, reward: float) -> None:
+        """Record the reward of a ticket."""
+
+    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
+        """Record the rewards of many tickets: all of them, or after an error none."""
+
+    def fail(self, ticket: Ticket | int, reason: str) -> None:
+        """Say that a pull could not be made."""
+
+    def release(self, worker: str) -> None:
+        """Take back the tickets of a worker."""
+
+    def held(self) -> tuple[int, float]:
+        """How many tickets somebody works on, and when the last of their leases ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How the pulls of an experiment are made."""
+
+    evaluation: Evaluation
+    jobs: int  # at a time
+    retries: int  # of a pull that failed, before the experiment hears of it
+    worker: str
+    show: Callable[[], None]  # called after every step
+
+    @classmethod
+    def of(
+        cls,
+        pull: Callable[..., Any],
+        jobs: int,
+        retries: int,
+        worker: str | None,
+        show: Callable[[], None],
+    ) -> "Job":
+        """Take what a user said, if it makes sense; a worker without a name gets one."""
+        name = f"{socket.gethostname()}:{os.getpid()}" if worker is None else worker
+        whole("jobs", jobs, at_least=1)
+        whole("retries", retries, at_least=0)
+        return cls(Evaluation.of(pull), jobs, retries, name, show)
+
+
+def work(experiment: Work, job: Job, executor: object, stop: Callable[[], None]) -> State:
+    """Evaluate tickets until no more are handed out; return why.
+
+    If this is interrupted, `stop` is to end what is under way; what was evaluated by then is told,
+    and the rest is given back."""
+    with opened(executor or "threads", job.jobs, job.evaluation) as flight:
+        crew = Crew(experiment, job, flight.submit)
         try:
-            while (state := crew.step()) is None:
-                show()
+            while (state := crew.ask()) is None:
+                if crew.tickets:
+                    crew.take_in(flight.collect(LEASE / 3))
+                else:
+                    time.sleep(crew.pause())
+                job.show()
         except BaseException:
-            cancel()
-            crew.leave()
+            stop()
+            flight.cancel()
+            while flight.under_way:
+                crew.take_in_rewards(flight.collect())
+            experiment.release(job.worker)
             raise
-        return state
+    return state
+
+
+async def work_async(experiment: Work, job: Job) -> State:
+    """`work` with an async function, in the event loop that is running."""
+    flight = InLoop(job.jobs, job.evaluation)
+    crew = Crew(experiment, job, flight.submit)
+    try:
+        while (state := crew.ask()) is None:
+            if crew.tickets:
+                crew.take_in(await flight.collect(LEASE / 3))
+            else:
+                await asyncio.sleep(crew.pause())
+            job.show()
+    except BaseException:
+        await flight.cancel()
+        experiment.release(job.worker)
+        raise
+    return state
 
 
 class Crew:
-    """The tickets under way. Asking again renews their leases, so a lease only ends when the whole
-    crew is gone."""
+    """The tickets under way.
 
-    pool: ThreadPoolExecutor
+    Asking again renews their leases, so a lease only ends when the whole crew is gone."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        evaluate: Evaluate,
-        worker: str,
-        jobs: int,
-        note: Note,
-        waiting: Waiting,
-    ) -> None:
-        self.experiment, self.evaluate, self.worker, self.jobs = experiment, evaluate, worker, jobs
-        self.note, self.waiting = note, waiting
-        # seconds of waiting for others, and whether that was said
-        self.idle, self.said = 0.0, False
+    def __init__(self, experiment: Work, job: Job, submit: Callable[[Call], None]) -> None:
+        self.experiment = experiment
+        self.job = job
+        self.submit = submit
         self.tickets: dict[int, Ticket] = {}
-        self.futures: dict[Future[float], int] = {}
+        self.tries: Counter[int] = Counter()  # of a ticket that failed here, before this one
+        self.idle = 0.0  # seconds of waiting for others,
+        self.said = False  # and whether that was said
 
-    def step(self) -> State | None:
-        """Ask, begin what is new, take in what is done; the state of the experiment once there is
-        nothing to do."""
-        handout = self.experiment.ask(self.jobs, self.worker, lease=LEASE)
+    def ask(self) -> State | None:
+        """Ask and begin what is new; the state of the experiment once there is nothing to do."""
+        handout = self.experiment.ask(self.job.jobs, self.job.worker, lease=LEASE)
         for ticket in handout:
             if ticket.id not in self.tickets:
-                self.futures[self.pool.submit(self.evaluate, ticket)] = ticket.id
-            self.tickets[ticket.id] = ticket
-        if self.futures:
-            done, _ = wait(self.futures, timeout=LEASE / 3, return_when=FIRST_COMPLETED)
-            self.take_in(done)
-            self.idle = 0.0
-        elif handout.state is State.PENDING:
-            self.wait()
-        else:
-            return handout.state
-        return None
+                self.submit(_call(ticket))
+            self.tickets[ticket.id] = ticket  # with its new lease
+        over = not self.tickets and handout.state is not State.PENDING
+        return handout.state if over else None
 
-    def wait(self) -> None:
-        """Give others time, and say so, once, if that is not over at once."""
+    def pause(self) -> float:
+        """How long to give others time; said, once, if that is not over at once."""
         self.idle += PAUSE
         if self.idle >= PATIENCE and not self.said:
             self.said = True
-            self.waiting(*self.experiment.held())
-        time.sleep(PAUSE)
+            held, until = self.experiment.held()
+            whose = "that another worker holds" if held == 1 else "that other workers hold"
+            end = time.strftime("%H:%M:%S", time.localtime(until))
+            logger.warning("Waiting for %s %s until %s.", plural(held, "pull"), whose, end)
+        return PAUSE
 
-    def take_in(self, done: set[Future[float]]) -> None:
-        """Tell the rewards, and of the failures their reasons."""
-        results = []
-        for future in done:
-            ticket = self.tickets.pop(self.futures.pop(future))
-            error = future.exception()
-            if error is None:
-                results.append((ticket, future.result()))
-            else:
-                notes = getattr(error, "__notes__", ())
-                self.fail(ticket, str(error) or type(error).__name__, *notes)
+    def take_in(self, done: Iterable[Done]) -> None:
+        """Tell the rewards; what failed is tried again, or its reason is told."""
+        done = list(done)
+        self.idle = 0.0
+        self.take_in_rewards(done)
+        for each in done:
+            if each.error is not None:
+                self._failed(each.call, each.error)
+
+    def take_in_rewards(self, done: Iterable[Done]) -> None:
+        """Tell what was evaluated."""
+        results: list[tuple[Ticket | int, float]] = [
+            (self.tickets.pop(each.call.ticket), each.value) for each in done if each.error is None
+        ]
         try:
             self.experiment.tell_many(results)
         except InvalidInput:  # one of them: none was told
             for ticket, reward in results:
-                self.tell(ticket, reward)
+                self._tell(ticket, reward)
 
-    def tell(self, ticket: Ticket, reward: float) -> None:
+    def _tell(self, ticket: Ticket | int, reward: float) -> None:
         """Tell a reward; one that came too late is noted, one that cannot be is a failure."""
         try:
             self.experiment.tell(ticket, reward)
         except ConflictingReward as error:
-            self.note(ticket, str(error))
+            _note(ticket, str(error))
         except InvalidInput as error:
-            self.fail(ticket, str(error))
+            self._fail(ticket, str(error))
 
-    def fail(self, ticket: Ticket, reason: str, *more: str) -> None:
+    def _failed(self, call: Call, error: BaseException) -> None:
+        self.tries[call.ticket] += 1
+        reason = str(error) or type(error).__name__
+        notes = getattr(error, "__notes__", ())
+        if self.tries[call.ticket] <= self.job.retries:
+            _note(self.tickets[call.ticket], "\n".join([reason, *notes]))
+            self.submit(call)
+        else:
+            self._fail(self.tickets.pop(call.ticket), reason, *notes)
+
+    def _fail(self, ticket: Ticket | int, reason: str, *more: str) -> None:
         """Say that a pull failed; `more` is for those who are there, and not kept."""
         self.experiment.fail(ticket, reason)
-        self.note(ticket, "\n".join([reason, *more]))
+        _note(ticket, "\n".join([reason, *more]))
 
-    def leave(self) -> None:
-        """Tell what is done, and give back the rest."""
-        self.pool.shutdown(cancel_futures=True)
-        self.take_in(
-            {future for future in self.futures if not future.cancelled() and not future.exception()}
-        )
-        self.experiment.release(self.worker)
+
+def _call(ticket: Ticket) -> Call:
+    return Call(ticket.id, ticket.arm, ticket.draw, 1, ticket.seed)
+
+
+def _note(ticket: Ticket | int, reason: str) -> None:
+    if isinstance(ticket, Ticket):
+        pull = f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id})"
+        logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))

@@ -99,9 +99,12 @@ class MemoryStore:
         if self._undo is None:
             raise StoreError("append was called outside of exclusive(), but needs it")
         log, rows = self._log(name), list(told)
+        tickets = [row[0] for row in rows]
+        if len(set(tickets)) < len(tickets) or not log.told.isdisjoint(tickets):
+            raise StoreError("a ticket is given a second reward, but may have only one")
         log.entries.extend(rows)
         log.entries.extend(events)
-        log.told.update(row[0] for row in rows)
+        log.told.update(tickets)
 
     def close(self) -> None:
         """Let go of what the store holds open. It cannot be used afterwards."""

@@ -75,8 +75,20 @@ class News:
 
 @runtime_checkable
 class Store(Protocol):
-    """A place for experiments. Every method raises a `StoreError` in words if it cannot do what it
-    says."""
+    """A place for experiments. A method that cannot do what it says raises a `StoreError`.
+
+    What every store owes, which tests/contracts/test_stores.py asks of each:
+
+    - **Append-only.** Settings are written once; entries of a log are added, never changed or
+      removed, and never reordered: whoever read up to a position need not read that far again.
+    - **One writer.** `exclusive` holds off all other writers, in this program or any other, and may
+      be nested. Whoever reads meanwhile never sees half of what one block wrote.
+    - **All or nothing.** When an exclusive block ends, what it wrote is durable; if it raises, or
+      the program dies in it, nothing of it was written.
+    - **One reward a ticket.** A second one for the same ticket is refused by the store itself, so
+      that no mistake above it can count a pull twice.
+    - **Threads may share a store**, processes may not: each opens its own.
+    - **Ownership.** Whoever opened a store closes it; an experiment closes only what it opened."""
 
     def names(self) -> list[str]:
         """The experiments there are, in the order in which they were made."""

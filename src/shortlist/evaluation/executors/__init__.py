@@ -5,12 +5,11 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.executors.processes import Processes
 from shortlist.evaluation.executors.ray import RayExecutor
-from shortlist.evaluation.flight import Spread, spread_here, spread_over
+from shortlist.evaluation.flight import Evaluate, Flight, Here, OnExecutor
 
 IN_FLIGHT = 1000  # calls handed at a time to an executor whose size is unknown
 KINDS = (
@@ -20,21 +19,22 @@ KINDS = (
 
 
 @contextmanager
-def opened(executor: object, workers: int | None) -> Iterator[Spread]:
-    """How to spread calls over what the user named; what is started here is ended here.
+def opened(executor: object, workers: int | None, evaluate: Evaluate) -> Iterator[Flight]:
+    """A flight of calls of `evaluate` on what the user named; what is started here is ended here.
 
     `workers` alone means threads; for an executor of the user's it bounds the calls under way."""
     if executor is None and workers in (None, 1):
-        yield spread_here
+        yield Here(evaluate)
         return
-    context, in_flight = _chosen(executor, workers)
+    context, capacity = _chosen(executor, workers)
     with context as pool:
-        yield partial(spread_over, pool, in_flight)
+        yield OnExecutor(pool, capacity, evaluate)
 
 
 def _chosen(executor: object, workers: int | None) -> tuple[AbstractContextManager[Executor], int]:
-    """The executor, and how many calls it holds at a time: two a worker where we know, so that none
-    waits for us."""
+    """The executor, and how many calls it holds at a time.
+
+    They are two a worker where we know how many workers there are, so that none waits for us."""
     size = workers or os.cpu_count() or 1
     if executor is None or executor == "threads":
         return ThreadPoolExecutor(size), 2 * size

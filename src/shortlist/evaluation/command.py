@@ -1,4 +1,4 @@
-"""A program that prints one number, as a function from a ticket to a reward."""
+"""A program that prints one number, as a function that evaluates an arm."""
 
 import os
 import re
@@ -10,8 +10,8 @@ import sys
 from contextlib import suppress
 from threading import Lock
 
+from shortlist.arms import Label
 from shortlist.errors import EvaluationFailed, InvalidInput
-from shortlist.experiment.ticket import Ticket
 from shortlist.validation import number
 
 PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
@@ -25,8 +25,7 @@ GRACE = 1.0  # seconds for the pipes of a program that was ended to close
 
 
 class Command:
-    """Runs a program once a pull, with {arm}, {seed}, {draw} and {ticket} in its arguments filled
-    in.
+    """Runs a program once a pull, {arm}, {seed}, {draw} and {ticket} in its arguments filled in.
 
     No shell is involved: the template is split into arguments first and filled in afterwards, so
     whatever a label holds is part of one argument. {{word}} stands for {word} itself. A failure is
@@ -42,19 +41,16 @@ class Command:
         self._stopped = False
         self._lock = Lock()
 
-    def arguments(self, ticket: Ticket) -> list[str]:
-        """The program and its arguments for one ticket; what is filled in is not looked at
-        again."""
-        values = dict(
-            zip(PLACEHOLDERS, (ticket.arm, ticket.seed, ticket.draw, ticket.id), strict=True)
-        )
+    def arguments(self, arm: Label, *, seed: int, draw: int, ticket: int) -> list[str]:
+        """The program and its arguments for one pull; what is filled in is not looked at again."""
+        values = {"arm": arm, "seed": seed, "draw": draw, "ticket": ticket}
         return [
             BRACED.sub(lambda found: found[1] or str(values[found[2]]), part) for part in self.parts
         ]
 
-    def __call__(self, ticket: Ticket) -> float:
+    def __call__(self, arm: Label, *, seed: int, draw: int, ticket: int) -> float:
         """Run the program and return the number it prints."""
-        process = self._start(ticket)
+        process = self._start(self.arguments(arm, seed=seed, draw=draw, ticket=ticket))
         try:
             output, errors = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
@@ -72,13 +68,13 @@ class Command:
             for process in self._running:
                 _kill(process)
 
-    def _start(self, ticket: Ticket) -> "subprocess.Popen[bytes]":
+    def _start(self, arguments: list[str]) -> "subprocess.Popen[bytes]":
         with self._lock:
             if self._stopped:
                 raise EvaluationFailed("it was stopped before it began")
             try:
                 process = subprocess.Popen(
-                    self.arguments(ticket),
+                    arguments,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

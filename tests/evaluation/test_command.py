@@ -1,5 +1,4 @@
-"""A program as a function from a ticket to a reward: real programs, and every way in which they
-fail."""
+"""A program as a function that evaluates an arm: real ones, and every way in which they fail."""
 
 import json
 import shlex
@@ -13,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import EvaluationFailed, InvalidInput
-from shortlist.experiment import Ticket
-from shortlist.experiment.command import Command, decimal
+from shortlist.evaluation.command import Command, decimal
 
 PYTHON = shlex.quote(sys.executable)
 
 
-def ticket(arm: str | int = "a", id_: int = 17) -> Ticket:
-    return Ticket(id_, arm, 3, 2**62, 0.0)
+NUMBERS: dict[str, int] = {"seed": 2**62, "draw": 3, "ticket": 17}
+
+
+def run(command: Command, arm: str | int = "a") -> float:
+    return command(arm, **NUMBERS)
 
 
 def python(code: str, arguments: str = "{arm}", timeout: float | None = 20.0) -> Command:
@@ -29,15 +30,15 @@ def python(code: str, arguments: str = "{arm}", timeout: float | None = 20.0) ->
 
 
 def test_the_number_that_is_printed_is_the_reward() -> None:
-    assert python("print('  0.25 \\n')")(ticket()) == 0.25
-    assert python("import sys; print('working', file=sys.stderr); print(-1e-3)")(ticket()) == -0.001
+    assert run(python("print('  0.25 \\n')")) == 0.25
+    assert run(python("import sys; print('working', file=sys.stderr); print(-1e-3)")) == -0.001
 
 
-def test_everything_a_ticket_says_can_be_filled_in() -> None:
+def test_everything_that_is_known_of_a_pull_can_be_filled_in() -> None:
     command = Command(
         f"{PYTHON} x={{arm}} {{seed}}-{{draw}} {{ticket}} {{{{other}}}} '{{\"a\": {{1}}}}'"
     )
-    assert command.arguments(ticket("b c"))[1:] == [
+    assert command.arguments("b c", **NUMBERS)[1:] == [
         "x=b c",
         f"{2**62}-3",
         "17",
@@ -71,7 +72,7 @@ def test_a_label_is_one_argument_whatever_it_holds(
     label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert python(SHOW, "{arm} 'quoted {arm}'")(ticket(label)) == 1
+    assert run(python(SHOW, "{arm} 'quoted {arm}'"), label) == 1
     assert json.loads(Path("seen.json").read_text()) == [label, f"quoted {label}"]
     assert [path.name for path in tmp_path.iterdir()] == ["seen.json"]
 
@@ -82,7 +83,7 @@ FILLED = Command(f"{PYTHON} --arm={{arm}} {{arm}}{{seed}} end")
 @settings(max_examples=200)
 @given(st.text())
 def test_filling_in_never_changes_the_number_of_arguments(label: str) -> None:
-    assert FILLED.arguments(ticket(label))[1:] == [f"--arm={label}", f"{label}{2**62}", "end"]
+    assert FILLED.arguments(label, **NUMBERS)[1:] == [f"--arm={label}", f"{label}{2**62}", "end"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_filling_in_never_changes_the_number_of_arguments(label: str) -> None:
 )
 def test_whatever_goes_wrong_is_a_failure_in_words(code: str, message: str) -> None:
     with pytest.raises(EvaluationFailed, match=message):
-        python(code)(ticket())
+        run(python(code))
 
 
 @pytest.mark.parametrize("text", ["1", "-1.5", "+.5", "3.", "1e-3", "2.5E+2"])
@@ -127,7 +128,7 @@ def test_ordinary_decimal_notation_is_a_number(text: str) -> None:
 
 def test_all_that_a_failed_program_said_is_in_a_note() -> None:
     with pytest.raises(EvaluationFailed) as caught:
-        python("import sys; sys.exit('one\\ntwo\\nthree')")(ticket())
+        run(python("import sys; sys.exit('one\\ntwo\\nthree')"))
     assert caught.value.__notes__ == ["one\ntwo\nthree"]
 
 
@@ -139,29 +140,29 @@ def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Pa
         " time.sleep(60)"
     )
     with pytest.raises(EvaluationFailed, match=r"it took longer than 0\.3 s"):
-        python(code, timeout=0.3)(ticket())
+        run(python(code, timeout=0.3))
     time.sleep(1)
     assert not sign.exists()
 
 
 def test_a_program_that_cannot_be_started_is_a_failure() -> None:
     with pytest.raises(EvaluationFailed, match=r"it cannot be started: .*nowhere"):
-        Command("{arm}/program")(ticket("/nowhere"))
+        run(Command("{arm}/program"), "/nowhere")
     with pytest.raises(EvaluationFailed, match="it cannot be started: embedded null byte"):
-        Command(f"{PYTHON} {{arm}}")(ticket("a\0b"))
+        run(Command(f"{PYTHON} {{arm}}"), "a\0b")
 
 
 def test_stopping_ends_what_is_running_and_starts_nothing_any_more() -> None:
     command = python("import time; time.sleep(60)", timeout=None)
     outcome: list[BaseException] = []
 
-    def run() -> None:
+    def wait() -> None:
         try:
-            command(ticket())
+            run(command)
         except EvaluationFailed as error:
             outcome.append(error)
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=wait)
     thread.start()
     while not command._running:
         time.sleep(0.01)
@@ -169,7 +170,7 @@ def test_stopping_ends_what_is_running_and_starts_nothing_any_more() -> None:
     thread.join(10)
     assert str(outcome[0]) == "it was ended by SIGKILL"
     with pytest.raises(EvaluationFailed, match="stopped before it began"):
-        command(ticket())
+        run(command)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""What one program knows of an experiment: a replica of its log, and of the search behind it."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from shortlist.display import plural, printable
+from shortlist.errors import CannotReplay
+from shortlist.evaluation.calls import draw_seed
+from shortlist.experiment.ledger import Ledger
+from shortlist.experiment.replay import Replay
+from shortlist.experiment.settings import Settings
+from shortlist.experiment.ticket import State, Ticket
+from shortlist.result import Result
+from shortlist.storage import Event, Kind, Store
+
+
+class Replica:
+    """The log as read so far, and the search as far as the log takes it.
+
+    The invariant of every experiment: a replica changes in one way only, by reading the log.
+    Whoever has something to say appends it to the log and reads it back like everybody else. So all
+    programs that have read the same log agree, and a program that fails half-way has not changed
+    anything: what it did not append never happened."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        self.settings = settings
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know nothing of the log."""
+        self.replay = Replay(self.settings)
+        self.ledger = Ledger(self.settings.retries)
+        self._compared = 0  # steps of the search that are those of the log
+        self._halfway = False  # in reading
+
+    def read(self, store: Store) -> None:
+        """Take in what is new in the log, and let the search go on as far as it can."""
+        if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
+            self._forget()
+        news = store.read(self.name, self.ledger.position)
+        self._halfway = True
+        self.ledger.take_in(news)
+        while self.replay.outcome is None and self.ledger.told >= self.replay.end:
+            span = slice(self.replay.numbering.first, self.replay.end)
+            self.replay.reply(self.ledger.rewards[span], self.ledger.arms[span])
+        self._compare_steps()
+        self._halfway = False
+
+    def _compare_steps(self) -> None:
+        """Refuse to go on if the search asks for something else than it once did.
+
+        An update may have changed it."""
+        both = min(len(self.replay.digests), len(self.ledger.steps))
+        for step in range(self._compared, both):
+            if self.replay.digests[step] != self.ledger.steps[step]:
+                raise CannotReplay(
+                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did"
+                    " the first time: continue it with the shortlist and the numpy that made it, or"
+                    " export its rewards"
+                )
+            self._compared = step + 1
+
+    def available(self, worker: str, now: float) -> Iterator[int]:
+        """Tickets that this worker may be handed now."""
+        return self.ledger.available(worker, now, self.replay.end)
+
+    def new_steps(self, now: float) -> list[Event]:
+        """What the search asked for and nobody wrote down yet."""
+        done = len(self.ledger.steps)
+        steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
+        return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
+
+    def tickets(self, ids: list[int], expires: float) -> list[Ticket]:
+        """The tickets of these numbers, all of the present request."""
+        _, arms, draws, _ = self.replay.numbering.places(ids)
+        labels, seed = self.settings.labels, self.settings.seed
+        return [
+            Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires)
+            for id_, arm, draw in zip(ids, arms.tolist(), draws.tolist(), strict=True)
+        ]
+
+    def state(self, now: float) -> State:
+        """Where the experiment stands."""
+        if self.replay.outcome is not None:
+            return State.FINISHED if self.answer.reached else State.BUDGET
+        if self.ledger.stopped is not None:
+            return State.STOPPED
+        anything = next(self.available("", now), None)
+        return State.PENDING if anything is None else State.READY
+
+    @cached_property
+    def answer(self) -> Result:
+        """The answer; there must be one."""
+        outcome = self.replay.outcome
+        assert outcome is not None
+        settings = self.settings
+        seconds = max(0.0, self.ledger.ended - self.ledger.began)
+        goal, algorithm = settings.problem.goal, settings.algorithm
+        return Result.of(outcome, settings.labels, goal, algorithm, settings.seed, seconds)
+
+    def trouble(self) -> str:
+        """Why the experiment is stopped, in words; empty if it is not."""
+        event = self.ledger.stopped
+        if event is None:
+            return ""
+        times = plural(self.settings.retries + 1, "time")
+        return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
+
+    def missing(self) -> str:
+        """What the search waits for, in words."""
+        told = self.ledger.told
+        were = "was" if told == 1 else "were"
+        missing = self.replay.end - told
+        return f"{plural(told, 'pull')} {were} told, but the search waits for {missing:,} more"
