@@ -10,8 +10,8 @@ import numpy as np
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
 from shortlist.algorithms.certified import certified
-from shortlist.algorithms.clucb_pac import clucb_pac
-from shortlist.algorithms.expected_loss import expected_loss
+from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
+from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
 from shortlist.algorithms.lucb import lucb
 from shortlist.algorithms.median_elimination import median_elimination
@@ -21,7 +21,7 @@ from shortlist.algorithms.sar import sar
 from shortlist.algorithms.uniform import uniform
 from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import Search
+from shortlist.search import RunUpTo, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class Algorithm:
     capped: bool = False  # takes epsilon, delta and a budget at once
     # raise it with any change of what it asks for, so that no stored experiment goes on differently
     version: int = 1
+    # for an algorithm with an answer at any time: one run gives its answers at many budgets
+    anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
         """Begin the search on the unit scale, or say why it cannot be begun."""
@@ -89,7 +91,12 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm("opt-mai", opt_mai, (FixedBudget,), "none", "Zhou, Chen, Li 2014, Algorithm 1"),
         Algorithm(
-            "clucb-pac", clucb_pac, BOTH, REGRET, "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2"
+            "clucb-pac",
+            clucb_pac,
+            BOTH,
+            REGRET,
+            "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2",
+            anytime=clucb_pac_anytime,
         ),
         Algorithm(
             "lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"
@@ -119,6 +126,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "none",
             "empirical Bayes, docs/certificate.md",
             version=2,
+            anytime=expected_loss_anytime,
         ),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )

@@ -18,7 +18,7 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
 from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.parallel import spread
+from shortlist.simulation.parallel import parallel_map
 from shortlist.validation import whole
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
@@ -155,7 +155,7 @@ def forecast(
     work = [(case, run) for run in range(runs) for case in cases]
     tell = None if progress is None else lambda done: progress(done / len(work))
     started = time.perf_counter()
-    rows = np.array(spread(partial(_run, believed, seed), work, jobs, tell)).reshape(
+    rows = np.array(parallel_map(partial(_run, believed, seed), work, jobs, tell)).reshape(
         runs, len(cases), 2
     )
     seconds = time.perf_counter() - started

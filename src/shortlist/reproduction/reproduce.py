@@ -9,7 +9,7 @@ from shortlist.reproduction.rows import Row
 from shortlist.reproduction.settings import Settings
 from shortlist.reproduction.store import Store
 from shortlist.reproduction.tasks import Task, confidence_table, curves, perform, pilots, sweeps
-from shortlist.simulation.parallel import stream
+from shortlist.simulation.parallel import parallel_stream
 
 
 def reproduce(settings: Settings, folder: Path, jobs: int = 1) -> list[Row]:
@@ -30,7 +30,7 @@ def reproduce(settings: Settings, folder: Path, jobs: int = 1) -> list[Row]:
 def _perform(tasks: Sequence[Task], store: Store, jobs: int, progress: Progress, what: str) -> None:
     done = store.done
     todo = [task for task in tasks if task.name not in done]
-    with closing(stream(perform, todo, jobs)) as results:
+    with closing(parallel_stream(perform, todo, jobs)) as results:
         for number, (rows, seconds) in enumerate(results, start=1):
             store.append(rows)
             progress.took.append((todo[number - 1].kind, seconds))
