@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.reproduction import PANELS, Panel
 from shortlist.simulation.simulate import simulate
 
 METHODS = ("expected-loss", "uniform", "adaptive-top-k", "opt-mai", "clucb-pac", "sar")
