@@ -1,8 +1,7 @@
-"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`, about
-13 seconds.
+"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`.
 
-Three tables: the budget uniform sampling needs as epsilon falls, the same as n grows, and coins
-told by a search."""
+About 12 seconds. Three tables: the budget uniform sampling needs as epsilon falls, the same as n
+grows, and coins told by a search."""
 
 import numpy as np
 from rich.console import Console

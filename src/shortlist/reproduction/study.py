@@ -13,7 +13,7 @@ from shortlist.validation import whole
 
 
 def reproduce(
-    folder: Path,
+    folder: str | Path,
     *,
     panels: Sequence[str] = (),
     algorithms: Sequence[str] = (),
@@ -32,4 +32,5 @@ def reproduce(
         runs = QUICK_RUNS if quick else RUNS
     design = Design(choose(panels), runs, seed, quick, tuple(algorithms))
     processes = whole("jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
-    return write_report(design, results(design, folder, processes), folder)
+    place = Path(folder)
+    return write_report(design, results(design, place, processes), place)
