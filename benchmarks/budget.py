@@ -1,8 +1,7 @@
-"""How often each method loses more than 0.01 for a given number of pulls: `python
-benchmarks/budget.py --jobs 2`.
+"""How often each method fails for a given number of pulls: `python benchmarks/budget.py --jobs 2`.
 
-On the paper's 15 panels, 200 runs each, every method with the same budget; about five minutes on
-two cores."""
+On the paper's 15 panels, 200 runs each, every method with the same budget; a run fails if it loses
+more than 0.01. About five minutes on two cores."""
 
 from itertools import product
 
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.reproduction import PANELS, Panel
 from shortlist.simulation.simulate import simulate
 
 METHODS = ("expected-loss", "uniform", "adaptive-top-k", "opt-mai", "clucb-pac", "sar")

@@ -1,8 +1,7 @@
-"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`, about
-13 seconds.
+"""What a search pays on the hard instance of Section 4: `python benchmarks/lower_bound.py`.
 
-Three tables: the budget uniform sampling needs as epsilon falls, the same as n grows, and coins
-told by a search."""
+About 12 seconds. Three tables: the budget uniform sampling needs as epsilon falls, the same as n
+grows, and coins told by a search."""
 
 import numpy as np
 from rich.console import Console
@@ -41,13 +40,13 @@ def budgets_by_epsilon(n_arms: int = 1000) -> Table:
         "H / n",
         "proved: tosses / n >=",
     )
-    for row in growth.rows:
+    for each in growth.needed:
         table.add_row(
-            f"{row.epsilon:.4f}",
-            f"{row.tosses_per_arm:.1f}",
-            f"{growth.intercept - growth.slope * np.log(row.epsilon):.1f}",
-            f"{row.h / n_arms:.0f}",
-            f"{least_pulls(n_arms, row.epsilon, ETA) / n_arms:.2f}",
+            f"{each.epsilon:.4f}",
+            f"{each.tosses_per_arm:.1f}",
+            f"{growth.intercept - growth.slope * np.log(each.epsilon):.1f}",
+            f"{each.h / n_arms:.0f}",
+            f"{least_pulls(n_arms, each.epsilon, ETA) / n_arms:.2f}",
         )
     table.caption = (
         f"tosses / n = {growth.intercept:.0f} + {growth.slope:.1f} ln(1/epsilon), R^2 ="

@@ -21,7 +21,7 @@ from rich.table import Table
 from shortlist.algorithms import find
 from shortlist.driver import counted, finish
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.reproduction.panels import PANELS, Panel
+from shortlist.reproduction import PANELS, Panel
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit

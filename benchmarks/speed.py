@@ -1,5 +1,4 @@
-"""How fast searches run and how much memory they take, against the limits we set: `python
-benchmarks/speed.py`."""
+"""How fast searches run, and their memory, against our limits: `python benchmarks/speed.py`."""
 
 import resource
 import subprocess

@@ -1,14 +1,14 @@
-"""Progress: nothing for what is quick, a bar on a terminal, a line every ten seconds elsewhere, all
-on stderr."""
+"""Progress on stderr: nothing for what is quick, a bar on a terminal, lines elsewhere."""
 
 import io
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from shortlist.display import display, printable, standing
+from shortlist.display import counting, display, displayed, in_words, printable, standing
 from shortlist.search import Progress
 
 
@@ -73,6 +73,55 @@ def test_what_is_over_at_once_leaves_no_trace_on_a_terminal(clock: Clock) -> Non
     with terminal() as stderr, display(True, None) as show:
         show(1, Progress())
     assert stderr.getvalue() == ""
+
+
+def test_a_bar_vanishes_at_the_end_and_no_thread_draws_it(clock: Clock) -> None:
+    """Worker processes are forked while it is up, and a thread would be missing there."""
+    threads = threading.active_count()
+    with terminal() as stderr, counting("runs", 10) as count:
+        clock.now += 3
+        count(4)
+        assert "runs: 4 of 10" in stderr.getvalue()
+        assert threading.active_count() == threads
+        shown = len(stderr.getvalue())
+    assert "\x1b[2K" in stderr.getvalue()[shown:]  # the line is erased
+    assert "\x1b[?25h" in stderr.getvalue()[shown:]  # and the cursor is back
+
+
+def test_what_is_counted_shows_the_time_left_at_the_pace_so_far(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counting("runs", 1000) as count:
+        clock.now += 20
+        count(400)
+    assert capsys.readouterr().err == "20 s: runs: 400 of 1,000, about 30 s left\n"
+
+
+def test_the_pace_is_that_of_what_was_done_here(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An experiment that is gone on with has most of its pulls from before."""
+    with display(True, 1000) as show:
+        show(900, Progress())
+        clock.now += 10
+        show(950, Progress())
+    assert capsys.readouterr().err == "10 s: 950 of 1,000 pulls, about 10 s left\n"
+
+
+def test_a_caller_may_know_better_how_much_time_is_left(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with displayed(True, 10, before=0) as shown:
+        assert not shown.due(1)
+        clock.now += 10
+        assert shown.due(2)
+        shown.show(2, "curves", left=240)
+        assert not shown.due(3)
+    assert capsys.readouterr().err == "10 s: curves, about 4 min left\n"
+
+
+def test_lengths_of_time_in_words() -> None:
+    assert [in_words(seconds) for seconds in (0.2, 89, 150)] == ["0 s", "89 s", "2 min"]
 
 
 @pytest.mark.parametrize("seconds", [5, 50])

@@ -4,7 +4,7 @@ It yields the pulls it wants, is sent what they gave, and returns its answer. Al
 comes from the generator it is given, so a search is a function of (problem, seed, rewards in
 order): to resume one, run it again and feed it the same rewards."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -64,6 +64,8 @@ class Answer:
 
 
 Search = Generator[Pulls, Rewards, Answer]
+# goes on, where the last call left off, until so many pulls are spent in all
+RunUpTo = Callable[[int], Search]
 End = TypeVar("End")
 
 

@@ -1,19 +1,21 @@
-"""Verdicts follow from the data: made-up curves with a known order give the verdict they ought
-to."""
+"""Verdicts follow from the data: made-up curves in a known order give the verdict they should."""
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
 
-from shortlist.reproduction import claims
-from shortlist.reproduction.claims import ADAPTIVE, CLAIMS, Evidence, Judge, judge
-from shortlist.reproduction.curves import Curve
-from shortlist.reproduction.finding import ALL, ALMOST_ALL, MOST, Finding
-from shortlist.reproduction.methods import SCALED
-from shortlist.reproduction.panels import PANELS, Panel, choose
+from shortlist.reproduction.design.methods import ADAPTIVE, BOTH_FORMS, SCALED
+from shortlist.reproduction.design.panels import PANELS, Panel, choose
+from shortlist.reproduction.findings import claims
+from shortlist.reproduction.findings.claims import CLAIMS, Judge, Measured, judge
+from shortlist.reproduction.findings.curves import Curve
+from shortlist.reproduction.findings.decisions import first_decisions
+from shortlist.reproduction.findings.finding import ALL, ALMOST_ALL, MOST, Finding
+from shortlist.reproduction.runs.measure import decision
 
 BUDGETS = np.array([int(1000 * 1.1**step) for step in range(60)])
+DECIDED = {ADAPTIVE: 1_000_000, SCALED: 6_000}  # pulls before the first decision
 Needs = Callable[[Panel], Mapping[str, float]]
 
 
@@ -25,14 +27,17 @@ def falling(method: str, need: float, runs: int) -> Curve:
     )
 
 
-def evidence(
+def measured(
     needs: Needs, panels: tuple[Panel, ...] = tuple(PANELS.values()), runs: int = 1000
-) -> Evidence:
+) -> Measured:
     found = {
         panel.name: {name: falling(name, need, runs) for name, need in needs(panel).items()}
         for panel in panels
     }
-    return Evidence(panels, found, seed=0)
+    decisions = {
+        (panel.name, form.name): DECIDED[form.name] for panel in panels for form in BOTH_FORMS
+    }
+    return Measured(panels, found, decisions)
 
 
 def always(adaptive: float, opt_mai: float, clucb: float) -> Needs:
@@ -113,35 +118,43 @@ def test_without_checks_there_is_no_verdict() -> None:
 def test_checks_are_true_as_often_as_the_data_say(
     judged: Judge, needs: Needs, share_true: float
 ) -> None:
-    checks = judged(evidence(needs), ADAPTIVE).checks
+    checks = judged(measured(needs), ADAPTIVE).checks
     assert checks
     assert sum(checks) / len(checks) == share_true
 
 
 def test_adaptivity_is_found_only_where_an_arm_is_decided_on_before_it_is_needed() -> None:
-    """With printed constants the first decision on TwoGroup comes after more than a million
-    pulls."""
     panels = choose(["two-group"])
     assert (
-        claims.two_group_by_adaptivity(evidence(always(20_000, 1, 1), panels), ADAPTIVE).checks
+        claims.two_group_by_adaptivity(measured(always(20_000, 1, 1), panels), ADAPTIVE).checks
         == [False] * 3
     )
     assert (
-        claims.two_group_by_adaptivity(evidence(always(20_000, 1, 1), panels), SCALED).checks
+        claims.two_group_by_adaptivity(measured(always(20_000, 1, 1), panels), SCALED).checks
         == [True] * 3
     )
 
 
+def test_a_decision_is_measured_once_and_read_from_its_row() -> None:
+    """Until then a form of AdaptiveTopK has pulled every arm equally often."""
+    panel = Panel("two-group", 20, 10, 0.1)
+    rows = [decision(panel, form, seed=0) for form in BOTH_FORMS]
+    found = first_decisions(rows)
+    assert 0 < found[panel.name, SCALED] < found[panel.name, ADAPTIVE]
+    assert all(pulls % panel.n == 0 for pulls in found.values())
+    assert all(np.isnan(row.regret_mean) for row in rows)  # there is no answer yet
+
+
 def test_too_few_runs_leave_a_comparison_open_instead_of_deciding_it() -> None:
     assert (
-        claims.against_clucb(evidence(always(10_000, 10_000, 40_000), runs=10), ADAPTIVE).checks
+        claims.against_clucb(measured(always(10_000, 10_000, 40_000), runs=10), ADAPTIVE).checks
         == []
     )
 
 
 def test_every_claim_is_judged_in_both_forms_and_what_is_not_there_is_not_measured() -> None:
     panels = choose(["rte-30"])
-    judgements = judge(evidence(always(10_000, 20_000, 20_000), panels))
+    judgements = judge(measured(always(10_000, 20_000, 20_000), panels))
     assert [each.sentence for each in judgements] == [claim.sentence for claim in CLAIMS]
     assert judgements[0].verdict == judgements[0].verdict_scaled == "holds"
     assert {each.verdict for each in judgements[1:]} == {"not measured"}
@@ -151,5 +164,5 @@ def test_the_scaled_form_is_judged_by_its_own_curve() -> None:
     def needs(panel: Panel) -> Mapping[str, float]:
         return {ADAPTIVE: 30_000, SCALED: 10_000, "opt-mai": 20_000, "clucb-pac": 20_000}
 
-    first = judge(evidence(needs))[0]
+    first = judge(measured(needs))[0]
     assert (first.verdict, first.verdict_scaled) == ("does not hold", "holds")

@@ -1,7 +1,6 @@
-"""Figures show what they should: every method once in the legend, a panel each, nothing cut off or
-on top."""
+"""Figures show every method once in the legend, a panel each, nothing cut off or on top."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,21 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shortlist.reproduction import figures, theory
-from shortlist.reproduction.curves import Curve, Curves
-from shortlist.reproduction.methods import ON_BUDGET
-from shortlist.reproduction.panels import PANELS, choose
-from shortlist.reproduction.rows import Row, row_of
+from shortlist.reproduction.design.methods import ON_BUDGET
+from shortlist.reproduction.design.panels import PANELS, choose
+from shortlist.reproduction.design.sweeps import SWEPT, sweep_over_epsilon, sweep_over_n
+from shortlist.reproduction.findings.curves import Curve, Curves
+from shortlist.reproduction.report import figures
+from shortlist.reproduction.report.looks import LOOKS, looks_of
+from shortlist.reproduction.runs.rows import ResultRow, row_of
 
 BUDGETS = np.geomspace(3000, 90_000, 9).astype(np.int64)
-SWEEPS = theory.sweep_over_n(2), theory.sweep_over_epsilon(4)
+SWEEPS = sweep_over_n(2), sweep_over_epsilon(4)
+NAMES = [method.name for method in ON_BUDGET]
 
 
-def made_curves() -> Curves:
-    """Curves of all methods on all panels, each falling a little later than the one before."""
+def made_curves(methods: Sequence[str] = NAMES) -> Curves:
+    """Curves of these methods on all panels, each falling a little later than the one before."""
     runs = np.full(BUDGETS.size, 200)
 
     def falling(place: int, method: str) -> Curve:
@@ -31,18 +33,18 @@ def made_curves() -> Curves:
         return Curve(method, BUDGETS, np.round(200 * rates).astype(np.int64), runs)
 
     return {
-        name: {method: falling(place, method) for place, method in enumerate(ON_BUDGET)}
+        name: {method: falling(place, method) for place, method in enumerate(methods)}
         for name in PANELS
     }
 
 
-def sweep_rows() -> list[Row]:
+def sweep_rows() -> list[ResultRow]:
     """Pulls that grow like n / epsilon."""
     panels = {panel: panel.n / panel.epsilon for sweep in SWEEPS for panel in sweep}
     return [
-        row_of("sweep", panel, method, 0, [int(pulls)], [0.0])
+        row_of("sweep", panel, method.name, 0, [int(pulls)], [0.0])
         for panel, pulls in panels.items()
-        for method in theory.METHODS
+        for method in SWEPT
     ]
 
 
@@ -69,11 +71,18 @@ def test_a_page_has_a_panel_for_every_k_and_a_legend_with_every_method_once() ->
         panel.title for panel in choose(["uniform"])
     ]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert sorted(labels) == sorted(figures.LOOKS[method].label for method in ON_BUDGET)
+    assert sorted(labels) == sorted(LOOKS[name].label for name in NAMES)
+
+
+def test_a_method_of_the_users_own_is_drawn_too() -> None:
+    figure = figures.failure_figure(made_curves([*NAMES, "my.searches:greedy"]), choose(["rte"]))
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(labels) == len(NAMES) + 1
+    assert "greedy" in labels
 
 
 def test_lines_are_told_apart_without_colour() -> None:
-    looks = [figures.LOOKS[method] for method in ON_BUDGET]
+    looks = list(looks_of([*NAMES, "lucb", "own", "another"]).values())
     assert len({(look.marker, look.dashes, look.width) for look in looks}) == len(looks)
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from shortlist.reproduction.curves import Curve
-from shortlist.reproduction.lead import Behind, behind
+from shortlist.reproduction.findings.curves import Curve
+from shortlist.reproduction.findings.lead import Behind, behind
 
 BUDGETS = np.array([1000, 2000, 3000])
 

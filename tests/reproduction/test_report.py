@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from shortlist.cli import main
-from shortlist.reproduction.tables import Table
+from shortlist.reproduction.report.tables import Table
 
 COMMAND = ["reproduce", "--panel", "rte-50", "--runs", "1", "--quick", "--jobs", "1", "--out"]
 

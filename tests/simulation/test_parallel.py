@@ -1,5 +1,4 @@
-"""Work in several processes: the same results in the same order, and nothing left behind when it is
-interrupted."""
+"""Work in several processes: the same results in order, and nothing left behind."""
 
 import os
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.simulation.parallel import spread, stream
+from shortlist.simulation.parallel import parallel_map, parallel_stream
 
 
 def square(number: int) -> int:
@@ -32,26 +31,28 @@ def fail(number: int) -> None:
 @pytest.mark.parametrize("jobs", [1, 2, 50])
 def test_results_come_in_order_and_the_listener_hears_of_each(jobs: int) -> None:
     heard: list[int] = []
-    assert spread(square, range(20), jobs, heard.append) == [number**2 for number in range(20)]
+    assert parallel_map(square, range(20), jobs, heard.append) == [
+        number**2 for number in range(20)
+    ]
     assert heard == list(range(1, 21))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_in_the_work_reaches_the_caller(jobs: int) -> None:
     with pytest.raises(ValueError, match="no 3"):
-        spread(fail, [3, 4], jobs)
+        parallel_map(fail, [3, 4], jobs)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 50])
 def test_a_stream_gives_the_same_results_in_the_same_order(jobs: int) -> None:
-    assert list(stream(square, range(20), jobs)) == [number**2 for number in range(20)]
-    assert list(stream(square, [], jobs)) == []
+    assert list(parallel_stream(square, range(20), jobs)) == [number**2 for number in range(20)]
+    assert list(parallel_stream(square, [], jobs)) == []
 
 
 def test_a_stream_that_is_closed_early_leaves_no_process_behind(tmp_path: Path) -> None:
     before = set(active_children())
     with closing(
-        stream(finish_late, [None, *(tmp_path / str(number) for number in range(4))], 2)
+        parallel_stream(finish_late, [None, *(tmp_path / str(number) for number in range(4))], 2)
     ) as results:
         next(results)
     assert set(active_children()) <= before
@@ -63,7 +64,7 @@ def test_processes_end_when_their_parent_is_killed() -> None:
     program = """
 import os
 import time
-from shortlist.simulation.parallel import spread
+from shortlist.simulation.parallel import parallel_map
 
 def work(number):
     os.write(1, b"working\\n")  # in one piece, unlike print
@@ -71,7 +72,7 @@ def work(number):
     os.write(1, b"outlived its parent")
 
 if __name__ == "__main__":
-    spread(work, range(2), 2)
+    parallel_map(work, range(2), 2)
 """
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
@@ -89,6 +90,6 @@ def test_an_interrupt_ends_the_processes_before_their_work_is_done(tmp_path: Pat
     files = [tmp_path / str(number) for number in range(4)]
     before = set(active_children())
     with pytest.raises(KeyboardInterrupt):
-        spread(finish_late, [None, *files], 2, interrupt)
+        parallel_map(finish_late, [None, *files], 2, interrupt)
     assert set(active_children()) <= before
     assert not any(file.exists() for file in files)

@@ -170,12 +170,12 @@ def test_reduction_refuses_what_its_proof_does_not_cover(
 
 def test_budget_needed_grows_linearly_in_ln_1_over_epsilon_while_hardness_stays() -> None:
     growth = demonstrate(np.geomspace(0.04, 0.004, 5), 600, runs=60)
-    log_inverse = [log(1 / row.epsilon) for row in growth.rows]
-    assert np.corrcoef(log_inverse, [row.tosses_per_arm for row in growth.rows])[0, 1] > 0.98
+    log_inverse = [log(1 / each.epsilon) for each in growth.needed]
+    assert np.corrcoef(log_inverse, [each.tosses_per_arm for each in growth.needed])[0, 1] > 0.98
     assert growth.r_squared > 0.98**2
     assert growth.slope == pytest.approx(1 / (2 * 0.1**2), rel=0.3)
-    assert len({row.h for row in growth.rows}) == 1
-    assert all(row.budget > least_pulls(600, row.epsilon, 0.1) for row in growth.rows)
+    assert len({each.h for each in growth.needed}) == 1
+    assert all(each.budget > least_pulls(600, each.epsilon, 0.1) for each in growth.needed)
 
 
 def test_budget_needed_grows_linearly_in_n() -> None:

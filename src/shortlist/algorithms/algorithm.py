@@ -10,7 +10,7 @@ from shortlist.algorithms.guard import guarded_search
 from shortlist.algorithms.options import check_options
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import Search
+from shortlist.search import RunUpTo, Search
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
@@ -30,6 +30,8 @@ class Algorithm:
     version: int = 1
     # look at every request and at the answer: no contract test has seen this search
     guarded: bool = False
+    # where there is an answer at any time: one run gives the answers at many budgets
+    anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
         """Begin the search on the unit scale, or say why it cannot be begun."""

@@ -4,14 +4,17 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.race import Rule, Standing, race, top_mask
+from shortlist.algorithms.subroutines.race import Race, Rule, Standing, race, top_mask
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.problem import Problem
-from shortlist.search import Search
+from shortlist.search import RunUpTo, Search
+
+GROWTH = 0.02  # a batch, as a share of all pulls so far
+DELTA = 0.01  # of the radii, where a budget leaves it open
 
 
 def clucb_pac(
-    problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01
+    problem: Problem, rng: np.random.Generator, *, growth: float = GROWTH, delta: float = DELTA
 ) -> Search:
     """Pull the least known arm on which the best set and the best pessimistic set disagree, until
     they nearly agree.
@@ -37,6 +40,11 @@ def clucb_pac(
     With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes
     with is (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
     return race(problem, rng, RULE, growth, delta)
+
+
+def clucb_pac_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
+    """The same race, to be run up to one number of pulls after another."""
+    return Race(problem, rng, RULE, GROWTH, DELTA).run
 
 
 def _log_term(n_arms: int, pulls: int, delta: float) -> float:

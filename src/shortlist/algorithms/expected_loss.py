@@ -8,7 +8,7 @@ from shortlist.errors import InvalidInput
 from shortlist.exploration.explore import explore
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.search import Answer, Search
+from shortlist.search import Answer, RunUpTo, Search
 from shortlist.validation import number
 
 
@@ -26,11 +26,22 @@ def expected_loss(
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
     number("delta", delta, above=0, below=1)
+    if holdout == 0:
+        return (yield from expected_loss_anytime(problem, rng)(problem.budget))
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from explore(posterior, max(problem.n_arms, int((1 - holdout) * problem.budget)), rng)
-    if holdout == 0:
-        return Answer(np.flatnonzero(posterior.split(rng)[0]))
     left = problem.budget - int(posterior.pulls.sum())
     return (
         yield from prove_what_can_be_proved(posterior, Holdout(problem.n_arms), left, delta, rng)
     )
+
+
+def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
+    """The same exploration, to be run up to one number of pulls after another."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+
+    def run_up_to(pulls: int) -> Search:
+        yield from explore(posterior, pulls, rng)
+        return Answer(np.flatnonzero(posterior.split(rng)[0]))
+
+    return run_up_to

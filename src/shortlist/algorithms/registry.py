@@ -8,8 +8,8 @@ from typing import TypeVar, overload
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
 from shortlist.algorithms.algorithm import BOTH, Algorithm, AlgorithmLike, SearchFunction
 from shortlist.algorithms.certified import certified
-from shortlist.algorithms.clucb_pac import clucb_pac
-from shortlist.algorithms.expected_loss import expected_loss
+from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
+from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
 from shortlist.algorithms.lucb import lucb
 from shortlist.algorithms.median_elimination import median_elimination
@@ -49,7 +49,12 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm("opt-mai", opt_mai, (FixedBudget,), "none", "Zhou, Chen, Li 2014, Algorithm 1"),
         Algorithm(
-            "clucb-pac", clucb_pac, BOTH, REGRET, "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2"
+            "clucb-pac",
+            clucb_pac,
+            BOTH,
+            REGRET,
+            "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2",
+            anytime=clucb_pac_anytime,
         ),
         Algorithm(
             "lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"
@@ -79,6 +84,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "none",
             "empirical Bayes, docs/certificate.md",
             version=2,
+            anytime=expected_loss_anytime,
         ),
         Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
     )

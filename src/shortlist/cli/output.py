@@ -1,20 +1,21 @@
-"""How results are printed, as a table, JSON or CSV; and the progress bar."""
+"""How results are printed: a record or a list of rows, as a table, JSON or CSV."""
 
 import csv
 import io
 import json
 import math
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import click
 
 from shortlist.tables import Tabular, TextTable, flat, readable
 
+if TYPE_CHECKING:
+    from shortlist.display import Count
+
 Record = Mapping[str, object]
-REFRESH = 0.1  # seconds between two looks of the progress bar
 
 format_option = click.option(
     "--format",
@@ -53,28 +54,11 @@ def print_tables(shown: Tabular | TextTable) -> None:
     Console().print(shown)
 
 
-@contextmanager
-def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """A bar on stderr if that is a terminal; yields what to call with the number done, or None."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
+def progress_bar(what: str, total: int) -> "AbstractContextManager[Count]":
+    """What to call with the number done, to see it on stderr."""
+    from shortlist.display import counting
 
-    # No refreshing thread: worker processes are forked while the bar is up.
-    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task(label, total=total)
-        shown = time.monotonic()
-
-        def show(done: int) -> None:
-            nonlocal shown
-            due = time.monotonic() - shown >= REFRESH
-            shown = time.monotonic() if due else shown
-            bar.update(task, completed=done, refresh=due)
-
-        bar.refresh()
-        yield show
+    return counting(what, total)
 
 
 def print_json(data: object) -> None:

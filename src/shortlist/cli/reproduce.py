@@ -1,7 +1,5 @@
-"""`shortlist reproduce`: the paper's figures with every method in them, and a verdict on its
-claims."""
+"""`shortlist reproduce`: the paper's figures with every method, and a verdict on its claims."""
 
-import os
 from pathlib import Path
 
 import click
@@ -14,6 +12,13 @@ import click
     multiple=True,
     metavar="NAME",
     help="uniform-500, or uniform for all its K; all 15 if none.",
+)
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    help="One more to compare, within budgets and to a confidence, as it allows; repeatable.",
 )
 @click.option("--runs", type=int, help="Runs per point.  [default: 200, or 10 with --quick]")
 @click.option(
@@ -31,7 +36,13 @@ import click
 )
 @click.option("--quick", is_flag=True, help="A rough look within two minutes.")
 def reproduce(
-    panels: tuple[str, ...], runs: int | None, jobs: int | None, seed: int, out: Path, quick: bool
+    panels: tuple[str, ...],
+    algorithms: tuple[str, ...],
+    runs: int | None,
+    jobs: int | None,
+    seed: int,
+    out: Path,
+    quick: bool,
 ) -> None:
     """Redraw the paper's figures with every method in them.
 
@@ -46,19 +57,12 @@ def reproduce(
     Examples:
       shortlist reproduce --quick
       shortlist reproduce --panel uniform-500 --panel rte --runs 50 --out uniform-and-rte
+      shortlist reproduce --panel rte-30 --algorithm lucb --out with-lucb
       shortlist reproduce --jobs 2
     """
-    from shortlist.reproduction.figures import check_matplotlib
-    from shortlist.reproduction.panels import choose
-    from shortlist.reproduction.report import write_report
-    from shortlist.reproduction.reproduce import reproduce as compute
-    from shortlist.reproduction.settings import QUICK_RUNS, RUNS, Settings
-    from shortlist.validation import whole
+    import shortlist.reproduction
 
-    check_matplotlib()
-    number = runs if runs is not None else QUICK_RUNS if quick else RUNS
-    settings = Settings(choose(panels), number, seed, quick)
-    rows = compute(
-        settings, out, whole("jobs", jobs if jobs is not None else os.cpu_count(), at_least=1)
+    page = shortlist.reproduction.reproduce(
+        out, panels=panels, algorithms=algorithms, runs=runs, seed=seed, quick=quick, jobs=jobs
     )
-    click.echo(write_report(settings, rows, out))
+    click.echo(page)

@@ -18,7 +18,7 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
 from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.parallel import spread
+from shortlist.simulation.parallel import parallel_map
 from shortlist.validation import check_sendable, whole
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
@@ -103,7 +103,7 @@ def _simulated(
             check_sendable(candidate.algorithm.name, candidate.algorithm)
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
     tell = None if progress is None else lambda done: progress(done / len(work))
-    rows = np.array(spread(partial(_run, believed, seed), work, jobs, tell))
+    rows = np.array(parallel_map(partial(_run, believed, seed), work, jobs, tell))
     rows = rows.reshape(runs, len(candidates), 2)  # pulls and regret
     return tuple(
         Prospect(

@@ -15,8 +15,9 @@ def drive(
     rng: np.random.Generator,
     **options: object,
 ) -> Outcome:
-    """Run `algorithm` to its end on `bandit`; search and rewards get independent streams of
-    `rng`."""
+    """Run `algorithm` to its end on `bandit`.
+
+    Search and rewards get independent streams of `rng`."""
     search_rng, reward_rng = rng.spawn(2)
     run = counted(algorithm, problem, search_rng, **options)
     return finish(run, lambda request: bandit.pull(request.arms, request.times, reward_rng))

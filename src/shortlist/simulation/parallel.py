@@ -1,4 +1,4 @@
-"""Spread independent pieces of work over processes."""
+"""Independent pieces of work in several processes, their results in order."""
 
 import os
 import signal
@@ -12,25 +12,27 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Tell = Callable[[int], None]
+Tell = Callable[[int], None]  # hears how many items are done
+
+CHUNKS = 8  # a process gets its items in so many portions: fewer messages, and yet an even load
+PATROL = 0.2  # seconds between two looks for the parent
 
 
-def spread(
+def parallel_map(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int, tell: Tell | None = None
 ) -> list[Result]:
-    """The result of `work` on every item, in order, from `jobs` processes; `tell` hears how many
-    are done."""
+    """The results of `work` on all items, in order, from `jobs` processes."""
     if jobs == 1 or len(items) == 1:
         return _collect(map(work, items), tell)
+    chunk = max(1, len(items) // (CHUNKS * jobs))
     with _processes(min(jobs, len(items))) as pool:
-        return _collect(pool.map(work, items, chunksize=max(1, len(items) // (8 * jobs))), tell)
+        return _collect(pool.map(work, items, chunksize=chunk), tell)
 
 
-def stream(
+def parallel_stream(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Generator[Result, None, None]:
-    """The result of `work` on every item, in order, each as soon as it is there and all before it
-    are."""
+    """The same results one by one, each as soon as it and all before it are there."""
     if jobs == 1 or len(items) <= 1:
         yield from map(work, items)
         return
@@ -49,8 +51,7 @@ def _collect(results: Iterable[Result], tell: Tell | None) -> list[Result]:
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool that ends at once when the caller is interrupted or fails, whatever its processes
-    still have to do."""
+    """A pool that ends at once, with work left to do, when the caller is interrupted or fails."""
     others = set(active_children())
     pool = ProcessPoolExecutor(jobs, initializer=_begin)
     try:
@@ -64,8 +65,9 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    """In a new process: Ctrl-C reaches it too, but ending it is up to its parent; without that it
-    ends by itself."""
+    """In a new process: leave Ctrl-C to the parent, and end without one.
+
+    Ctrl-C reaches every process of a terminal, but who ends them is the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
@@ -73,5 +75,5 @@ def _begin() -> None:
 def _end_with_parent(parent: int) -> None:
     """Watch who the parent is: a pipe to it would be held open by the other processes."""
     while os.getppid() == parent:
-        time.sleep(0.2)
+        time.sleep(PATROL)
     os._exit(1)

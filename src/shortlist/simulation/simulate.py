@@ -1,4 +1,4 @@
-"""Many independent runs of one algorithm on one instance, spread over processes."""
+"""Many independent runs of one algorithm on one instance, in as many processes as wanted."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from shortlist.metrics import ROUNDING, aggregate_regret
 from shortlist.problem import Problem, goal_of
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.drive import drive
-from shortlist.simulation.parallel import spread
+from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
 from shortlist.validation import arm_means, check_sendable, whole
 
@@ -108,7 +108,7 @@ def simulate(
         check_sendable(chosen.name, chosen)
     one = partial(_run, chosen, problem, bandit, dict(options or {}))
     started = time.perf_counter()
-    rows = spread(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
+    rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     seconds = time.perf_counter() - started
     pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
     return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds)

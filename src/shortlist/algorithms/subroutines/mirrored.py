@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shortlist.search import Answer, Rewards, Search
+from shortlist.search import Answer, Pulls, Rewards, Search, advance
 
 
 def mirrored(search: Search, n_arms: int) -> Search:
@@ -10,14 +10,14 @@ def mirrored(search: Search, n_arms: int) -> Search:
 
     A loss summed over the bottom n - k is the same loss summed over the top k, so the bound is
     rescaled."""
-    rewards: Rewards | None = None
-    while True:
-        try:
-            pulls = next(search) if rewards is None else search.send(rewards)
-        except StopIteration as stop:
-            return _complement(stop.value, n_arms)
-        given = yield pulls
-        rewards = Rewards(pulls.times - given.sums, pulls.times - 2 * given.sums + given.squares)
+    turn = advance(search, None)
+    while isinstance(turn, Pulls):
+        given = yield turn
+        # the sums of 1 - x and of (1 - x)^2
+        sums = turn.times - given.sums
+        squares = turn.times - 2 * given.sums + given.squares
+        turn = advance(search, Rewards(sums, squares))
+    return _complement(turn, n_arms)
 
 
 def _complement(answer: Answer, n_arms: int) -> Answer:

@@ -1,0 +1,1 @@
+"""What is run: panels, methods, budgets, how many runs, from which seed."""

@@ -1,0 +1,36 @@
+"""A reproduction from the names of its panels to its report."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from shortlist.reproduction.design.design import QUICK_RUNS, RUNS, Design
+from shortlist.reproduction.design.panels import choose
+from shortlist.reproduction.report.figures import check_matplotlib
+from shortlist.reproduction.report.page import write_report
+from shortlist.reproduction.runs.results import results
+from shortlist.validation import whole
+
+
+def reproduce(
+    folder: str | Path,
+    *,
+    panels: Sequence[str] = (),
+    algorithms: Sequence[str] = (),
+    runs: int | None = None,
+    seed: int = 0,
+    quick: bool = False,
+    jobs: int | None = None,
+) -> Path:
+    """Measure, or go on measuring, in a folder; write its report and return where that is.
+
+    `panels` are all 15 if none is named. `algorithms` are compared beside the standard methods on
+    every panel, within budgets, to a confidence, or both, as each allows. `jobs` processes, one per
+    core by default, do not change the results."""
+    check_matplotlib()
+    if runs is None:
+        runs = QUICK_RUNS if quick else RUNS
+    design = Design(choose(panels), runs, seed, quick, tuple(algorithms))
+    processes = whole("jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
+    place = Path(folder)
+    return write_report(design, results(design, place, processes), place)
