@@ -36,9 +36,10 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
     looks = Looks(problem, posterior)
     budget = problem.goal.budget or UNLIMITED
     explorable = _explorable(problem)
+    explored = 0
     cost = math.inf  # of the draft after the batch before
-    while posterior.spent < (most := min(explorable, budget - holdout.spent)):
-        before = posterior.spent
+    while explored < (most := min(explorable, budget - holdout.spent)):
+        before = explored
         yield from explore_once(posterior, most - before, rng, early=tuning.EARLY)
         explored = posterior.spent
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
@@ -56,7 +57,7 @@ def certified(problem: Problem, rng: np.random.Generator) -> Search:
             return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
         looks.failed += 1
     rest = share_after(problem.delta, looks.failed)
-    left = budget - posterior.spent - holdout.spent
+    left = budget - explored - holdout.spent
     answer = yield from final_look(posterior, holdout, left, rest, rng, looks=looks.failed + 1)
     # this look and those before fail with probability delta in all
     return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)

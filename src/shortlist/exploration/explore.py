@@ -26,10 +26,11 @@ def explore_once(
 
     A batch is the share `early` of what was spent until it has a pull an arm, then GROWTH."""
     n_arms = posterior.n_arms
-    if posterior.spent == 0:
+    spent = posterior.spent
+    if spent == 0:
         times = np.full(n_arms, min(tuning.FIRST, at_most // n_arms))
     else:
-        batch = _batch_size(n_arms, posterior.spent, tuning.GROWTH if early is None else early)
+        batch = _batch_size(n_arms, spent, tuning.GROWTH if early is None else early)
         times = _shares(posterior, min(batch, at_most), rng)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))

@@ -21,9 +21,12 @@ Span = tuple[float, float]
 class Grid:
     """Points, the flat prior on them, and for which data they were made."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_range: bool) -> None:
+        self.has_range = has_range
         self.points: FloatArray
         self.flat: FloatArray
+        self.log_points: FloatArray  # log-likelihood of a success, and
+        self.log_rest: FloatArray  # of a failure, where rewards have a range
         self.set((np.arange(tuning.EVEN) + 0.5) / tuning.EVEN)
         self._resolved = 2 * tuning.BLURRED / tuning.EVEN  # the standard error it was made for
         self._covered: Span = (0.0, 1.0)
@@ -33,6 +36,9 @@ class Grid:
         self.points = points
         widths = np.gradient(points)
         self.flat = widths / widths.sum()
+        if self.has_range:
+            self.log_points = np.log(points)
+            self.log_rest = np.log1p(-points)
 
     def fit(self, pulls: IntArray, sums: FloatArray, k: int, noise: float, span: Span) -> bool:
         """Make the grid anew if arms are known twice as well by now, or means lie beyond it.

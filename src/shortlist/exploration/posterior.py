@@ -40,7 +40,7 @@ class Posterior:
         # (rows, grid): log-likelihood, largest in a row is 0
         self._log: FloatArray = np.empty((0, 0))
         self._split: tuple[BoolArray, float] | None = None
-        self._grid = Grid()
+        self._grid = Grid(has_range=rewards.has_range)
         self.prior: FloatArray = self.flat  # (grid,)
 
     @property
@@ -190,8 +190,8 @@ class Posterior:
             log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
         else:
             dispersion = self.dispersion()
-            successes = sums / dispersion * np.log(self.grid)
-            failures = (pulls - sums) / dispersion * np.log1p(-self.grid)
+            successes = sums / dispersion * self._grid.log_points
+            failures = (pulls - sums) / dispersion * self._grid.log_rest
             log = successes + failures
         log -= log.max(axis=1, keepdims=True)
         log[log < NEGLIGIBLE] = -np.inf

@@ -33,7 +33,7 @@ def share_out(
     times: IntArray = full[kind]  # (arms,)
     if last < order.size:
         left = batch - int(filled[last - 1] if last else 0)
-        arms = np.flatnonzero(kind == order[last])
+        arms = (kind == order[last]).nonzero()[0]
         _share_among(times, arms, left, int(at_most[order[last]]), rng)
     return times
 

@@ -26,7 +26,7 @@ class BinomialCharges:
         """The charges for such intercepts, (sides, candidates): (sides, grid, candidates)."""
         pulls, start, part, edge, _ = self.candidates
         free = np.maximum(start, pulls * (edge - intercept / part))  # no charge is negative
-        first = np.clip(np.floor(free) + 1, 0, pulls).astype(np.int64)
+        first = np.minimum(np.maximum(np.floor(free) + 1, 0), pulls).astype(np.int64)
         # (2, sides, candidates, grid), then (sides, grid, candidates) each
         chance, successes = self.moments[:, self.side, self.count, first].swapaxes(2, 3)
         slope = (part / pulls)[:, None]
