@@ -19,7 +19,7 @@ from shortlist.exploration.posterior import Posterior
 from shortlist.metrics import ROUNDING, aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
-from shortlist.search import Answer, Progress, Pulls, Rewards
+from shortlist.search import Answer, Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.simulate import simulate
 
@@ -125,21 +125,6 @@ def test_certification_rewards_never_influence_what_is_asked_for(
         assert len(records["for the choice"].requests) < len(longest)
         assert sum(records["against the choice"].fresh) > 1
         assert len(records["against the choice"].requests) == len(longest)
-
-
-def test_the_holdout_counts_every_pull_once_and_only_adds() -> None:
-    holdout = Holdout(3)
-    for wanted, asked in (([2, 0, 5], [2, 5]), ([3, 1, 5], [1, 1]), ([3, 1, 5], [])):
-        steps = holdout.fill_up(np.array(wanted), Progress())
-        request = next(steps, None)
-        assert (request.times.tolist() if request else []) == asked
-        if request:
-            with pytest.raises(StopIteration):
-                steps.send(
-                    Rewards(request.times.astype(np.float64), request.times.astype(np.float64))
-                )
-    assert holdout.pulls.tolist() == holdout.sums.tolist() == [3, 1, 5]
-    assert holdout.spent == 9
 
 
 def test_the_shares_of_all_looks_add_up_to_delta() -> None:
@@ -318,13 +303,6 @@ def test_easy_problems_are_looked_at_early_and_on_a_small_budget_too() -> None:
     assert simulate("certified", [1.0, 0.0], k=1, epsilon=0.9, delta=0.3).pulls.mean() <= 6
     capped = simulate("certified", means, k=50, epsilon=0.2, delta=0.1, budget=799, runs=20)
     assert np.mean(capped.bound <= 0.2) > 0.8
-
-
-def test_a_draft_that_takes_pulls_back_is_refused() -> None:
-    holdout = Holdout(2)
-    holdout.pulls[:] = 5, 3
-    with pytest.raises(ValueError, match="4 pulls of arm 0 are wanted, but 5 were drawn"):
-        next(holdout.fill_up(np.array([4, 9]), Progress()))
 
 
 @pytest.mark.parametrize(("k", "most"), [(3, 1900), (1, 2700)])

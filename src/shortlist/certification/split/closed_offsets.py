@@ -45,7 +45,7 @@ def bounded_offset(
 
 
 def log_shrink(mean: FloatArray, tilt: FloatArray) -> FloatArray:
-    """ln(1 - m (1 - exp(-tilt))), to full precision whether the tilt is small or large.
+    """ln(1 - m (1 - exp(-tilt))), without cancellation, be the tilt small or large.
 
     It is the logarithm of E[exp(-tilt X)] for one 0/1 reward X of mean m."""
     near = np.log1p(mean * np.expm1(-np.minimum(tilt, 1)))
