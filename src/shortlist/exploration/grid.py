@@ -74,8 +74,8 @@ def points_around(boundary: float, error: float, span: Span) -> FloatArray:
     The nearest are a quarter of the standard error apart: there it matters on which side a mean
     lies, and elsewhere only that it is far."""
     low, high = span
-    even = np.linspace(low, high, tuning.POINTS // 2 + 2)[1:-1]
-    distances = np.geomspace(error / 4, high - low, tuning.POINTS // 4)
+    even = np.linspace(low, high, tuning.FINE // 2 + 2)[1:-1]
+    distances = np.geomspace(error / 4, high - low, tuning.FINE // 4)
     distances = np.append(0.0, distances)
     points = np.concatenate([even, boundary - distances, boundary + distances])
     edge = EDGE * (high - low)

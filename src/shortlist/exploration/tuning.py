@@ -12,7 +12,7 @@ LEAST = 32  # and in pulls at least, so that parallel workers have something to 
 # grid.py
 EVEN = 50  # points of the grid at first
 BLURRED = 3.0  # steps of that grid: once arms are known better than this it is made finer
-POINTS = 100  # points of a grid that is finer towards the boundary, about
+FINE = 100  # points of a grid that is finer towards the boundary, about
 
 # posterior.py
 FEW = 30  # arms below which a prior cannot be learned: a flat one is kept
