@@ -10,15 +10,16 @@ from scipy.stats import binom
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certification.split.drafting import Case, Plan
+from shortlist.certification.split.alpha_spending import share_after
+from shortlist.certification.split.drafting import Draft, Drafter
 from shortlist.certification.split.holdout import Holdout
-from shortlist.certification.split.looks import FIRST_LOOK, Planner
+from shortlist.certification.split.looks import Looks
 from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
 from shortlist.metrics import ROUNDING, aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
-from shortlist.search import Answer, Progress, Pulls, Rewards
+from shortlist.search import Answer, Pulls, Rewards
 from shortlist.simulation.bandit import BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.simulate import simulate
 
@@ -126,30 +127,15 @@ def test_certification_rewards_never_influence_what_is_asked_for(
         assert len(records["against the choice"].requests) == len(longest)
 
 
-def test_the_holdout_counts_every_pull_once_and_only_adds() -> None:
-    holdout = Holdout(3)
-    for wanted, asked in (([2, 0, 5], [2, 5]), ([3, 1, 5], [1, 1]), ([3, 1, 5], [])):
-        steps = holdout.fill_up(np.array(wanted), Progress())
-        request = next(steps, None)
-        assert (request.times.tolist() if request else []) == asked
-        if request:
-            with pytest.raises(StopIteration):
-                steps.send(
-                    Rewards(request.times.astype(np.float64), request.times.astype(np.float64))
-                )
-    assert holdout.pulls.tolist() == holdout.sums.tolist() == [3, 1, 5]
-    assert holdout.spent == 9
-
-
 def test_the_shares_of_all_looks_add_up_to_delta() -> None:
     problem = Problem(4, 2, FixedConfidence(0.1, 0.05), Binary())
-    planner = Planner(problem, Posterior(4, 2, Binary()))
+    looks = Looks(problem, Posterior(4, 2, Binary()))
     used = 0.0
-    for look in range(60):
-        planner.look = look
-        # what the last one gets
-        assert used + problem.delta * (1 - FIRST_LOOK) ** look == pytest.approx(problem.delta)
-        used += planner.delta
+    for failed in range(60):
+        looks.failed = failed
+        # what the final one gets
+        assert used + share_after(problem.delta, failed) == pytest.approx(problem.delta)
+        used += looks.delta
     assert used == pytest.approx(problem.delta)
 
 
@@ -165,7 +151,7 @@ def explored(
 @pytest.mark.parametrize(
     ("k", "epsilon", "pulls"), [(1, 0.2, 40), (6, 0.1, 25), (6, 0.02, 300), (11, 0.02, 60)]
 )
-def test_what_is_planned_passes_no_arm_that_loses_too_much_more_often_than_delta(
+def test_what_is_drafted_passes_no_arm_that_loses_too_much_more_often_than_delta(
     k: int, epsilon: float, pulls: int
 ) -> None:
     """Exact: every arm in turn is as far beyond the boundary as is not allowed; all others are out
@@ -175,39 +161,46 @@ def test_what_is_planned_passes_no_arm_that_loses_too_much_more_often_than_delta
             Problem(12, k, FixedConfidence(epsilon, 0.1), Binary()),
             np.arange(12) * 3 + pulls,
         )
-        planner = Planner(problem, explored(np.linspace(0.95, 0.05, 12), k, times, Binary(), seed))
-        found = planner.promising(
+        looks = Looks(problem, explored(np.linspace(0.95, 0.05, 12), k, times, Binary(), seed))
+        found = looks.promising(
             np.zeros(12, dtype=np.int64), np.random.default_rng(seed), last=True
         )
         assert found is not None
-        certificate = found.declare(planner.delta, planner.reach, problem.rewards)
+        certificate = looks.declared(found)
         for arm in range(12):
             count = int(found.pulls[arm])
-            sums = np.tile(np.where(found.top, found.pulls, 0.0), (count + 1, 1))
+            sums = np.tile(np.where(found.chosen, found.pulls, 0.0), (count + 1, 1))
             sums[:, arm] = np.arange(count + 1)
             passed = [certificate.bound(row) <= epsilon for row in sums]
-            beyond = found.boundary + (-1 if found.top[arm] else 1) * planner.reach * (1 + 1e-9)
+            beyond = found.boundary + (-1 if found.chosen[arm] else 1) * looks.reach * (1 + 1e-9)
             if 0 <= beyond <= 1:
-                assert binom.pmf(np.arange(count + 1), count, beyond)[passed].sum() <= planner.delta
+                assert binom.pmf(np.arange(count + 1), count, beyond)[passed].sum() <= looks.delta
 
 
-def planner_of_costs(monkeypatch: pytest.MonkeyPatch, costs: list[int | None]) -> Planner:
-    """A planner whose plans cost these shares of what was explored, in percent, by strength."""
+def looks_of_costs(monkeypatch: pytest.MonkeyPatch, costs: list[int | None]) -> Looks:
+    """Looks whose drafts cost these shares of what was explored, in percent, by strength."""
     means = np.linspace(0.95, 0.05, 12)
     posterior = explored(means, 6, np.full(12, 300), Binary(), 0)
-    planner = Planner(Problem(12, 6, FixedConfidence(0.1, 0.1), Binary()), posterior)
+    looks = Looks(Problem(12, 6, FixedConfidence(0.1, 0.1), Binary()), posterior)
     spent, nothing = int(posterior.pulls.sum()), np.zeros(12)
 
-    def plan(case: Case, step: int) -> Plan | None:
-        cost = costs[step]
+    def draft(drafter: Drafter, strength: float) -> Draft | None:
+        cost = costs[looks.strengths.ladder.tolist().index(strength)]
         if cost is None:
             return None
-        return Plan(
-            case.top, case.boundary, 1.0, case.made, nothing, nothing, cost * spent // 100, 0.0
+        return Draft(
+            drafter.chosen,
+            drafter.boundary,
+            1.0,
+            drafter.made,
+            nothing,
+            nothing,
+            cost * spent // 100,
+            0.0,
         )
 
-    monkeypatch.setattr(planner, "_plan", plan)
-    return planner
+    monkeypatch.setattr(looks, "_draft", draft)
+    return looks
 
 
 @pytest.mark.parametrize(
@@ -220,25 +213,25 @@ def planner_of_costs(monkeypatch: pytest.MonkeyPatch, costs: list[int | None]) -
         ([None, None, None, 110, None, None, None, None], 110),
     ],
 )
-def test_a_plan_is_refined_from_its_own_strength_to_the_cheapest(
+def test_a_draft_is_refined_from_its_own_strength_to_the_cheapest(
     costs: list[int | None], best: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planner = planner_of_costs(monkeypatch, costs)
-    found = planner.promising(np.zeros(12, dtype=np.int64), np.random.default_rng(0), last=True)
+    looks = looks_of_costs(monkeypatch, costs)
+    found = looks.promising(np.zeros(12, dtype=np.int64), np.random.default_rng(0), last=True)
     assert found is not None
-    assert planner.refined(found).cost == best * 3600 // 100 <= found.cost
+    assert looks.refined(found).cost == best * 3600 // 100 <= found.cost
 
 
-def test_what_costs_too_much_is_planned_again_later_or_at_the_last_chance(
+def test_what_costs_too_much_is_drafted_again_later_or_at_the_last_chance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    planner, made = planner_of_costs(monkeypatch, [400] * 8), np.zeros(12, dtype=np.int64)
+    looks, made = looks_of_costs(monkeypatch, [400] * 8), np.zeros(12, dtype=np.int64)
     rng = np.random.default_rng(0)
-    assert planner.promising(made, rng, last=False) is not None
-    assert planner.promising(made, rng, last=False) is None
-    assert planner.promising(made, rng, last=True) is not None
-    planner.posterior.pulls += 90  # by 30 %
-    assert planner.promising(made, rng, last=False) is not None
+    assert looks.promising(made, rng, last=False) is not None
+    assert looks.promising(made, rng, last=False) is None
+    assert looks.promising(made, rng, last=True) is not None
+    looks.posterior.pulls += 90  # by 30 %
+    assert looks.promising(made, rng, last=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -310,13 +303,6 @@ def test_easy_problems_are_looked_at_early_and_on_a_small_budget_too() -> None:
     assert simulate("certified", [1.0, 0.0], k=1, epsilon=0.9, delta=0.3).pulls.mean() <= 6
     capped = simulate("certified", means, k=50, epsilon=0.2, delta=0.1, budget=799, runs=20)
     assert np.mean(capped.bound <= 0.2) > 0.8
-
-
-def test_a_plan_that_takes_pulls_back_is_refused() -> None:
-    holdout = Holdout(2)
-    holdout.pulls[:] = 5, 3
-    with pytest.raises(ValueError, match="4 pulls of arm 0 are wanted, but 5 were drawn"):
-        next(holdout.fill_up(np.array([4, 9]), Progress()))
 
 
 @pytest.mark.parametrize(("k", "most"), [(3, 1900), (1, 2700)])

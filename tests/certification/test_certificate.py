@@ -13,14 +13,9 @@ from scipy.stats import binom
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split.certificate import Certificate, declare
-from shortlist.certification.split.offsets import (
-    CHECKS,
-    MORE_CHECKS,
-    binary_offset,
-    bounded_offset,
-    offsets,
-    subgaussian_offset,
-)
+from shortlist.certification.split.closed_offsets import bounded_offset, subgaussian_offset
+from shortlist.certification.split.exact_offsets import binary_offset, usual_checks
+from shortlist.certification.split.offsets import offsets
 from shortlist.errors import InvalidInput
 from shortlist.metrics import aggregate_regret
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
@@ -46,7 +41,7 @@ KINDS: dict[str, RewardModel] = {
     "beta": Bounded(),
     "normal": SubGaussian(),
 }
-WAYS = [
+CANDIDATES = [
     (kind, shape) for kind in KINDS for shape in SHAPES if kind == "0/1" or "start" not in shape
 ]
 PLACES = ("one outside", "one inside", "many outside", "many inside", "many on both sides")
@@ -58,7 +53,7 @@ class Instance:
     """Arms, a choice among them, and the arms on the wrong side of the boundary."""
 
     means: FloatArray
-    top: BoolArray
+    chosen: BoolArray
     boundary: float
     wrong: BoolArray
 
@@ -66,13 +61,13 @@ class Instance:
 def losing(n: int, k: int, place: str, boundary: float, loss: float) -> Instance:
     """A choice that loses `loss` in all: arms beyond the boundary, as many at it on the other side,
     the rest far."""
-    top = np.arange(n) < k
-    means = np.where(top, 1.0, 0.0)
+    chosen = np.arange(n) < k
+    means = np.where(chosen, 1.0, 0.0)
     swaps = 1 if place.startswith("one") else min(k, n - k)
     up = {"outside": 1.0, "inside": 0.0}.get(place.split()[-1], 0.5)
     means[k : k + swaps] = boundary + up * loss / swaps
     means[:swaps] = boundary - (1 - up) * loss / swaps
-    return Instance(means, top, boundary, np.where(top, means < boundary, means > boundary))
+    return Instance(means, chosen, boundary, np.where(chosen, means < boundary, means > boundary))
 
 
 def drawn(instance: Instance, pulls: IntArray, kind: str, rng: np.random.Generator) -> FloatArray:
@@ -111,9 +106,9 @@ def declared(
     reach: float,
 ) -> Certificate:
     part, deviations = SHAPES[shape]
-    edge = np.where(instance.top, 1 - instance.boundary, instance.boundary)
+    edge = np.where(instance.chosen, 1 - instance.boundary, instance.boundary)
     return declare(
-        instance.top,
+        instance.chosen,
         instance.boundary,
         pulls,
         strength=strength,
@@ -138,14 +133,14 @@ def seldom(count: int) -> bool:
     return bool(binom.sf(count - 1, TRIES, DELTA) > BELIEVABLE)
 
 
-@pytest.mark.parametrize(("kind", "shape"), WAYS)
+@pytest.mark.parametrize(("kind", "shape"), CANDIDATES)
 def test_a_choice_that_loses_just_too_much_is_seldom_certified(kind: str, shape: str) -> None:
-    rng = np.random.default_rng(WAYS.index((kind, shape)))
+    rng = np.random.default_rng(CANDIDATES.index((kind, shape)))
     for place in PLACES:
         for n, k in SIZES:
             boundary, allowed = rng.uniform(0.3, 0.7), rng.uniform(0.05, 0.25)
             instance = losing(n, k, place, boundary, allowed * (1 + 1e-9) + 1e-12)
-            assert k * aggregate_regret(instance.means, np.flatnonzero(instance.top)) > allowed
+            assert k * aggregate_regret(instance.means, np.flatnonzero(instance.chosen)) > allowed
             pulls = np.where(instance.wrong, rng.integers(1, 9 if kind == "beta" else 90, n), MANY)
             strength = rng.choice([0.6, 1.0, 1.0, 1.5, 2.5]) * math.log(1 / DELTA) / allowed
             certificate = declared(instance, pulls, shape, KINDS[kind], strength, allowed)
@@ -153,14 +148,14 @@ def test_a_choice_that_loses_just_too_much_is_seldom_certified(kind: str, shape:
             assert seldom(int(passed.sum())), (place, n, k, boundary, allowed, strength)
 
 
-@pytest.mark.parametrize(("kind", "shape"), WAYS)
+@pytest.mark.parametrize(("kind", "shape"), CANDIDATES)
 def test_with_full_reach_the_loss_seldom_exceeds_the_bound_whatever_that_is(
     kind: str, shape: str
 ) -> None:
-    rng = np.random.default_rng(100 + WAYS.index((kind, shape)))
+    rng = np.random.default_rng(100 + CANDIDATES.index((kind, shape)))
     for n, k in SIZES:
-        means, top = rng.uniform(0.1, 0.9, n), np.arange(n) < k
-        instance = Instance(means, top, rng.uniform(0.2, 0.8), np.ones(n, dtype=np.bool_))
+        means, chosen = rng.uniform(0.1, 0.9, n), np.arange(n) < k
+        instance = Instance(means, chosen, rng.uniform(0.2, 0.8), np.ones(n, dtype=np.bool_))
         pulls = rng.integers(1, 9 if kind == "beta" else 60, n)
         reach = math.inf if kind == "normal" else 1.0
         if kind == "normal" and shape == "flat":
@@ -170,7 +165,7 @@ def test_with_full_reach_the_loss_seldom_exceeds_the_bound_whatever_that_is(
             rng.uniform(0.5, 3) * math.sqrt(8 * math.log(1 / DELTA) / (1 / pulls).sum())
         )
         certificate = declared(instance, pulls, shape, KINDS[kind], strength, reach)
-        loss = k * aggregate_regret(means, np.flatnonzero(top))
+        loss = k * aggregate_regret(means, np.flatnonzero(chosen))
         assert seldom(int(np.sum(totals(certificate, drawn(instance, pulls, kind, rng)) < loss)))
 
 
@@ -187,7 +182,7 @@ def passed_in_a_crowd(kind: str, shape: str, place: str, less: float = 0.0) -> i
 
 
 @pytest.mark.parametrize("place", ["many outside", "many inside"])
-@pytest.mark.parametrize(("kind", "shape"), WAYS)
+@pytest.mark.parametrize(("kind", "shape"), CANDIDATES)
 def test_a_crowd_of_arms_that_lose_a_little_each_is_seldom_certified(
     kind: str, shape: str, place: str
 ) -> None:
@@ -220,11 +215,11 @@ def test_a_start_that_no_offset_makes_right_is_lowered() -> None:
     assert not seldom(int(np.sum(rng.binomial(50, 0.5, TRIES) <= wanted)))
 
 
-Way = tuple[int, float, float, float, float, float]
+Candidate = tuple[int, float, float, float, float, float]
 
 
 @st.composite
-def ways_to_charge(draw: st.DrawFn) -> Way:
+def candidates_for_an_arm(draw: st.DrawFn) -> Candidate:
     """Pulls, boundary, strength, slope, reach, start: any that make sense, sensible or not."""
     pulls = draw(st.integers(1, 120))
     boundary = draw(st.one_of(st.sampled_from([0.0, 1.0, 1e-6, 1 - 1e-6]), st.floats(0.01, 0.99)))
@@ -235,9 +230,9 @@ def ways_to_charge(draw: st.DrawFn) -> Way:
 
 
 @settings(max_examples=150, deadline=None)
-@given(ways_to_charge())
-def test_the_moment_never_exceeds_what_is_allowed(way: Way) -> None:
-    pulls, boundary, strength, slope, reach, start = way
+@given(candidates_for_an_arm())
+def test_the_moment_never_exceeds_what_is_allowed(candidate: Candidate) -> None:
+    pulls, boundary, strength, slope, reach, start = candidate
     (begin,), (offset,) = offsets(
         np.array([float(pulls)]),
         boundary,
@@ -258,16 +253,16 @@ def test_the_moment_never_exceeds_what_is_allowed(way: Way) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(ways_to_charge())
+@given(candidates_for_an_arm())
 def test_without_a_start_the_exact_moment_allows_no_less_than_the_closed_form(
-    way: Way,
+    candidate: Candidate,
 ) -> None:
-    pulls, boundary, strength, slope, reach, _ = way
+    pulls, boundary, strength, slope, reach, _ = candidate
     reach = min(reach, 1 - boundary)
     assume(strength * reach < 600)  # beyond, what is allowed is too small for a float
     count, steep = np.array([float(pulls)]), np.array([slope])
     closed = bounded_offset(count, boundary, boundary, strength, reach, steep)[0]
-    usual = int(min(CHECKS[0] + MORE_CHECKS * strength * reach, CHECKS[1]))
+    usual = usual_checks(strength * reach)
     for checks in (None, 192):
         start = np.array([-1.0])
         exact = binary_offset(
@@ -281,12 +276,12 @@ def test_without_a_start_the_exact_moment_allows_no_less_than_the_closed_form(
 
 
 @settings(max_examples=100, deadline=None)
-@given(ways_to_charge())
+@given(candidates_for_an_arm())
 @example((1, 1.0, 1100.0, 1100.0, 1.0, 0.0))  # e^-1100 is 0 to a float
 def test_the_closed_form_is_the_least_offset_for_rewards_between_0_and_1(
-    way: Way,
+    candidate: Candidate,
 ) -> None:
-    pulls, boundary, strength, slope, reach, _ = way
+    pulls, boundary, strength, slope, reach, _ = candidate
     reach = min(reach, 1 - boundary)
     closed = bounded_offset(
         np.array([float(pulls)]), boundary, boundary, strength, reach, np.array([slope])
@@ -342,17 +337,19 @@ def test_offsets_keep_their_digits_with_very_many_pulls() -> None:
 
 @pytest.mark.parametrize("rewards", [Bounded(), SubGaussian()])
 def test_a_start_needs_rewards_of_0_and_1(rewards: RewardModel) -> None:
-    top, pulls, start = np.array([True, False]), np.array([5, 5]), np.array([1.0, 1.0])
+    chosen, pulls, start = np.array([True, False]), np.array([5, 5]), np.array([1.0, 1.0])
     with pytest.raises(InvalidInput, match="`start` is given for rewards that are a "):
-        declare(top, 0.5, pulls, strength=3.0, delta=0.1, reach=0.1, rewards=rewards, start=start)
+        declare(
+            chosen, 0.5, pulls, strength=3.0, delta=0.1, reach=0.1, rewards=rewards, start=start
+        )
 
 
 def test_what_is_not_a_number_is_never_taken_for_a_proof() -> None:
-    top, pulls = np.array([True, False]), np.array([50, 50])
+    chosen, pulls = np.array([True, False]), np.array([50, 50])
     for rewards, start in ((Bounded(), None), (Binary(), np.full(2, 30.0))):
         certificate = declare(
-            top, 0.5, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=rewards, start=start
+            chosen, 0.5, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=rewards, start=start
         )
         assert not certificate.bound(np.array([np.nan, 0.0])) <= 1
     with pytest.raises(InvalidInput, match="`boundary` is nan, but must be a finite number"):
-        declare(top, math.nan, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=Bounded())
+        declare(chosen, math.nan, pulls, strength=50.0, delta=0.05, reach=1.0, rewards=Bounded())

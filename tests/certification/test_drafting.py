@@ -1,4 +1,4 @@
-"""Plans: what they may cost, what they aim at, and whether what they predict comes true."""
+"""Drafts: what they may cost, what they aim at, and whether what they predict comes true."""
 
 import math
 from typing import Any
@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certification.split.drafting import Case, Plan
-from shortlist.certification.split.expected_charges import RATIO, Prices, pull_counts
+from shortlist.certification.split import tuning
+from shortlist.certification.split.candidates import pull_counts
+from shortlist.certification.split.drafting import Draft, Drafter
+from shortlist.certification.split.expected_charges import ExpectedCharges
 from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import Pulls, Rewards
 
-LEVEL = math.log(1 / 0.05)
+THRESHOLD = math.log(1 / 0.05)
 NONE_MADE = np.zeros(40, dtype=np.int64)
 
 
@@ -29,19 +31,21 @@ def explored(
     posterior = Posterior(40, 15, rewards)
     posterior.add(Pulls(np.arange(40), times), Rewards(sums, sums))
     posterior.refresh()
-    top, _ = posterior.split(rng)
-    return posterior, top, posterior.balance(top)
+    chosen, _ = posterior.split(rng)
+    return posterior, chosen, posterior.balance(chosen)
 
 
-def planned(
+def drafted(
     rewards: RewardModel,
     made: IntArray = NONE_MADE,
     pulls: int = 60,
     reach: float = 0.6,
     **goal: Any,
-) -> Plan | None:
-    posterior, top, boundary = explored(rewards, pulls)
-    return Case(posterior, top, boundary, made, reach).plan(3 * LEVEL / 0.6, LEVEL, **goal)
+) -> Draft | None:
+    posterior, chosen, boundary = explored(rewards, pulls)
+    return Drafter(posterior, chosen, boundary, made, reach).draft(
+        3 * THRESHOLD / 0.6, THRESHOLD, **goal
+    )
 
 
 @given(st.integers(1, 10**7))
@@ -51,14 +55,14 @@ def test_numbers_of_pulls_begin_alike_grow_by_the_ratio_and_reach_the_most(most:
     assert counts.size == 1 or counts[-2] < most
     assert np.array_equal(counts, pull_counts(10**8)[: counts.size])
     assert np.all(np.diff(counts) >= 1)
-    assert np.all(counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * RATIO))
+    assert np.all(counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * tuning.RATIO))
 
 
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
-def test_a_plan_keeps_to_its_target_and_says_what_it_costs(rewards: RewardModel) -> None:
+def test_a_draft_keeps_to_its_target_and_says_what_it_costs(rewards: RewardModel) -> None:
     made = np.where(np.arange(40) % 3 == 0, 10, 0)
     for target in (0.6, 0.9):
-        found = planned(rewards, made, target=target)
+        found = drafted(rewards, made, target=target)
         assert found is not None
         assert found.expected <= target
         assert np.all(found.pulls >= np.maximum(made, 1))
@@ -68,10 +72,10 @@ def test_a_plan_keeps_to_its_target_and_says_what_it_costs(rewards: RewardModel)
 
 
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
-def test_a_plan_keeps_to_its_budget_and_more_budget_promises_more(rewards: RewardModel) -> None:
+def test_a_draft_keeps_to_its_budget_and_more_budget_promises_more(rewards: RewardModel) -> None:
     before = math.inf
     for budget in (40, 100, 1000, 5000):
-        found = planned(
+        found = drafted(
             rewards, budget=budget, reach=math.inf if isinstance(rewards, SubGaussian) else 1.0
         )
         assert found is not None
@@ -80,14 +84,14 @@ def test_a_plan_keeps_to_its_budget_and_more_budget_promises_more(rewards: Rewar
         before = found.expected
 
 
-def test_there_is_no_plan_for_too_small_a_budget_or_target() -> None:
-    assert planned(Binary(), budget=39) is None
-    assert planned(Binary(), target=LEVEL / (3 * LEVEL / 0.6)) is None
+def test_there_is_no_draft_for_too_small_a_budget_or_target() -> None:
+    assert drafted(Binary(), budget=39) is None
+    assert drafted(Binary(), target=THRESHOLD / (3 * THRESHOLD / 0.6)) is None
 
 
-def test_with_nothing_left_to_spend_the_pulls_that_were_made_are_the_plan() -> None:
+def test_with_nothing_left_to_spend_the_pulls_that_were_made_are_the_draft() -> None:
     made = np.repeat(pull_counts(40)[[5, -1]], 20)
-    found = planned(Binary(), made, budget=0)
+    found = drafted(Binary(), made, budget=0)
     assert found is not None
     assert found.pulls.tolist() == made.tolist()
     assert found.cost == 0
@@ -95,16 +99,16 @@ def test_with_nothing_left_to_spend_the_pulls_that_were_made_are_the_plan() -> N
 
 def test_a_looser_target_and_pulls_made_before_cost_less() -> None:
     costs = [
-        planned(Binary(), target=0.6),
-        planned(Binary(), target=0.8),
-        planned(Binary(), np.full(40, 10), target=0.6),
+        drafted(Binary(), target=0.6),
+        drafted(Binary(), target=0.8),
+        drafted(Binary(), np.full(40, 10), target=0.6),
     ]
     strict, *easier = [found.cost if found else math.inf for found in costs]
     assert all(cost < strict for cost in easier)
 
 
 def test_arms_near_the_boundary_are_pulled_most() -> None:
-    found = planned(Binary(), pulls=300, target=0.6)
+    found = drafted(Binary(), pulls=300, target=0.6)
     assert found is not None
     posterior, _, boundary = explored(Binary(), 300)
     order = np.argsort(np.abs(posterior.means() - boundary))
@@ -116,35 +120,34 @@ def test_the_bound_to_expect_is_the_mean_over_means_from_the_posterior_and_fresh
     rewards: RewardModel,
 ) -> None:
     posterior, _, _ = explored(rewards)
-    found = planned(rewards, target=0.6)
+    found = drafted(rewards, target=0.6)
     assert found is not None
     certificate = found.declare(0.05, 0.6, rewards)
     rng = np.random.default_rng(1)
     bounds = [
         15 * certificate.bound(fresh_sums(posterior, found.pulls, rewards, rng)) for _ in range(300)
     ]
-    charge = np.mean(bounds) - LEVEL / found.strength
+    charge = np.mean(bounds) - THRESHOLD / found.strength
     error = float(4 * np.std(bounds)) / math.sqrt(300)
-    assert charge == pytest.approx(found.expected - LEVEL / found.strength, rel=0.15, abs=error)
+    assert charge == pytest.approx(found.expected - THRESHOLD / found.strength, rel=0.15, abs=error)
 
 
 def fresh_sums(
     posterior: Posterior, pulls: IntArray, rewards: RewardModel, rng: np.random.Generator
 ) -> FloatArray:
-    """Means from the posterior, then rewards of these means with the spread the posterior believes
-    in."""
+    """Rewards of means drawn from the posterior, with the variance that it believes in."""
     cumulated = posterior.weights[posterior.row].cumsum(axis=1)
     means = posterior.grid[
         np.minimum((cumulated < rng.random((40, 1))).sum(axis=1), posterior.grid.size - 1)
     ]
     if isinstance(rewards, Binary):
         return rng.binomial(pulls, means).astype(np.float64)
-    spread = (
+    variance = (
         posterior.variance()
         if isinstance(rewards, SubGaussian)
         else means * (1 - means) * posterior.dispersion()
     )
-    sums: FloatArray = pulls * means + np.sqrt(pulls * spread) * rng.standard_normal(40)
+    sums: FloatArray = pulls * means + np.sqrt(pulls * variance) * rng.standard_normal(40)
     return sums
 
 
@@ -153,22 +156,23 @@ def fresh_sums(
 def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(
     inside: bool, strength: float
 ) -> None:
-    """Ways whose start turns out to be too high for any offset are left out."""
+    """Candidates whose start turns out to be too high for any offset are left out."""
     posterior, _, _ = explored(Binary())
     reach, boundary = 0.6, 0.6
-    prices = Prices(posterior, boundary, reach, 400)
+    expected = ExpectedCharges(posterior, boundary, reach, 400)
     side, arm = int(inside), 0 if inside else 1
-    charges, shapes = prices.charges(strength)[side], prices.shapes
+    charges = expected.at(strength)[side]
+    candidates = expected.candidates
     rng = np.random.default_rng(2)
     agree: dict[int, list[bool]] = {count: [] for count in pull_counts(400).tolist()}
     with_start = []  # numbers of pulls
-    for way in np.flatnonzero(charges[0] < 1e6):
+    for each in np.flatnonzero(charges[0] < 1e6):
         count, start, part = (
-            int(shapes.pulls[side, way]),
-            shapes.start[side, way],
-            shapes.part[side, way],
+            int(candidates.pulls[side, each]),
+            candidates.start[side, each],
+            candidates.part[side, each],
         )
-        certificate = Plan(
+        certificate = Draft(
             np.array([True, False]),
             boundary,
             strength,
@@ -189,10 +193,10 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(
             charge = certificate.charges(sums)[:, arm]
             error = 5 * charge.std() / math.sqrt(20_000)
             agree[count].append(
-                charges[point, way] == pytest.approx(charge.mean(), rel=0.1, abs=error + 2e-3)
+                charges[point, each] == pytest.approx(charge.mean(), rel=0.1, abs=error + 2e-3)
             )
     assert all(all(agree[count]) for count in (1, 8, 40, 414))
-    everywhere = [each for some in agree.values() for each in some]
+    everywhere = [agreed for some in agree.values() for agreed in some]
     assert len(everywhere) >= 100
     # where a start is almost too high, offsets are larger than the points show
     assert np.mean(everywhere) > 0.95
@@ -202,12 +206,12 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(
 
 
 def test_pulls_made_are_never_taken_back_however_many_there_are() -> None:
-    posterior, top, boundary = explored(SubGaussian())
+    posterior, chosen, boundary = explored(SubGaussian())
     made = np.ones(40, dtype=np.int64)
     made[::7] = pull_counts(2**58)[-1]
     for budget in (0, 10**6, 2**60):
-        found = Case(posterior, top, boundary, made, math.inf).plan(
-            3 * LEVEL / 0.6, LEVEL, budget=budget
+        found = Drafter(posterior, chosen, boundary, made, math.inf).draft(
+            3 * THRESHOLD / 0.6, THRESHOLD, budget=budget
         )
         assert found is not None
         assert np.all(found.pulls >= made)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from shortlist.arrays import FloatArray, IntArray, product
-from shortlist.exploration import posterior as module
-from shortlist.exploration.posterior import FEW, Posterior
+from shortlist.exploration import tuning
+from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import Pulls, Rewards
 
@@ -96,7 +96,7 @@ def test_arms_with_equal_data_share_a_row() -> None:
 
 
 def test_every_step_of_the_fit_makes_the_data_likelier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FLOOR", 0.0)  # with a floor the prior is not free
+    monkeypatch.setattr(tuning, "FLOOR", 0.0)  # with a floor the prior is not free
     posterior = crowd(200)
     chance = binom.pmf(posterior.sums[:, None], posterior.pulls[:, None], posterior.grid)
     before = -np.inf
@@ -108,7 +108,7 @@ def test_every_step_of_the_fit_makes_the_data_likelier(monkeypatch: pytest.Monke
 
 
 def test_the_prior_is_learned_from_many_arms_and_flat_for_few() -> None:
-    many, few = crowd(600), crowd(FEW - 1)
+    many, few = crowd(600), crowd(tuning.FEW - 1)
     for _ in range(3):
         many.refresh()
     near = np.minimum(np.abs(many.grid - 0.3), np.abs(many.grid - 0.7)) < 0.08
@@ -154,7 +154,8 @@ def test_no_boundary_is_expected_to_lose_less_than_the_balanced_one(seed: int) -
     posterior = crowd(60, seed, k=(5, 20, 30, 45, 55)[seed])
     # between two points of the grid it is interpolated
     for points, excess in ((50, 1.01), (100, 1.003)):
-        posterior._set_grid((np.arange(points) + 0.5) / points)
+        posterior._grid.set((np.arange(points) + 0.5) / points)
+        posterior.prior = posterior.flat
         posterior.refresh()
         top, _ = posterior.split(np.random.default_rng(seed))
         best = posterior.expected_loss(top, posterior.balance(top))
@@ -174,7 +175,7 @@ def test_losses_are_expected_distances_on_the_wrong_side() -> None:
             for s, p in zip(posterior.sums, posterior.pulls, strict=True)
         ]
     )
-    tempered = (bayes(posterior, module.TEMPER * log) * wrong).sum(axis=1)
+    tempered = (bayes(posterior, tuning.TEMPER * log) * wrong).sum(axis=1)
     loss = posterior.loss(boundary).ravel()[posterior.kinds(top)]
     assert loss == pytest.approx(tempered)
     assert loss.sum() > plain.sum()

@@ -30,17 +30,21 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("__main__",),
 )
 INSIDE: dict[str, Layers] = {
-    "exploration": (("sharing",), ("posterior",), ("explore",)),
+    "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
     "certification": (("split",), ("certify",)),
     "certification.split": (
-        ("offsets", "holdout"),
-        ("certificate", "predicted_offsets"),
-        ("expected_charges",),
+        ("tuning",),
+        ("closed_offsets", "alpha_spending", "holdout", "candidates", "knapsack"),
+        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges"),
+        ("offsets", "expected_charges"),
+        ("certificate",),
         ("drafting",),
-        ("looks",),
+        ("answers", "strengths"),
+        ("looks", "final_look"),
     ),
     "algorithms": (
-        ("subroutines", "options", "guard", "references"),
+        ("tuning", "options", "guard", "references"),
+        ("subroutines",),
         ("uniform",),
         (
             "adaptive_top_k",

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from shortlist.certification.split.final_look import final_look
 from shortlist.certification.split.holdout import Holdout
-from shortlist.certification.split.looks import prove_what_can_be_proved
 from shortlist.errors import InvalidInput
 from shortlist.exploration.explore import explore
 from shortlist.exploration.posterior import Posterior
@@ -15,8 +15,7 @@ from shortlist.validation import number
 def expected_loss(
     problem: Problem, rng: np.random.Generator, *, holdout: float = 0.0, delta: float = 0.05
 ) -> Search:
-    """Pull the arms whose expected loss per pull spent is largest; return the k best posterior
-    means.
+    """Pull where the expected loss per pull spent is largest; return the k best posterior means.
 
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
@@ -29,11 +28,10 @@ def expected_loss(
     if holdout == 0:
         return (yield from expected_loss_anytime(problem, rng)(problem.budget))
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
-    yield from explore(posterior, max(problem.n_arms, int((1 - holdout) * problem.budget)), rng)
-    left = problem.budget - int(posterior.pulls.sum())
-    return (
-        yield from prove_what_can_be_proved(posterior, Holdout(problem.n_arms), left, delta, rng)
-    )
+    explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
+    yield from explore(posterior, explorable, rng)
+    left = problem.budget - posterior.spent
+    return (yield from final_look(posterior, Holdout(problem.n_arms), left, delta, rng))
 
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
@@ -42,6 +40,7 @@ def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo
 
     def run_up_to(pulls: int) -> Search:
         yield from explore(posterior, pulls, rng)
-        return Answer(np.flatnonzero(posterior.split(rng)[0]))
+        chosen, _ = posterior.split(rng)
+        return Answer(np.flatnonzero(chosen))
 
     return run_up_to

@@ -1,15 +1,14 @@
-"""ImprovedTopK: ln 1/epsilon in place of ln n in the number of pulls, at a constant only theory can
-pay (Alg. 5)."""
+"""ImprovedTopK: ln 1/epsilon in place of ln n, at a constant only theory can pay (Alg. 5)."""
 
 from collections.abc import Generator
-from functools import partial
+from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
 
 from shortlist.algorithms.subroutines.elim import elim, reverse_elim
 from shortlist.algorithms.subroutines.eps_split import eps_split
-from shortlist.algorithms.subroutines.est_kth_arm import est_kth_arm, pulls_for
+from shortlist.algorithms.subroutines.est_kth_arm import Estimate, est_kth_arm, pulls_for
 from shortlist.algorithms.subroutines.mirrored import mirrored
 from shortlist.algorithms.subroutines.sampling import best, sample
 from shortlist.algorithms.subroutines.sorting import Sorting
@@ -23,8 +22,7 @@ FEWEST_ARMS = 20  # E12: a tenth of fewer is not worth the estimates
 
 
 def improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
-    """Put aside a tenth of the arms at a time, allowing a few mistakes, until the rest is easy or
-    cannot cost epsilon.
+    """Put aside a tenth of the arms at a time, allowing a few mistakes, until the rest is easy.
 
     R_T <= epsilon with probability >= 1 - delta. The paper's O((ln 1/epsilon + ln 1/delta)
     H^(t,epsilon)) pulls are 10^9 to 10^12 for 1000 arms, so only simulations run it. Chen, Chen,
@@ -80,8 +78,9 @@ def _improved_top_k(problem: Problem, rng: np.random.Generator) -> Search:
 
 
 def _put_far_arms_aside(state: Sorting, delta: float) -> Generator[Pulls, Rewards, None]:
-    """Accept and reject until the means of S span less than 1: all are known to within 1/8, S to
-    within 6/8."""
+    """Accept and reject until the means of S span less than 1.
+
+    All are known to within 1/8, so S spans at most 6/8."""
     means = yield from state.pull(pulls_for(2 / 8, delta / state.n_arms), 0)
     state.sort(means, 1 / 8)
 
@@ -89,46 +88,91 @@ def _put_far_arms_aside(state: Sorting, delta: float) -> Generator[Pulls, Reward
 def _choose_rest(
     state: Sorting, epsilon: float, delta: float, rng: np.random.Generator
 ) -> Generator[Pulls, Rewards, IntArray]:
-    """The loop of Algorithm 5: sort arms into A and B, then return the K' arms of S that go with
-    A."""
+    """The loop of Algorithm 5: sort arms into A and B, then return the K' arms that go with A."""
     if state.settled:
         return state.undecided[: state.wanted]
-    # K_L = K - spare, K_R = K + spare + 1
-    allowed, spare = epsilon * state.k, floor(epsilon**2 * state.k)
-    r, rho = 1, 1
+    allowed = epsilon * state.k
+    spare = floor(epsilon**2 * state.k)  # w; K_L = K - w, K_R = K + w + 1
+    r = 1
+    rho = 1
     while True:
-        arms, wanted, phi = state.undecided, state.wanted, 2.0**-rho
-        tau, delta_r, shown = epsilon**2 / (100 * r**2), delta / (100 * r**2), state.progress(r)
-        # E12
-        if (
-            arms.size < FEWEST_ARMS
-            or wanted <= 2 * epsilon * allowed + 1
-            or 10 * wanted * phi < allowed
-        ):
-            left = (1 - epsilon / 30) * allowed / wanted  # E14
-            return (yield from last_stage(arms, wanted, left, delta / 100, rng, shown))
-        delta_z = delta / (100 * (r + rho) ** 2)
-        mean_at = partial(
-            est_kth_arm, arms, tau=tau, phi=phi, delta=delta_z, rng=rng, progress=shown
+        now = Pass(
+            arms=state.undecided,
+            wanted=state.wanted,
+            phi=2.0**-rho,
+            tau=epsilon**2 / (100 * r**2),
+            delta=delta / (100 * (r + rho) ** 2),
+            rng=rng,
+            progress=state.progress(r),
         )
-        p = yield from mean_at(wanted + spare + 1)
-        q = yield from mean_at(wanted - spare)
-        if q - p > 3 * phi:
-            core = ceil((1 - tau) * (wanted - spare))
+        if now.is_easy(epsilon, allowed):  # E12
+            left = (1 - epsilon / 30) * allowed / now.wanted  # E14
             return (
-                yield from eps_split(
-                    arms, wanted, core, (2 * spare + 1) / wanted, phi, delta / 100, rng, shown
-                )
+                yield from last_stage(now.arms, now.wanted, left, delta / 100, rng, now.progress)
             )
-        low = 2 * wanted <= arms.size
-        beyond = yield from mean_at(ceil((arms.size + wanted) / 2) if low else ceil(wanted / 2))
-        if (p - beyond if low else beyond - q) <= 3 * phi:
+        p = yield from now.mean_at(now.wanted + spare + 1)
+        q = yield from now.mean_at(now.wanted - spare)
+        if q - p > 3 * now.phi:
+            return (yield from now.split_at_the_gap(spare, delta / 100))
+        removed = yield from now.put_aside(p, q, delta / (100 * r**2))
+        if removed is None:  # not told apart at this accuracy
             rho += 1
             continue
-        removed = yield from (elim if low else reverse_elim)(arms, tau, phi, delta_r, rng, shown)
-        state.undecided = np.setdiff1d(arms, removed)
-        state.accepted = state.accepted if low else np.concatenate([state.accepted, removed])
+        state.undecided = np.setdiff1d(now.arms, removed)
+        if not now.is_low:
+            state.accepted = np.concatenate([state.accepted, removed])
         r += 1
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of the loop: S, K', the accuracy phi, and the shares tau and delta of mistakes."""
+
+    arms: IntArray  # S
+    wanted: int  # K'
+    phi: float
+    tau: float
+    delta: float  # of each of the three calls of EstKthArm
+    rng: np.random.Generator
+    progress: Progress
+
+    @property
+    def is_low(self) -> bool:
+        """Whether K' <= s/2: then the worst arms are put aside, otherwise the best (E10, E11)."""
+        return 2 * self.wanted <= self.arms.size
+
+    def is_easy(self, epsilon: float, allowed: float) -> bool:
+        """Whether S is small, K' is, or phi is: uniform sampling then does the rest (E12)."""
+        few_arms = self.arms.size < FEWEST_ARMS
+        few_wanted = self.wanted <= 2 * epsilon * allowed + 1
+        return few_arms or few_wanted or 10 * self.wanted * self.phi < allowed
+
+    def mean_at(self, rank: int) -> Estimate:
+        """Estimate the mean of that rank in S."""
+        return est_kth_arm(self.arms, rank, self.tau, self.phi, self.delta, self.rng, self.progress)
+
+    def split_at_the_gap(self, spare: int, delta: float) -> Generator[Pulls, Rewards, IntArray]:
+        """K' arms of S where q - p > 3 phi: few of those near rank K' can be mistaken."""
+        core = ceil((1 - self.tau) * (self.wanted - spare))
+        share = (2 * spare + 1) / self.wanted
+        return eps_split(
+            self.arms, self.wanted, core, share, self.phi, delta, self.rng, self.progress
+        )
+
+    def put_aside(
+        self, p: float, q: float, delta: float
+    ) -> Generator[Pulls, Rewards, IntArray | None]:
+        """A tenth of S that is on one side of rank K', if a quarter of S is clearly beyond it."""
+        if self.is_low:
+            beyond = yield from self.mean_at(ceil((self.arms.size + self.wanted) / 2))
+            gap = p - beyond
+        else:
+            beyond = yield from self.mean_at(ceil(self.wanted / 2))
+            gap = beyond - q
+        if gap <= 3 * self.phi:
+            return None
+        remove = elim if self.is_low else reverse_elim
+        return (yield from remove(self.arms, self.tau, self.phi, delta, self.rng, self.progress))
 
 
 def last_stage(
@@ -139,7 +183,6 @@ def last_stage(
     rng: np.random.Generator,
     progress: Progress = NO_PROGRESS,
 ) -> Generator[Pulls, Rewards, IntArray]:
-    """The k best of equally many pulls each: a loss of at most k*epsilon with probability >= 1 -
-    delta."""
+    """The k best of equally many pulls each; they lose k*epsilon at most, but for delta."""
     means = yield from sample(arms, subset_union_count(arms.size, k, epsilon, delta), progress)
     return arms[best(means, k, rng)]

@@ -20,21 +20,28 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
 def share_out(
     batch: int, kind: IntArray, priority: FloatArray, at_most: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """Share `batch` pulls: arms of highest priority first, each no more than it may get, ties at
-    random.
+    """Share `batch` pulls: highest priority first, each arm as many as it may get, ties at random.
 
-    `kind` tells the kind of every arm, `priority` and `at_most`, at least 1, are those of an arm of
+    `kind` tells the kind of every arm; `priority` and `at_most`, at least 1, are those of an arm of
     every kind."""
     order = descending(priority, rng)
-    filled = (np.bincount(kind, minlength=priority.size) * at_most)[order].cumsum()
-    last = int(filled.searchsorted(batch))  # in which the batch ends, if it does
+    demand = np.bincount(kind, minlength=priority.size) * at_most  # (kinds,)
+    filled = demand[order].cumsum()
+    last = int(filled.searchsorted(batch))  # the place in `order` where the batch ends, if it does
     full = at_most.copy()
     full[order[last:]] = 0
-    times: IntArray = full[kind]
+    times: IntArray = full[kind]  # (arms,)
     if last < order.size:
-        each = int(at_most[order[last]])
-        rest = batch - int(filled[last - 1] if last else 0)
-        some = rng.permutation((kind == order[last]).nonzero()[0])[: -(-rest // each)]
-        times[some] = each
-        times[some[-1:]] -= each * some.size - rest
+        left = batch - int(filled[last - 1] if last else 0)
+        arms = (kind == order[last]).nonzero()[0]
+        _share_among(times, arms, left, int(at_most[order[last]]), rng)
     return times
+
+
+def _share_among(
+    times: IntArray, arms: IntArray, left: int, each: int, rng: np.random.Generator
+) -> None:
+    """Give what is left to arms that are alike, drawn at random: `each`, and the last one less."""
+    served = rng.permutation(arms)[: -(-left // each)]
+    times[served] = each
+    times[served[-1:]] -= each * served.size - left

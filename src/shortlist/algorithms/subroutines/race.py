@@ -12,15 +12,13 @@ from math import inf
 
 import numpy as np
 
+from shortlist.algorithms import tuning
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 from shortlist.validation import number
-
-# an arm's pulls grow by at most this many times `growth` before it is looked at again
-OWN_GROWTH = 5
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,9 @@ class Standing:
     @property
     def steps(self) -> IntArray:
         """How often each arm may be pulled before it is looked at again."""
-        most: IntArray = np.maximum(1, OWN_GROWTH * self.growth * self.pulls).astype(np.int64)
+        most: IntArray = np.maximum(1, tuning.OWN_GROWTH * self.growth * self.pulls).astype(
+            np.int64
+        )
         return most
 
     def reaches_across(self, slack: float) -> BoolArray:

@@ -30,7 +30,7 @@ from shortlist.validation import number
 class Certificate:
     """A certificate as declared before its rewards are drawn; `bound` fills them in."""
 
-    top: BoolArray
+    chosen: BoolArray  # (arms,), as all arrays here
     boundary: float
     strength: float
     delta: float
@@ -40,23 +40,23 @@ class Certificate:
     offset: FloatArray
 
     def charges(self, sums: FloatArray) -> FloatArray:
-        """What every arm is charged for these rewards."""
-        against = np.where(
-            self.top, self.pulls * self.boundary - sums, sums - self.pulls * self.boundary
-        )
-        successes = np.where(self.top, self.pulls - sums, sums)
+        """What every arm is charged for these rewards; `sums` may have more rows than one."""
+        beyond = sums - self.pulls * self.boundary
+        against = np.where(self.chosen, -beyond, beyond)  # N y of the theorem
+        successes = np.where(self.chosen, self.pulls - sums, sums)
         charge = np.maximum(0, self.slope * against / self.pulls + self.offset) / self.strength
-        # so that NaN is never taken for no charge
+        # in this order, so that NaN is never taken for no charge
         return np.where(successes <= self.start, 0.0, charge)
 
     def bound(self, sums: FloatArray) -> float:
         """Upper confidence bound on the aggregate regret of the set."""
-        total = float(self.charges(sums).sum()) - math.log(self.delta) / self.strength
-        return total / int(self.top.sum())
+        threshold = -math.log(self.delta)
+        total = float(self.charges(sums).sum()) + threshold / self.strength  # proof (c)
+        return total / int(self.chosen.sum())
 
 
 def declare(
-    top: BoolArray,
+    chosen: BoolArray,
     boundary: float,
     pulls: IntArray,
     *,
@@ -67,27 +67,30 @@ def declare(
     slope: FloatArray | None = None,
     start: FloatArray | None = None,
 ) -> Certificate:
-    """Fix a certificate with the least offsets that are right for this kind of rewards (unit
-    scale).
+    """Fix a certificate with the least offsets that are right for these rewards (unit scale).
 
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1
     rewards, and is lowered for an arm where it is too high for any offset."""
     number("boundary", boundary)
-    slope = np.full(top.size, strength) if slope is None else slope
-    start = np.full(top.size, -np.inf) if start is None else start
+    slope = np.full(chosen.size, strength) if slope is None else slope
+    start = np.full(chosen.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not rewards.is_binary:
         raise InvalidInput(
             f"`start` is given for rewards that are {rewards.rule}, but needs rewards that are 0"
             " or 1"
         )
-    begin, offset = start.copy(), np.empty(top.size)
-    for side in (True, False):
-        arms = np.flatnonzero(top == side)
-        # One offset per distinct way of charging: many arms share one.
-        (counts, slopes, starts), way = grouped_by(
+    begin = start.copy()
+    offset = np.empty(chosen.size)
+    for inside in (True, False):
+        arms = np.flatnonzero(chosen == inside)
+        edge = 1 - boundary if inside else boundary  # an arm inside is mirrored
+        # arms of equal pulls, slope and start share an offset
+        (counts, slopes, starts), group = grouped_by(
             pulls[arms].astype(np.float64), slope[arms], start[arms]
         )
-        edge = 1 - boundary if side else boundary
-        found = offsets(counts, edge, strength, reach, rewards, slope=slopes, start=starts)
-        begin[arms], offset[arms] = (each[way] for each in found)
-    return Certificate(top, boundary, strength, delta, pulls, slope, begin, offset)
+        begins, least = offsets(
+            counts, edge, strength, reach, rewards, slope=slopes, start=starts
+        )  # (groups,) each: inequality (1)
+        begin[arms] = begins[group]
+        offset[arms] = least[group]
+    return Certificate(chosen, boundary, strength, delta, pulls, slope, begin, offset)

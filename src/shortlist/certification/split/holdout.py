@@ -9,7 +9,7 @@ from shortlist.search import Progress, Pulls, Rewards
 
 
 class Holdout:
-    """The certification stream: its rewards never influence which pulls are requested."""
+    """Fresh pulls and their sums; the rewards never influence which pulls are requested."""
 
     def __init__(self, n_arms: int) -> None:
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
@@ -21,7 +21,7 @@ class Holdout:
         return int(self.pulls.sum())
 
     def fill_up(self, wanted: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
-        """Ask for what is missing to `wanted` pulls of every arm."""
+        """Ask for what is missing to `wanted` pulls of every arm, in one request."""
         missing = wanted - self.pulls
         arm = int(missing.argmin())
         if missing[arm] < 0:  # a certificate of fewer pulls than were drawn would be void

@@ -1,0 +1,175 @@
+"""How much hangs on every tuning constant: `python benchmarks/sensitivity.py --jobs 2`.
+
+One constant at a time is halved and doubled. Of a constant that is a factor above or below 1 (see
+FROM_ONE) it is the distance from 1. Shown are ratios to the constants as they are, geometric means
+over small instances: pulls of `certified` (for a constant of the race: of `lucb` and `clucb-pac`),
+regret of `expected-loss`, and time of the processor. The last row changes nothing but the seed: so
+much is noise."""
+
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from types import ModuleType
+from typing import NamedTuple
+
+import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from shortlist import instances
+from shortlist.algorithms import tuning as of_algorithms
+from shortlist.arrays import FloatArray
+from shortlist.certification.split import tuning as of_split
+from shortlist.exploration import tuning as of_exploration
+from shortlist.simulation.simulate import simulate
+
+Value = float | tuple[float, ...]
+
+MODULES: dict[str, ModuleType] = {
+    "exploration": of_exploration,
+    "certification.split": of_split,
+    "algorithms": of_algorithms,
+}
+FROM_ONE = {"RATIO", "STRENGTH_RATIO", "LONGEST", "FIRST_LOOK", "CAUTION"}
+OF_RACES = {"OWN_GROWTH"}
+SEED = 70_000  # far from those of other benchmarks
+BUDGETED = 4  # runs of expected-loss, which are short, for one of certified
+
+
+class Instance(NamedTuple):
+    """Arms, and what is asked of the searches."""
+
+    means: FloatArray
+    k: int
+    epsilon: float
+    rewards: str
+    budget: int
+
+
+INSTANCES = (
+    Instance(instances.uniform(100), 25, 0.03, "bernoulli", 2000),
+    Instance(instances.two_group(100, 20), 20, 0.03, "bernoulli", 1200),
+    Instance(np.linspace(0.9, 0.1, 12), 4, 0.05, "bernoulli", 400),
+    Instance(np.linspace(0.8, 0.2, 40), 10, 0.05, "beta", 800),
+)
+
+
+class Task(NamedTuple):
+    """A constant with another value; the one named "" changes nothing but the seed."""
+
+    module: str
+    name: str
+    factor: float
+
+
+class Figures(NamedTuple):
+    """What is compared: logarithms of pulls, regret and seconds, an entry for each instance."""
+
+    pulls: FloatArray
+    regret: FloatArray
+    seconds: FloatArray
+
+    def ratios(self, usual: "Figures") -> tuple[float, ...]:
+        """Geometric means of the ratios to what is usual."""
+        pairs = zip(self, usual, strict=True)
+        return tuple(math.exp(float((mine - other).mean())) for mine, other in pairs)
+
+
+def constants(only: str | None) -> Iterator[tuple[str, str]]:
+    """Every constant with the package it belongs to."""
+    for package, module in MODULES.items():
+        for name in vars(module):
+            if name.isupper() and only in (None, name):
+                yield package, name
+
+
+def scaled(name: str, value: Value, factor: float) -> Value:
+    """Another value of a constant: whole numbers stay whole, and none becomes 0."""
+    if isinstance(value, tuple):
+        return tuple(each * factor for each in value)
+    if name in FROM_ONE:
+        return 1 + (value - 1) * factor
+    return max(1, round(value * factor)) if isinstance(value, int) else value * factor
+
+
+def measured(instance: Instance, pullers: tuple[str, ...], runs: int, seed: int) -> list[float]:
+    """Mean pulls, mean regret and seconds on one instance, as logarithms."""
+    means, k, epsilon, rewards, budget = instance
+    started = time.process_time()
+    to_epsilon = [
+        simulate(name, means, k=k, epsilon=epsilon, runs=runs, seed=seed, rewards=rewards)
+        for name in pullers
+    ]
+    within = simulate(
+        "expected-loss",
+        means,
+        k=k,
+        budget=budget,
+        runs=BUDGETED * runs,
+        seed=seed,
+        rewards=rewards,
+    )
+    seconds = time.process_time() - started
+    pulls = sum(float(each.pulls.mean()) for each in to_epsilon)
+    return [math.log(pulls), math.log(float(within.regret.mean())), math.log(seconds)]
+
+
+@cache
+def usual(pullers: tuple[str, ...], runs: int) -> Figures:
+    """The figures with all constants as they are; the first run only fills caches."""
+    measured(INSTANCES[0], pullers, 1, SEED)
+    return figures(pullers, runs, SEED)
+
+
+def figures(pullers: tuple[str, ...], runs: int, seed: int) -> Figures:
+    rows = [measured(instance, pullers, runs, seed) for instance in INSTANCES]
+    return Figures(*np.array(rows).T)
+
+
+def ratios(task: Task, runs: int) -> tuple[float, ...]:
+    """The ratios for one task, in a process of its own kind: constants are put back after it."""
+    pullers = ("lucb", "clucb-pac") if task.name in OF_RACES else ("certified",)
+    before = usual(pullers, runs)
+    if not task.name:
+        return figures(pullers, runs, SEED + 1).ratios(before)
+    module = MODULES[task.module]
+    value = getattr(module, task.name)
+    setattr(module, task.name, scaled(task.name, value, task.factor))
+    try:
+        return figures(pullers, runs, SEED).ratios(before)
+    finally:
+        setattr(module, task.name, value)
+
+
+@click.command()
+@click.option("--only", default=None, help="The constant of this name.")
+@click.option("--runs", default=20, show_default=True)
+@click.option("--jobs", default=2, show_default=True)
+def main(only: str | None, runs: int, jobs: int) -> None:
+    """Print a table of ratios, at half the value and at twice the value."""
+    found = list(constants(only))
+    tasks = [Task(*each, factor) for each in found for factor in (0.5, 2.0)] + [Task("", "", 1.0)]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(ratios, task, runs) for task in tasks]
+        console = Console(stderr=True)
+        results = [each.result() for each in track(futures, console=console, transient=True)]
+    table = Table(box=SIMPLE_HEAD, title=f"{runs} runs on each of {len(INSTANCES)} instances")
+    table.add_column("constant", no_wrap=True)
+    for column in ("pulls ×½", "×2", "regret ×½", "×2", "time ×½", "×2"):
+        table.add_column(column, justify="right")
+    for (_, name), half, double in zip(found, results[:-1:2], results[1:-1:2], strict=True):
+        cells = (f"{each:.2f}" for pair in zip(half, double, strict=True) for each in pair)
+        table.add_row(name, *cells)
+    noise = (cell for each in results[-1] for cell in (f"{each:.2f}", ""))
+    table.add_row("(another seed)", *noise)
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The least offset for 0/1 rewards, where a number of successes costs nothing: an exact moment.
+
+Let S be the successes of an arm outside the set in its N pulls, m its mean and g = m - b >= 0. It
+is charged nothing for S <= start and max(0, slope (S/N - b) + offset) / strength above. Its moment
+
+    M(m) = E[exp(-strength * charge)] <= A(m) + exp(-offset) B(m),
+    A(m) = P(S <= start),        B(m) = E[exp(-slope (S/N - b)); S > start],
+
+must not exceed what is allowed, exp(-strength g), at any g in [0, reach]: inequality (1) of
+docs/certificate.md. It is checked at the points of a grid. Between two neighbours, a step apart,
+either of two facts suffices:
+
+1. M falls with m, so M at the left end against what is allowed at the right end will do;
+2. M exceeds its chord by step^2 / 8 times a bound on |M''| at most, and what is allowed undercuts
+   its chord by step^2 / 8 * strength^2 at most: both ends must keep the sum of the two as a margin.
+
+Beyond the last point A is negligible and B has the closed form of `bounded_offset`."""
+
+import math
+
+import numpy as np
+from scipy.special import betainc
+
+from shortlist.arrays import FloatArray
+from shortlist.certification.split import tuning
+from shortlist.certification.split.closed_offsets import TINY, bounded_offset, log_shrink
+
+# A is at most exp(-SMALL) of what is allowed where the grid ends (Chernoff's bound, as if normal);
+# were it more, the tail would only ask for a larger offset
+SMALL = 12
+
+
+def binary_offset(
+    pulls: FloatArray,
+    boundary: float,
+    strength: float,
+    reach: float,
+    *,
+    slope: FloatArray,
+    start: FloatArray,
+    checks: int | None = None,
+) -> FloatArray:
+    """The least offset that keeps A + exp(-offset) B below what is allowed; of every candidate.
+
+    It is infinite where A alone is too large. `checks` is the number of steps of the grid."""
+    start = np.clip(np.floor(start), -1, pulls)[:, None]  # (candidates, 1)
+    pulls = pulls[:, None]  # (candidates, 1)
+    slope = slope[:, None]  # (candidates, 1)
+    checks = checks or usual_checks(strength * reach)
+    gap = _checked_gaps(pulls, boundary, strength, reach, start, checks)  # (candidates, checks + 1)
+    mean = boundary + gap
+    free, log_charged = _binary_moments(pulls, slope, start, mean, boundary)
+    inner = _inner_offset(gap, free, log_charged, strength, _curvature(pulls, mean))
+    tail = _tail_offset(pulls, boundary, mean[:, -1:], free[:, -1:], strength, reach, slope)
+    offset: FloatArray = np.maximum(inner, tail)
+    return offset
+
+
+def usual_checks(exponent: float) -> int:
+    """Steps of the grid: the more, the more of e-foldings of what is allowed there are."""
+    return int(min(tuning.CHECKS + tuning.MORE_CHECKS * exponent, tuning.MOST_CHECKS))
+
+
+def _checked_gaps(
+    pulls: FloatArray,
+    boundary: float,
+    strength: float,
+    reach: float,
+    start: FloatArray,
+    checks: int,
+) -> FloatArray:
+    """The gaps of the grid, evenly from 0 to where A is negligible: (candidates, checks + 1)."""
+    variance = 0.25 if boundary < 0.5 else boundary * (1 - boundary)  # the largest beyond b
+    deviations = math.sqrt(2 * (strength * reach + SMALL))
+    first_charged = np.maximum(0, start / pulls - boundary)
+    last = np.minimum(reach, first_charged + deviations * np.sqrt(variance / pulls))
+    gaps: FloatArray = last * np.linspace(0, 1, checks + 1)
+    return gaps
+
+
+def _binary_moments(
+    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
+) -> tuple[FloatArray, FloatArray]:
+    """A and ln B at every mean; an exponentially tilted binomial is a binomial of another mean."""
+    tilt = slope / pulls
+    log_moment = log_shrink(mean, tilt)  # of one reward
+    tilted = np.minimum(mean * np.exp(-tilt - log_moment), 1)
+    some = np.maximum(start, 0)
+    # P(S <= start). `betaincc` of the mean itself is ten times slower, and differs by 1e-16 times
+    # the pulls at most.
+    free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))
+    # P(S > start) under the tilted law
+    above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))
+    log_charged = pulls * log_moment + slope * boundary + np.log(np.maximum(above, TINY))
+    return free, log_charged
+
+
+def _inner_offset(
+    gap: FloatArray,
+    free: FloatArray,
+    log_charged: FloatArray,
+    strength: float,
+    curvature: FloatArray,
+) -> FloatArray:
+    """Least offset for all means between the first and the last point of the grid: (candidates,).
+
+    Every argument that is an array has the shape (candidates, points)."""
+    checks = gap.shape[1] - 1
+    allowed = np.exp(-strength * gap)
+    by_monotony = _least_offset(allowed[:, 1:] - free[:, :-1], log_charged[:, :-1])  # fact 1
+    step = gap[:, -1:] / checks
+    margin = step**2 / 8 * (curvature + strength**2)
+    at_points = _least_offset(allowed - free - margin, log_charged)
+    by_curvature = np.maximum(at_points[:, :-1], at_points[:, 1:])  # fact 2
+    offset: FloatArray = np.minimum(by_monotony, by_curvature).max(axis=1)
+    return offset
+
+
+def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
+    """A bound on |d^2/dm^2 E_m f(S)| next to every point, for any f with values in [0, 1].
+
+    It is E|W| / 2, W the second score of the binomial; near means of 0 and 1, N^2 times a second
+    difference of f is less."""
+    variance = _least_variance_nearby(mean)
+    information = pulls * variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(2 * information**2 + information)
+        score = (root + np.sqrt(information)) / (2 * variance**2)
+    curvature: FloatArray = np.fmin(score, 2 * pulls**2)
+    return curvature
+
+
+def _least_variance_nearby(mean: FloatArray) -> FloatArray:
+    """The least m (1 - m) between the points before and after; it is concave, so at one of them."""
+    here = mean * (1 - mean)
+    least = here.copy()
+    least[:, 1:] = np.minimum(least[:, 1:], here[:, :-1])
+    least[:, :-1] = np.minimum(least[:, :-1], here[:, 1:])
+    return least
+
+
+def _least_offset(room: FloatArray, log_charged: FloatArray) -> FloatArray:
+    """The offset that makes exp(-offset) B equal to `room`; infinite if there is no room."""
+    with np.errstate(divide="ignore"):
+        return log_charged - np.log(np.maximum(room, 0))
+
+
+def _tail_offset(
+    pulls: FloatArray,
+    boundary: float,
+    last: FloatArray,
+    free: FloatArray,
+    strength: float,
+    reach: float,
+    slope: FloatArray,
+) -> FloatArray:
+    """Least offset for means from `last` to boundary + reach, where A <= `free`: (candidates,).
+
+    What A takes is counted where least is allowed, at the reach; B takes the rest."""
+    log_share = np.log(np.maximum(free, TINY)) + strength * reach
+    share = np.exp(np.minimum(log_share, 0))  # of what is allowed, at most 1
+    log_charged = bounded_offset(pulls, boundary, last, strength, reach, slope)
+    offset = _least_offset(1 - share, log_charged)
+    return np.where(last < boundary + reach, offset, -np.inf)[:, 0]

@@ -1,0 +1,177 @@
+"""Mutation testing of the code on which the guarantee rests: `make mutants`, about 20 minutes.
+
+A mutant is the code with one operator, constant, or min/max changed. Every mutant must fail a test
+of tests/certification, or stand in equivalent.txt with the reason why it is no worse than the code:
+because no value changes, or because a bound can only become larger. An entry there that names no
+mutant any more is an error too."""
+
+import ast
+import copy
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+from rich.console import Console
+from rich.progress import track
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PACKAGE = Path("src/shortlist/certification")
+FILES = (
+    "certify.py",
+    "split/certificate.py",
+    "split/offsets.py",
+    "split/closed_offsets.py",
+    "split/exact_offsets.py",
+    "split/alpha_spending.py",
+    "split/holdout.py",
+)
+# quick ones first, as a mutant that fails one need not see the others
+TESTS = ("kernels", "holdout", "certify", "certificate")
+LONGEST = 300  # seconds: what takes longer has failed
+PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.And, ast.Or),
+    (ast.BitAnd, ast.BitOr),
+)
+SWAPPED = dict(PAIRS) | {other: one for one, other in PAIRS} | {ast.Pow: ast.Mult}
+RENAMED = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "fmin": "fmax"}
+
+
+class Mutant(NamedTuple):
+    """A file with one change, under a name that does not change with line numbers."""
+
+    file: str
+    name: str
+    source: str
+
+
+def changes(node: ast.AST) -> Iterator[ast.AST]:
+    """What may stand in place of a node."""
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPPED:
+        yield altered(node, op=SWAPPED[type(node.op)]())
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
+        yield altered(node, ops=[SWAPPED[type(node.ops[0])](), *node.ops[1:]])
+    if isinstance(node, ast.UnaryOp):
+        yield node.operand
+    if isinstance(node, ast.Constant):
+        yield from (altered(node, value=value) for value in other_constants(node.value))
+    if isinstance(node, ast.Name) and node.id in RENAMED:
+        yield altered(node, id=RENAMED[node.id])
+    if isinstance(node, ast.Attribute) and node.attr in RENAMED:
+        yield altered(node, attr=RENAMED[node.attr])
+
+
+def other_constants(value: object) -> tuple[float, ...]:
+    """A number a little smaller and larger, or the other truth; nothing for text."""
+    if isinstance(value, bool):
+        return (not value,)
+    if isinstance(value, int):
+        return value + 1, value - 1
+    return (2 * value, value / 2) if isinstance(value, float) else ()
+
+
+def altered(node: ast.AST, **fields: object) -> ast.AST:
+    """A copy of a node with other fields."""
+    other = copy.copy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
+
+
+def places(node: ast.AST, within: str = "") -> Iterator[tuple[ast.AST, str, int | None, str]]:
+    """Every place where a node stands, but annotations: parent, field, index, statement."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list"):
+            continue
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(child, ast.AST):
+                inner = type(child) in (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)
+                plain = isinstance(child, ast.stmt) and not inner
+                yield node, field, index, ast.unparse(child) if plain else within
+                yield from places(child, ast.unparse(child) if plain else within)
+
+
+def mutants(file: str) -> Iterator[Mutant]:
+    """All mutants of a file."""
+    tree = ast.parse((ROOT / PACKAGE / file).read_text(encoding="utf-8"))
+    seen: Counter[str] = Counter()
+    for parent, field, index, statement in list(places(tree)):
+        holder = getattr(parent, field)
+        original = holder if index is None else holder[index]
+        for changed in changes(original):
+            put(parent, field, index, changed)
+            where = " ".join(statement.split())[:60]
+            text = f"{file}: {ast.unparse(original)} -> {ast.unparse(changed)} in {where}"
+            seen[text] += 1
+            yield Mutant(file, f"{text} #{seen[text]}", ast.unparse(tree))
+        put(parent, field, index, original)
+
+
+def put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
+    """Put a node into its place."""
+    if index is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[index] = node
+
+
+def killed(mutant: Mutant) -> bool:
+    """Whether a test notices the mutant."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "src", Path(folder) / "src")
+        (Path(folder) / PACKAGE / mutant.file).write_text(mutant.source, encoding="utf-8")
+        tests = [f"tests/certification/test_{name}.py" for name in TESTS]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+        environment = {**os.environ, "PYTHONPATH": f"{folder}/src", "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "pytest", *options, *tests]
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, timeout=LONGEST
+            )
+        except subprocess.TimeoutExpired:
+            return True
+    return done.returncode == 1
+
+
+def listed() -> set[str]:
+    """The mutants that are known to be no worse: lines that are indented give the reason."""
+    lines = (HERE / "equivalent.txt").read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if line.strip() and line[0] not in " #"}
+
+
+@click.command()
+@click.option("--only", default="", help="Mutants whose name contains this.")
+@click.option("--jobs", default=2, show_default=True)
+@click.option("--equivalent/--others", default=False, help="Run those in equivalent.txt instead.")
+def main(only: str, jobs: int, equivalent: bool) -> None:
+    """Run the tests on every mutant, and name those that no test notices."""
+    every = [mutant for file in FILES for mutant in mutants(file)]
+    stale = listed() - {mutant.name for mutant in every}
+    due = [each for each in every if only in each.name and (each.name in listed()) == equivalent]
+    with ThreadPoolExecutor(jobs) as pool:
+        results = track(pool.map(killed, due), total=len(due), console=Console(stderr=True))
+        alive = [mutant.name for mutant, dead in zip(due, results, strict=True) if not dead]
+    for name in [*alive, *(f"no such mutant: {name}" for name in sorted(stale))]:
+        print(name)
+    print(
+        f"{len(every)} mutants, {len(due)} run, {len(due) - len(alive)} killed, {len(alive)} not;"
+    )
+    print(f"{len(listed())} are listed as equivalent")
+    sys.exit(bool(stale) or bool(alive) != equivalent)
+
+
+if __name__ == "__main__":
+    main()
