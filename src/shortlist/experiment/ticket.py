@@ -16,10 +16,15 @@ class Ticket:
     whoever makes it, and however often."""
 
     id: int
+    """Its number in the experiment, from 0."""
     arm: Label
+    """The label of the arm to pull."""
     draw: int
+    """Which pull of this arm it is, from 0."""
     seed: int
-    expires: float  # after that, in seconds since 1970, somebody else may be asked too
+    """63 bits for the randomness of the evaluation."""
+    expires: float
+    """When its lease ends, in seconds since 1970: then somebody else may be asked too."""
 
 
 class State(StrEnum):
