@@ -30,11 +30,16 @@ class Ticket:
 class State(StrEnum):
     """Where an experiment stands, or why fewer tickets were handed out than asked for."""
 
-    READY = "ready"  # there are tickets to hand out
-    PENDING = "pending"  # all that the search wants now are out: ask again when some were told
-    FINISHED = "finished"  # the answer is there, with the guarantee that was wanted
-    BUDGET = "budget"  # the answer is there, because the budget is spent
-    STOPPED = "stopped"  # a ticket failed too often: see status(), then resume()
+    READY = "ready"
+    """There are tickets to hand out."""
+    PENDING = "pending"
+    """All that the search wants now are out: ask again when some were told."""
+    FINISHED = "finished"
+    """The answer is there, with the guarantee that was wanted."""
+    BUDGET = "budget"
+    """The answer is there, because the budget is spent."""
+    STOPPED = "stopped"
+    """A ticket failed too often: see status(), then resume()."""
 
 
 class Handout(list[Ticket]):
