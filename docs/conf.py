@@ -37,7 +37,7 @@ ALIASES = {
         "BoolArray": BoolArray,
     }.items()
 }
-FOLDER = re.compile(r"\[([^\]]+)\]\([^)]+/\)")
+ELSEWHERE = re.compile(r"\[([^\]]+)\]\((?:\.\./[^)]+|[^)]+/)\)")
 LITERAL = re.compile(r"`+[^`]+`+")
 DRAWN = re.compile("[│├└]")
 SPECIAL = re.compile(r"[*_|\\]")
@@ -45,7 +45,7 @@ SPECIAL = re.compile(r"[*_|\\]")
 
 def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
     """Make the pages that the index lists the contents of the site, in that order."""
-    source[0] = FOLDER.sub(r"\1", source[0])  # a site has no page for a folder
+    source[0] = ELSEWHERE.sub(r"\1", source[0])  # no page for a folder, nor for what is above
     if page == "index":
         listed = re.findall(r"^\| \[.*?\]\(([\w/-]+)\.md\)", source[0], re.MULTILINE)
         contents = "\n".join(dict.fromkeys(listed))

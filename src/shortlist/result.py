@@ -30,13 +30,9 @@ class Arm:
     chosen."""
 
     label: Label
-    """Its name, or its number from 0."""
     pulls: int
-    """How often it was pulled, to choose and to prove."""
     mean: float | None
-    """The mean of all its rewards; None if it was never pulled."""
     chosen: bool
-    """Whether it is one of the k."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +44,17 @@ class Result:
     guaranteed. `reached` is True if that bound is the epsilon asked for, False if the budget ended
     first, and None if no epsilon was asked for."""
 
-    top: tuple[Label, ...]
-    """Labels of the chosen arms, best first, by mean reward."""
+    top: tuple[Label, ...]  # best first, by mean reward
     regret_bound: float | None
-    """What the choice loses at most, in the units of the rewards; None: no guarantee."""
     confidence: float | None
-    """The probability with which `regret_bound` holds, at least; None with it."""
     reached: bool | None
-    """Whether epsilon was reached; None if none was asked for."""
     pulls: int
-    """Pulls made in all."""
     goal: Goal
-    """What was asked for: a `FixedConfidence` or a `FixedBudget`."""
     algorithm: str
-    """The name of the search that chose."""
     seed: int
-    """What settles the result, if evaluations take their randomness from the seeds they get."""
     seconds: float = field(compare=False)  # so that equal seeds give equal results
-    """Wall-clock time from the first pull to the answer."""
     arms: tuple[Arm, ...] = field(repr=False)
-    """Every arm in the order given: `label`, `pulls`, `mean` and `chosen`."""
     evidence: Mapping[str, object] = field(repr=False, hash=False)
-    """Quantities that the bound rests on, by name; which ones, the algorithm says."""
 
     @classmethod
     def of(

@@ -4,17 +4,24 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import shortlist
+from shortlist.algorithms import ALGORITHMS
 from shortlist.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
     str(page.relative_to(ROOT)): page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
 }
 
 
@@ -24,12 +31,25 @@ def blocks(page: Path, language: str) -> list[str]:
     )
 
 
+@pytest.fixture(autouse=True)
+def _same_algorithms_afterwards() -> Iterator[None]:
+    """A page may register one of its own."""
+    before = dict(ALGORITHMS)
+    yield
+    ALGORITHMS.clear()
+    ALGORITHMS.update(before)
+
+
 @pytest.mark.parametrize("page", [name for name, page in PAGES.items() if blocks(page, "python")])
-def test_the_python_on_a_page_runs_from_top_to_bottom(page: str) -> None:
+def test_the_python_on_a_page_runs_from_top_to_bottom_and_prints_what_it_shows(
+    page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = "\n".join(blocks(PAGES[page], "python"))
     names: dict[str, object] = {}
     exec(compile(code, page, "exec"), names)
     assert names
+    printed = capsys.readouterr().out
+    assert [text for text in blocks(PAGES[page], "text") if text not in printed] == []
 
 
 def test_a_block_that_is_a_program_runs_as_one(tmp_path: Path) -> None:
@@ -74,6 +94,11 @@ def test_the_index_lists_every_page() -> None:
     others = [
         page.name
         for page in PAGES.values()
-        if page.parent.name == "docs" and page.name != "index.md"
+        if page.parent == ROOT / "docs" and page.name != "index.md"
     ]
     assert [name for name in others if f"({name})" not in index] == []
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [shortlist.__version__]

@@ -26,20 +26,12 @@ class ArmsTold:
     looks."""
 
     labels: tuple[Label, ...]
-    """Their names, or numbers from 0."""
     pulls: IntArray
-    """Pulls told of every arm."""
-    means: FloatArray
-    """Mean of the rewards told; NaN for an arm of which nothing was told."""
+    means: FloatArray  # NaN for an arm of which nothing was told
     low: FloatArray
-    """Lower ends of the intervals for the means."""
     high: FloatArray
-    """Upper ends."""
-    places: tuple[str, ...]
-    """By the intervals, among the k best or not: "in", "out", "undecided"; once finished, by the
-    answer."""
-    to_go: IntArray
-    """Pulls of every arm that the search waits for."""
+    places: tuple[str, ...]  # "in", "out" or "undecided"
+    to_go: IntArray  # pulls that the search waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +39,15 @@ class Status:
     """How far an experiment is."""
 
     name: str
-    """The experiment's name in its store."""
     state: State
-    """Whether there are tickets, and if not, why."""
-    trouble: str
-    """Why it is stopped, in words; empty if it is not."""
+    trouble: str  # why it is stopped, in words; empty if it is not
     told: int
-    """Pulls whose reward was told."""
-    held: int
-    """Tickets that somebody works on."""
-    wanted: int
-    """Tickets that the search waits for and nobody works on."""
-    failures: int
-    """Evaluations that failed since the experiment was resumed last."""
-    workers: Mapping[str, int]
-    """Tickets held by everybody who gave a name."""
-    progress: Progress
-    """How far the search is, as it sees it."""
+    held: int  # tickets that somebody works on
+    wanted: int  # tickets that the search waits for and nobody works on
+    failures: int  # evaluations that failed since the experiment was resumed last
+    workers: Mapping[str, int]  # tickets held by everybody who gave a name
+    progress: Progress  # as the search sees it
     arms: ArmsTold
-    """What was told of every arm."""
 
 
 def arms_told(ledger: Ledger, settings: Settings, course: Course) -> ArmsTold:

@@ -43,15 +43,10 @@ class Prospect:
     and delta."""
 
     algorithm: str
-    """The name of the search."""
     budget: int | None
-    """The pulls it may spend; None if it stops by epsilon and delta."""
     pulls: IntArray
-    """Pulls of every run."""
     regret: FloatArray
-    """Aggregate regret of every run."""
     epsilon: float | None
-    """The regret allowed; None: not asked for."""
 
     @property
     def failure_rate(self) -> float | None:
@@ -76,25 +71,15 @@ class Forecast:
     """A prospect for every algorithm and goal, with the settings they were simulated for."""
 
     prospects: tuple[Prospect, ...]
-    """One for every algorithm and goal."""
-    arms: str
-    """What was assumed about the arms, in words."""
+    arms: str  # what was assumed about them, in words
     n_arms: int
-    """How many arms there are."""
     k: int
-    """How many are to be chosen."""
     epsilon: float | None
-    """The regret allowed; None: not asked for."""
     delta: float
-    """The probability with which more than epsilon may be lost."""
     runs: int
-    """Simulated runs of every algorithm and goal."""
     seed: int
-    """What settles the forecast."""
-    left_out: tuple[str, ...]
-    """Algorithms that would have taken too long, and were not asked for by name."""
+    left_out: tuple[str, ...]  # algorithms that would have taken too long
     seconds: float
-    """Wall-clock time of all runs together."""
 
     def prospect(self, algorithm: str, budget: int | None = None) -> Prospect:
         """The prospect of that algorithm for that budget, or for epsilon and delta."""

@@ -30,21 +30,13 @@ class Runs:
     """The outcome of every run, in order of its seed."""
 
     algorithm: str
-    """The name of the search."""
     n_arms: int
-    """How many arms there were."""
     k: int
-    """How many were to be chosen."""
     epsilon: float | None
-    """The regret allowed; a run that loses more has failed. None: not asked for."""
     pulls: IntArray
-    """Pulls of every run."""
     regret: FloatArray
-    """Aggregate regret of every run, by the true means."""
-    bound: FloatArray
-    """The bound on the regret that every run answered with; NaN: no guarantee."""
+    bound: FloatArray  # NaN where nothing is guaranteed
     seconds: float
-    """Wall-clock time of all runs together."""
 
     @property
     def failed(self) -> BoolArray:

@@ -25,23 +25,14 @@ class Hardness:
     """The hardness of choosing the `k` best arms up to an aggregate regret of `epsilon`."""
 
     k: int
-    """How many arms are to be chosen."""
     epsilon: float
-    """The aggregate regret allowed."""
-    gaps: FloatArray
-    """Delta_i(K), in the order in which the means were given."""
-    t: int
-    """t(epsilon, K): the most arms that may be swapped across the boundary."""
-    psi: float
-    """Psi_t: the lesser of the gaps of the arms K - t and K + t + 1."""
-    psi_epsilon: float
-    """Psi_t^epsilon = max(epsilon, Psi_t): no gap needs to be resolved finer."""
-    h: float
-    """H^(t, epsilon), what AdaptiveTopK and ImprovedTopK pay for."""
-    h0: float
-    """H^(0, epsilon), what CLUCB-PAC pays for."""
-    h_tilde: float
-    """The classical sum of Delta_i^-2; infinite where the boundary is a tie."""
+    gaps: FloatArray  # Delta_i(K), in the order the means were given
+    t: int  # t(epsilon, K)
+    psi: float  # Psi_t
+    psi_epsilon: float  # Psi_t^epsilon
+    h: float  # H^(t, epsilon), what AdaptiveTopK and ImprovedTopK pay for
+    h0: float  # H^(0, epsilon), what CLUCB-PAC pays for
+    h_tilde: float  # the classical sum of Delta_i^-2, infinite where the boundary is a tie
 
 
 def hardness(means: npt.ArrayLike, k: int, epsilon: float) -> Hardness:
