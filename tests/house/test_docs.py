@@ -89,6 +89,15 @@ def test_links_to_files_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (PAGES[page].parent / link).exists()] == []
 
 
+def test_files_named_in_the_architecture_are_there() -> None:
+    page = PAGES["docs/architecture.md"].read_text(encoding="utf-8")
+    files = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", page))
+    homes = (ROOT, ROOT / "src" / "shortlist")
+    missing = {file for file in files if not any((home / file).is_file() for home in homes)}
+    assert "search.py" in files
+    assert missing == set()
+
+
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     others = [
