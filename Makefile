@@ -1,13 +1,15 @@
 # Two commands do everything on a machine with Python 3.11 and make:
 #   make run    choose the best 30 of 164 crowd workers, with a guarantee
 #   make test   style, types and tests
-# and one takes longer:
+# and three more:
+#   make docs      the documentation as a site, build/docs/index.html
 #   make mutants   whether the tests notice every change of the code that the guarantee rests on
+#   make lowest    the tests with the lowest versions of what the package depends on
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: run test check mutants install clean
+.PHONY: run test check docs mutants lowest install clean
 
 run: install
 	$(BIN)/python -m shortlist demo
@@ -20,8 +22,18 @@ check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: install
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+
 mutants: install
 	$(BIN)/python tests/mutation/mutants.py
+
+# Dask and Ray are left out, and their tests skipped: they have floors of their own.
+lowest:
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check \
+		--constraint constraints-lowest.txt --editable '.[plot]' hypothesis pytest pytest-xdist
+	.venv-lowest/bin/pytest -n auto
 
 install: $(STAMP)
 

@@ -59,7 +59,7 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     In the reduction of Section 4 one coin at random is replaced by a coin to be told, so that there
     are K + `surplus` good ones, `surplus` being -1, 0 or 1. H^(t, epsilon) = n / (4 eta^2) for
     every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
-    0 and H^(t, epsilon) > n / (2 epsilon^2)."""
+    0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
     whole("n", n, at_least=2)
     number("eta", eta, above=0, below=0.5)
     if n % 2:

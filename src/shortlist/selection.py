@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import Show, display
 from shortlist.driver import Outcome, counted, finish, finish_async
@@ -34,7 +35,7 @@ def select(
     delta: float = 0.05,
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
-    algorithm: str = "auto",
+    algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
@@ -46,9 +47,9 @@ def select(
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
 
     `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
-    rewards, and is never asked for more than `batch` at once. `arm` is a label, or a number from 0
-    if `arms` is only their number. Rewards of an arm must be independent and keep to `rewards`: a
-    range, "binary", or a reward model.
+    rewards, and is never asked for more than `batch` at once. `arm` is one of `arms`, a key if they
+    are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
+    independent and keep to `rewards`: a range, "binary", or a reward model.
 
     With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
@@ -75,7 +76,7 @@ async def select_async(
     delta: float = 0.05,
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
-    algorithm: str = "auto",
+    algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,

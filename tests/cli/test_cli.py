@@ -15,7 +15,8 @@ from typing import Any
 
 import own_searches
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_line import invoke
 
 import shortlist
 from shortlist.cli import main
@@ -25,7 +26,7 @@ SIMULATE = ["simulate", *UNIFORM, "--algorithm", "uniform"]
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, arguments, input=stdin)
+    return invoke(arguments, stdin)
 
 
 def script(*arguments: str) -> subprocess.CompletedProcess[str]:

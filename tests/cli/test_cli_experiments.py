@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_line import invoke
 
 import shortlist
-from shortlist.cli import main
 
 LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
 MAKE = ["-k", "2", "--budget", "50", "--algorithm", "uniform", "--store", "tests.db"]
@@ -47,7 +47,7 @@ def program(name: str, text: str) -> None:
 
 
 def call(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, arguments, input=stdin)
+    return invoke(arguments, stdin)
 
 
 def done(*arguments: str, stdin: str | None = None) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_line import invoke
 
 import shortlist
 from shortlist.cli import main
@@ -20,7 +21,7 @@ PILOT = "label,pulls,successes\na,40,30\nb,40,10\nc,60,6\n"
 
 
 def forecast(*arguments: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["forecast", *arguments], input=stdin)
+    return invoke(["forecast", *arguments], stdin)
 
 
 def figures(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
@@ -44,9 +45,9 @@ def test_the_command_line_gives_the_figures_of_the_library() -> None:
 
 def test_its_former_name_still_works_and_is_not_shown() -> None:
     arguments = [*SMALL, "--budget", "40", "--algorithm", "uniform", "--format", "csv"]
-    former = CliRunner().invoke(main, ["plan", *arguments])
+    former = invoke(["plan", *arguments])
     assert (former.exit_code, former.stdout) == (0, forecast(*arguments).stdout)
-    assert " plan " not in CliRunner().invoke(main, ["--help"]).stdout
+    assert " plan " not in invoke(["--help"]).stdout
     assert "plan" not in main.commands
 
 

@@ -8,24 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command_line import invoke
 
+import shortlist
 from shortlist.algorithms import ALGORITHMS
-from shortlist.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
     str(page.relative_to(ROOT)): page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
 }
-
-
-@pytest.fixture(autouse=True)
-def _the_registry_is_left_as_it_was() -> Iterator[None]:
-    before = dict(ALGORITHMS)
-    yield
-    ALGORITHMS.clear()
-    ALGORITHMS.update(before)
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -34,12 +30,27 @@ def blocks(page: Path, language: str) -> list[str]:
     )
 
 
+@pytest.fixture(autouse=True)
+def _same_algorithms_afterwards() -> Iterator[None]:
+    """A page may register one of its own."""
+    before = dict(ALGORITHMS)
+    yield
+    ALGORITHMS.clear()
+    ALGORITHMS.update(before)
+
+
 @pytest.mark.parametrize("page", [name for name, page in PAGES.items() if blocks(page, "python")])
-def test_the_python_on_a_page_runs_from_top_to_bottom(page: str) -> None:
+def test_the_python_on_a_page_runs_from_top_to_bottom_and_prints_what_it_shows(
+    page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = "\n".join(blocks(PAGES[page], "python"))
+    if "distributed" in code:
+        pytest.importorskip("distributed")
     names: dict[str, object] = {}
     exec(compile(code, page, "exec"), names)
     assert names
+    printed = capsys.readouterr().out
+    assert [text for text in blocks(PAGES[page], "text") if text not in printed] == []
 
 
 def test_a_block_that_is_a_program_runs_as_one(tmp_path: Path) -> None:
@@ -70,7 +81,7 @@ def test_the_commands_on_a_page_work(
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "shortlist"
-        assert CliRunner().invoke(main, arguments).exit_code == 0, command
+        assert invoke(arguments).exit_code == 0, command
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -79,11 +90,25 @@ def test_links_to_files_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (PAGES[page].parent / link).exists()] == []
 
 
+def test_files_named_in_the_architecture_are_there() -> None:
+    page = PAGES["docs/architecture.md"].read_text(encoding="utf-8")
+    files = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", page))
+    homes = (ROOT, ROOT / "src" / "shortlist")
+    missing = {file for file in files if not any((home / file).is_file() for home in homes)}
+    assert "search.py" in files
+    assert missing == set()
+
+
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     others = [
         page.name
         for page in PAGES.values()
-        if page.parent.name == "docs" and page.name != "index.md"
+        if page.parent == ROOT / "docs" and page.name != "index.md"
     ]
     assert [name for name in others if f"({name})" not in index] == []
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [shortlist.__version__]

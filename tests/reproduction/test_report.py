@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command_line import invoke
 
-from shortlist.cli import main
 from shortlist.reproduction.report.tables import Table
 
 COMMAND = ["reproduce", "--panel", "rte-50", "--runs", "1", "--quick", "--jobs", "1", "--out"]
@@ -16,7 +15,7 @@ COMMAND = ["reproduce", "--panel", "rte-50", "--runs", "1", "--quick", "--jobs",
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    done = CliRunner().invoke(main, [*COMMAND, str(folder)])
+    done = invoke([*COMMAND, str(folder)])
     assert (done.exit_code, done.stdout) == (0, f"{folder / 'report.html'}\n")
     return folder
 
@@ -64,14 +63,14 @@ def test_the_links_of_the_markdown_lead_somewhere(folder: Path) -> None:
 def test_what_makes_no_sense_is_refused_before_anything_is_written(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    done = CliRunner().invoke(main, ["reproduce", "--out", str(tmp_path / "new"), *arguments])
+    done = invoke(["reproduce", "--out", str(tmp_path / "new"), *arguments])
     assert done.exit_code == 2
     assert message in done.stderr
     assert not (tmp_path / "new").exists()
 
 
 def test_other_settings_do_not_go_on_with_a_folder(folder: Path) -> None:
-    done = CliRunner().invoke(main, [*COMMAND, str(folder), "--seed", "3"])
+    done = invoke([*COMMAND, str(folder), "--seed", "3"])
     assert done.exit_code == 2
     assert "`seed` is 3, but must be 0" in done.stderr
 
@@ -80,7 +79,7 @@ def test_without_matplotlib_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = CliRunner().invoke(main, [*COMMAND, str(tmp_path)])
+    done = invoke([*COMMAND, str(tmp_path)])
     assert done.exit_code == 2
     assert "pip install 'shortlist[plot]'" in done.stderr
 

@@ -9,6 +9,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
+from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import display, plural
 from shortlist.errors import InvalidInput, ShortlistError, Unfinished
@@ -73,7 +74,7 @@ class Experiment:
         delta: float = 0.05,
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
-        algorithm: str = "auto",
+        algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
         lease: float = HOUR,

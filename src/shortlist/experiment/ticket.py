@@ -16,20 +16,30 @@ class Ticket:
     whoever makes it, and however often."""
 
     id: int
+    """Its number in the experiment, from 0."""
     arm: Label
+    """The label of the arm to pull."""
     draw: int
+    """Which pull of this arm it is, from 0."""
     seed: int
-    expires: float  # after that, in seconds since 1970, somebody else may be asked too
+    """63 bits for the randomness of the evaluation."""
+    expires: float
+    """When its lease ends, in seconds since 1970: then somebody else may be asked too."""
 
 
 class State(StrEnum):
     """Where an experiment stands, or why fewer tickets were handed out than asked for."""
 
-    READY = "ready"  # there are tickets to hand out
-    PENDING = "pending"  # all that the search wants now are out: ask again when some were told
-    FINISHED = "finished"  # the answer is there, with the guarantee that was wanted
-    BUDGET = "budget"  # the answer is there, because the budget is spent
-    STOPPED = "stopped"  # a ticket failed too often: see status(), then resume()
+    READY = "ready"
+    """There are tickets to hand out."""
+    PENDING = "pending"
+    """All that the search wants now are out: ask again when some were told."""
+    FINISHED = "finished"
+    """The answer is there, with the guarantee that was wanted."""
+    BUDGET = "budget"
+    """The answer is there, because the budget is spent."""
+    STOPPED = "stopped"
+    """A ticket failed too often: see status(), then resume()."""
 
 
 class Handout(list[Ticket]):

@@ -1,6 +1,5 @@
 """A pool of processes that outlives its members."""
 
-import pickle
 import signal
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -8,7 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from shortlist.errors import InvalidInput
+from shortlist.validation import check_sendable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +26,7 @@ class Processes(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function in a process, of a new pool if the present one is broken."""
         if not self.sent:
-            _check_can_be_sent(fn)
+            check_sendable("the function", fn)
             self.sent = True
         try:
             return self.pool.submit(fn, *args, **kwargs)
@@ -57,15 +56,3 @@ class Processes(Executor):
         return ProcessPoolExecutor(
             self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
         )
-
-
-def _check_can_be_sent(function: Callable[..., Any]) -> None:
-    """Refuse at once what no process could take; the pool would fail later, and not in the user's
-    words."""
-    try:
-        pickle.dumps(function)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InvalidInput(
-            f"the function cannot be sent to another process ({error}), but must be defined at the"
-            " top of a module"
-        ) from error
