@@ -13,7 +13,7 @@ from shortlist.arms import Arms
 from shortlist.display import Show, display
 from shortlist.driver import Outcome, counted, finish, finish_async
 from shortlist.errors import InvalidInput
-from shortlist.evaluation.calls import Call, Evaluation, calls_of
+from shortlist.evaluation.calls import Call, Evaluation, asynchronous, calls_of
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_busy_async
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
@@ -61,7 +61,7 @@ def select(
     `workers`. Async functions run `workers` at a time."""
     asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
-    if not selection.evaluation.asynchronous:
+    if not asynchronous(selection.evaluation.function):
         return selection.run(executor, progress)
     refuse_executor(executor)
     return run_here(selection.run_async(progress), "select")
@@ -89,7 +89,7 @@ async def select_async(
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
     asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
-    if not selection.evaluation.asynchronous:
+    if not asynchronous(selection.evaluation.function):
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)
 

@@ -80,7 +80,8 @@ INSIDE: dict[str, Layers] = {
     "experiment": (
         ("ticket", "place", "settings"),
         ("replay", "ledger", "worker"),
-        ("replica", "status"),
+        ("status",),
+        ("replica",),
         ("telling",),
         ("export", "experiment"),
     ),

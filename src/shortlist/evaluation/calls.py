@@ -57,16 +57,15 @@ class Evaluation:
         """Whether it takes a seed: computing one for every call takes longer than a short call."""
         return "seed" in self.wanted
 
-    @property
-    def asynchronous(self) -> bool:
-        """Whether what it returns is to be awaited."""
-        function = self.function
-        return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
-
     def __call__(self, call: Call) -> Any:
         """Evaluate an arm; whatever the user's function returns or raises."""
         arguments = (call.label, call.times) if self.many else (call.label,)
         return self.function(*arguments, **{name: getattr(call, name) for name in self.wanted})
+
+
+def asynchronous(function: object) -> bool:
+    """Whether what a function returns is to be awaited."""
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 def wanted_by(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -13,14 +12,14 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import display, plural
 from shortlist.errors import InvalidInput, ShortlistError, Unfinished
-from shortlist.evaluation.command import Command
+from shortlist.evaluation.calls import asynchronous
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.experiment.ledger import FREE, stretches
 from shortlist.experiment.place import Place, checked_name, opened, the_only
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import Status, arms_told
+from shortlist.experiment.status import Status
 from shortlist.experiment.telling import known_id, new_tellings
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.worker import Job, work, work_async
@@ -216,16 +215,13 @@ class Experiment:
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
         call goes on. Any number of programs may run the same experiment at once."""
-        with self._shown(progress) as show:
-            job = Job.of(pull, 1 if jobs is None else jobs, retries, worker, show)
-            if not job.evaluation.asynchronous:
-                stop = pull.stop if isinstance(pull, Command) else lambda: None
-                return self._over(work(self, job, executor, stop))
+        if not asynchronous(pull):
+            with self._shown(progress) as show:
+                job = Job.of(pull, 1 if jobs is None else jobs, retries, worker, show)
+                return self._over(work(self, job, executor))
         refuse_executor(executor)
-        coroutine = self.run_async(
-            pull, jobs=jobs, retries=retries, worker=worker, progress=progress
-        )
-        return run_here(coroutine, "run")
+        how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
+        return run_here(self.run_async(pull, progress=progress, **how), "run")
 
     async def run_async(
         self,
@@ -237,33 +233,17 @@ class Experiment:
         progress: bool = True,
     ) -> Result:
         """`run` with an async function, in the event loop that is running."""
+        if not asynchronous(pull):
+            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with self._shown(progress) as show:
             job = Job.of(pull, CONCURRENT if jobs is None else jobs, retries, worker, show)
-            if not job.evaluation.asynchronous:
-                raise InvalidInput(
-                    "the function is not async, but `run_async` needs one; use `run`"
-                )
             return self._over(await work_async(self, job))
 
     def status(self) -> Status:
         """Where the experiment stands."""
         with self._lock:
             self._catch_up()
-            known, now = self._known, self._clock()
-            leases = known.ledger.leases.values()
-            held = Counter(lease.worker for lease in leases if lease.expires > now)
-            return Status(
-                name=self.name,
-                state=known.state(now),
-                trouble=known.trouble(),
-                told=known.ledger.told,
-                held=held.total(),
-                wanted=known.replay.end - known.ledger.told - held.total(),
-                failures=known.ledger.failures.total(),
-                workers={worker: count for worker, count in held.items() if worker},
-                progress=known.replay.numbering.pulls.progress,
-                arms=arms_told(known.ledger, self.settings, known.replay),
-            )
+            return self._known.status(self._clock())
 
     def standing(self) -> tuple[int, Progress]:
         """How many pulls were told, and how far the search is.
@@ -275,10 +255,7 @@ class Experiment:
         """How many tickets somebody works on, and when the last of their leases ends.
 
         As cheap as `standing`."""
-        now = self._clock()
-        leases = self._known.ledger.leases.values()
-        ends = [lease.expires for lease in leases if lease.expires > now]
-        return len(ends), max(ends, default=now)
+        return self._known.ledger.held(self._clock())
 
     def result(self) -> Result:
         """The answer, once there is one.

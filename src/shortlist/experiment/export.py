@@ -59,19 +59,19 @@ def import_lines(lines: Iterable[str], store: Place, name: str | None = None) ->
     return name
 
 
-def _begun(settings: str, where: str) -> "Log":
+def _begun(settings: str, where: str) -> "ImportedLog":
     """An empty log for these settings, if a search can begin with them or another version of the
     package might."""
     try:
         with suppress(CannotReplay):
             Replay(Settings.from_json(settings, where))
-        return Log(*declared(_stored(settings), where))
+        return ImportedLog(*declared(_stored(settings), where))
     except StoreDamaged as error:  # there is no store yet: what was given is wrong
         raise InvalidInput(str(error)) from error
 
 
 def _entries(
-    numbered: Iterator[tuple[int, str]], log: "Log"
+    numbered: Iterator[tuple[int, str]], log: "ImportedLog"
 ) -> tuple[list[Event], list[RewardRow]]:
     for number, line in numbered:
         entry = _object(number, line)
@@ -93,7 +93,7 @@ def _entries(
     raise InvalidInput("the last line is missing: the export was cut off")
 
 
-class Log:
+class ImportedLog:
     """What was read so far. A ticket is asked for, then handed out, then told; one that was not is
     refused."""
 

@@ -53,6 +53,15 @@ class Ledger:
         lease = self.leases.get(ticket)
         return FREE if lease is None else lease.expires
 
+    def held_leases(self, now: float) -> list[Lease]:
+        """The leases that somebody holds."""
+        return [lease for lease in self.leases.values() if lease.expires > now]
+
+    def held(self, now: float) -> tuple[int, float]:
+        """How many tickets somebody works on, and when the last of their leases ends."""
+        ends = [lease.expires for lease in self.held_leases(now)]
+        return len(ends), max(ends, default=now)
+
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
         """Tickets below `end` that this worker may be handed: its own first, then those let go of,
         then new ones."""

@@ -1,5 +1,6 @@
 """What one program knows of an experiment: a replica of its log, and of the search behind it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
+from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.ticket import State, Ticket
 from shortlist.result import Result
 from shortlist.storage import Event, Kind, Store
@@ -88,6 +90,23 @@ class Replica:
             return State.STOPPED
         anything = next(self.available("", now), None)
         return State.PENDING if anything is None else State.READY
+
+    def status(self, now: float) -> Status:
+        """Where the experiment stands, as a record."""
+        ledger = self.ledger
+        holders = Counter(lease.worker for lease in ledger.held_leases(now))
+        return Status(
+            name=self.name,
+            state=self.state(now),
+            trouble=self.trouble(),
+            told=ledger.told,
+            held=holders.total(),
+            wanted=self.replay.end - ledger.told - holders.total(),
+            failures=ledger.failures.total(),
+            workers={worker: count for worker, count in holders.items() if worker},
+            progress=self.replay.numbering.pulls.progress,
+            arms=arms_told(ledger, self.settings, self.replay),
+        )
 
     @cached_property
     def answer(self) -> Result:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from shortlist.display import plural, printable
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.evaluation.calls import Call, Evaluation
+from shortlist.evaluation.command import Command
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop
 from shortlist.experiment.ticket import Handout, State, Ticket
@@ -72,10 +73,10 @@ class Job:
         return cls(Evaluation.of(pull), jobs, retries, name, show)
 
 
-def work(experiment: Work, job: Job, executor: object, stop: Callable[[], None]) -> State:
+def work(experiment: Work, job: Job, executor: object) -> State:
     """Evaluate tickets until no more are handed out; return why.
 
-    If this is interrupted, `stop` is to end what is under way; what was evaluated by then is told,
+    If this is interrupted, programs that are running are ended; what was evaluated by then is told,
     and the rest is given back."""
     with opened(executor or "threads", job.jobs, job.evaluation) as flight:
         crew = Crew(experiment, job, flight.submit)
@@ -87,7 +88,8 @@ def work(experiment: Work, job: Job, executor: object, stop: Callable[[], None])
                     time.sleep(crew.pause())
                 job.show()
         except BaseException:
-            stop()
+            if isinstance(job.evaluation.function, Command):
+                job.evaluation.function.stop()
             flight.cancel()
             while flight.under_way:
                 crew.take_in_rewards(flight.collect())
