@@ -39,8 +39,8 @@ class Reduction:
     - unknown with probability at most 0.6. Where the hidden coin does not change the number of good
       ones, which has probability 1/2, the search asks for too many tosses with probability 0.1
       (Claim "give-up") and fails with 0.1 (Claim "verification"). Where it does, the boundary is a
-      tie, H is of the order n / epsilon^2 against what the paper says, and the search may well cost
-      more than C; an unknown of up to 0.9 leaves room for that.
+      tie, H is of the order n / epsilon^2 against what the paper says (E19), and the search may
+      well cost more than C; an unknown of up to 0.9 leaves room for that.
     - wrong with probability at most 3/8 epsilon, thus in at most epsilon of the answers. A verified
       choice has at most epsilon K / 8 + 2 coins on the wrong side, and the hidden one is any of at
       least K alike (Claim "embed")."""
