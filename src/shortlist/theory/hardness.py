@@ -1,4 +1,5 @@
-"""How hard an instance is: the gaps and H of Section 1.1, and c-spread arms of Section 1.2.
+"""How hard is an instance: the gaps and hardness parameters of Section 1.1, and c-spread instances
+(Section 1.2).
 
     Delta_i = theta_i - theta_(K+1) for the top K, theta_K - theta_i for the others
     t       = the most arms that may be swapped across the boundary:
@@ -72,15 +73,14 @@ def hardness(means: npt.ArrayLike, k: int, epsilon: float) -> Hardness:
 def gaps(means: FloatArray, k: int) -> FloatArray:
     """Delta_i(K): how far each arm is from the nearest arm across the boundary."""
     ordered = np.partition(means, (means.size - k - 1, means.size - k))
-    outside = ordered[means.size - k - 1]  # theta_(K+1)
-    inside = ordered[means.size - k]  # theta_K
+    outside, inside = ordered[means.size - k - 1], ordered[means.size - k]  # theta_(K+1), theta_K
     delta: FloatArray = np.where(means >= inside, means - outside, inside - means)
     return delta
 
 
 def _exchangeable(ordered: FloatArray, k: int, epsilon: float) -> tuple[int, float]:
     """t(epsilon, K) and Psi_t."""
-    swaps = np.arange(min(k, ordered.size - k))  # (swaps,), at most to arm n: E15
+    swaps = np.arange(min(k, ordered.size - k))  # E15
     above = ordered[k - 1 - swaps] - ordered[k]  # Delta_(K-t)
     below = ordered[k - 1] - ordered[k + swaps]  # Delta_(K+t+1)
     t = int(np.flatnonzero(swaps * np.maximum(above, below) <= k * epsilon)[-1])
@@ -104,17 +104,17 @@ def spread(means: npt.ArrayLike) -> float | None:
     if theta.size < 2:
         raise InvalidInput(f"`means` has {theta.size} arms, but a spread needs at least 2")
     steps = np.diff(np.sort(theta)) * theta.size
-    least = float(steps.min())
-    largest = float(steps.max())
+    least, largest = float(steps.min()), float(steps.max())
     c = max(1.0, largest, 1 / least) if least > 0 else math.inf
     return c if math.isfinite(c) else None
 
 
 def spread_upper_bound(n_arms: int, k: int, epsilon: float, c: float) -> float:
-    """What H^(t, epsilon) is at most on c-spread arms.
+    """What H^(t, epsilon) is at most on c-spread arms: O(c^2.5 gamma^-1/2 n / sqrt(epsilon)), gamma
+    = k / n <= 1/2.
 
-    O(c^2.5 gamma^-1/2 n / sqrt(epsilon)), gamma = k / n <= 1/2. Lemma "c-spread", with constants:
-    H <= 4 c^2 n^2 / m, where m = min(k, n - k, sqrt(k n epsilon / (2c))) <= t + 1.
+    Lemma "c-spread", with constants: H <= 4 c^2 n^2 / m, where m = min(k, n - k, sqrt(k n epsilon /
+    (2c))) <= t + 1.
     - t(t + 1) <= k n epsilon / c satisfies both conditions on t, as Delta_(K-t) and Delta_(K+t+1)
       <= c (t + 1) / n. So unless t is at its cap, (t + 1)(t + 2) > k n epsilon / c, hence 2 (t +
       1)^2 > k n epsilon / c.
@@ -126,10 +126,11 @@ def spread_upper_bound(n_arms: int, k: int, epsilon: float, c: float) -> float:
 
 
 def spread_lower_bound(n_arms: int, epsilon: float, c: float) -> float:
-    """What H^(0, epsilon) is at least on c-spread arms, for every k.
+    """What H^(0, epsilon) is at least on c-spread arms, for every k: Omega(n / (c epsilon)) once
+    epsilon n >= c.
 
-    Omega(n / (c epsilon)) once epsilon n >= c. Lemma "c-spread": one side of the boundary holds n/2
-    arms, and the j-th of them has Delta <= c j / n."""
+    Lemma "c-spread": one side of the boundary holds n/2 arms, and the j-th of them has Delta <= c j
+    / n."""
     _check_spread(n_arms, epsilon, c)
     j = np.arange(1, (n_arms + 1) // 2 + 1)
     return _sum_of_inverse_squares(np.maximum(c * j / n_arms, epsilon))
