@@ -9,7 +9,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Matrix product in one thread and a fixed order, so that a search replayed elsewhere takes the
-    same turns."""
+    """Matrix product in one thread and a fixed order.
+
+    So a search that is replayed on another machine takes the same turns."""
     result: FloatArray = np.einsum("ij,jk->ik", left, right)
     return result

@@ -11,8 +11,9 @@ ROOM = 16  # whole numbers below this times their number are grouped by a table
 
 
 def grouped(keys: Key) -> tuple[Key, IntArray]:
-    """The distinct keys, rising, and the position among them of every key; faster than
-    `numpy.unique`."""
+    """The distinct keys, rising, and the position of every key among them.
+
+    Faster than `numpy.unique`, which sorts even where a table would do."""
     if keys.dtype.kind == "i" and keys.min() >= 0 and keys.max() < ROOM * keys.size:
         seen = np.zeros(int(keys.max()) + 1, dtype=np.bool_)
         seen[keys] = True

@@ -63,8 +63,7 @@ def certifying(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def drive(
     problem: Problem, exploring: Stream, fresh: Stream, certifying: list[bool], most: int = 200
 ) -> Record:
-    """Answer up to `most` requests, with one stream of rewards for exploration and another for
-    certification."""
+    """Answer up to `most` requests, from one stream to explore and another to certify."""
     search, record, reply = (
         find("certified").start(problem, np.random.default_rng(1)),
         Record(),
@@ -154,8 +153,7 @@ def explored(
 def test_what_is_drafted_passes_no_arm_that_loses_too_much_more_often_than_delta(
     k: int, epsilon: float, pulls: int
 ) -> None:
-    """Exact: every arm in turn is as far beyond the boundary as is not allowed; all others are out
-    of the way."""
+    """Exact: every arm in turn is just too far beyond the boundary, all others out of the way."""
     for seed in range(3):
         problem, times = (
             Problem(12, k, FixedConfidence(epsilon, 0.1), Binary()),

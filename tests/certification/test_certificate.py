@@ -1,5 +1,4 @@
-"""The certificate by attack: a set that loses just more than allowed must be passed with
-probability delta at most."""
+"""The certificate by attack: a set that loses too much is passed with probability delta at most."""
 
 import math
 from dataclasses import dataclass, replace
@@ -59,8 +58,7 @@ class Instance:
 
 
 def losing(n: int, k: int, place: str, boundary: float, loss: float) -> Instance:
-    """A choice that loses `loss` in all: arms beyond the boundary, as many at it on the other side,
-    the rest far."""
+    """A choice that loses `loss`: arms beyond the boundary, as many at it, the rest far."""
     chosen = np.arange(n) < k
     means = np.where(chosen, 1.0, 0.0)
     swaps = 1 if place.startswith("one") else min(k, n - k)
@@ -71,8 +69,7 @@ def losing(n: int, k: int, place: str, boundary: float, loss: float) -> Instance
 
 
 def drawn(instance: Instance, pulls: IntArray, kind: str, rng: np.random.Generator) -> FloatArray:
-    """Sums of fresh rewards, a row per try; an arm that is not wrong costs as little as its kind
-    can."""
+    """Sums of fresh rewards, a row per try; arms that are not wrong cost as little as can be."""
     sums = np.tile(pulls * instance.means, (TRIES, 1))
     if kind == "0/1":
         return rng.binomial(pulls, instance.means, sums.shape).astype(np.float64)
@@ -170,8 +167,7 @@ def test_with_full_reach_the_loss_seldom_exceeds_the_bound_whatever_that_is(
 
 
 def passed_in_a_crowd(kind: str, shape: str, place: str, less: float = 0.0) -> int:
-    """How often 40 arms pass that lose a little each, if every offset is `less` than it should
-    be."""
+    """How often 40 arms pass that lose a little each, if every offset is too small by `less`."""
     instance = losing(80, 40, place, 0.5, 1 + 1e-9)
     pulls = np.where(instance.wrong, 9 if kind == "beta" else 72, MANY)
     certificate = declared(
@@ -197,8 +193,7 @@ def test_the_attack_notices_offsets_that_are_a_little_too_small(kind: str, place
 
 
 def test_a_start_that_no_offset_makes_right_is_lowered() -> None:
-    """Had it been kept, with an infinite offset, the set would be passed whenever nothing is
-    charged."""
+    """Had it been kept, the set would be passed whenever nothing is charged."""
     rng = np.random.default_rng(8)
     instance = losing(2, 1, "one outside", 0.4, 0.1)
     pulls = np.array([MANY, 50])

@@ -1,5 +1,4 @@
-"""The posterior that guides exploration, against a slow reference, and the tools it is used
-with."""
+"""The posterior that guides exploration, against a slow reference."""
 
 import numpy as np
 import pytest

@@ -6,19 +6,24 @@ because no value changes, or because a bound can only become larger. An entry th
 mutant any more is an error too."""
 
 import ast
+import compileall
+import contextlib
 import copy
+import multiprocessing
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import click
+import hypothesis.strategies  # noqa: F401 (imported here once, not by every mutant's tests)
+import pytest
+import scipy.stats  # noqa: F401
 from rich.console import Console
 from rich.progress import track
 
@@ -129,27 +134,39 @@ def put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
 
 
 def killed(mutant: Mutant) -> bool:
-    """Whether a test notices the mutant."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Whether a test notices the mutant; to be called in a process that ends after it."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)  # ends the tests, as Ctrl-C does
+    signal.alarm(LONGEST)
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
         shutil.copytree(ROOT / "src", Path(folder) / "src")
         (Path(folder) / PACKAGE / mutant.file).write_text(mutant.source, encoding="utf-8")
-        tests = [f"tests/certification/test_{name}.py" for name in TESTS]
+        sys.path.insert(0, f"{folder}/src")
+        tests = [str(ROOT / f"tests/certification/test_{name}.py") for name in TESTS]
         options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
-        environment = {**os.environ, "PYTHONPATH": f"{folder}/src", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "pytest", *options, *tests]
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, timeout=LONGEST
-            )
-        except subprocess.TimeoutExpired:
-            return True
-    return done.returncode == 1
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is imported above
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            code = pytest.main([f"--rootdir={ROOT}", *options, *tests])
+        assert str(sys.modules["shortlist"].__file__).startswith(folder), "not the mutant's tests"
+    return code != pytest.ExitCode.OK
 
 
 def listed() -> set[str]:
     """The mutants that are known to be no worse: lines that are indented give the reason."""
     lines = (HERE / "equivalent.txt").read_text(encoding="utf-8").splitlines()
     return {line for line in lines if line.strip() and line[0] not in " #"}
+
+
+def alive(due: list[Mutant], jobs: int) -> Iterator[str]:
+    """The names of the mutants that no test notices.
+
+    Every mutant gets a process forked from this one, which has all but the package imported."""
+    compileall.compile_dir(ROOT / "src", quiet=1)
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+        results = pool.imap(killed, due, chunksize=1)
+        console = Console(stderr=True)
+        for mutant, dead in zip(due, track(results, total=len(due), console=console), strict=True):
+            if not dead:
+                yield mutant.name
 
 
 @click.command()
@@ -159,18 +176,18 @@ def listed() -> set[str]:
 def main(only: str, jobs: int, equivalent: bool) -> None:
     """Run the tests on every mutant, and name those that no test notices."""
     every = [mutant for file in FILES for mutant in mutants(file)]
-    stale = listed() - {mutant.name for mutant in every}
-    due = [each for each in every if only in each.name and (each.name in listed()) == equivalent]
-    with ThreadPoolExecutor(jobs) as pool:
-        results = track(pool.map(killed, due), total=len(due), console=Console(stderr=True))
-        alive = [mutant.name for mutant, dead in zip(due, results, strict=True) if not dead]
-    for name in [*alive, *(f"no such mutant: {name}" for name in sorted(stale))]:
-        print(name)
-    print(
-        f"{len(every)} mutants, {len(due)} run, {len(due) - len(alive)} killed, {len(alive)} not;"
-    )
-    print(f"{len(listed())} are listed as equivalent")
-    sys.exit(bool(stale) or bool(alive) != equivalent)
+    known = listed()
+    stale = sorted(known - {mutant.name for mutant in every})
+    due = [each for each in every if only in each.name and (each.name in known) == equivalent]
+    survivors = 0
+    for name in alive(due, jobs):
+        survivors += 1
+        print(name, flush=True)
+    for name in stale:
+        print(f"no such mutant: {name}")
+    print(f"{len(every)} mutants, {len(known)} of them listed as equivalent")
+    print(f"{len(due)} run, {len(due) - survivors} killed, {survivors} not")
+    sys.exit(bool(stale) or survivors != (len(due) if equivalent else 0))
 
 
 if __name__ == "__main__":

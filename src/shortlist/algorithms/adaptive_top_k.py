@@ -1,5 +1,4 @@
-"""AdaptiveTopK: accept and reject arms in rounds of halving width (Algorithm 1), in its paper and
-tight forms."""
+"""AdaptiveTopK: accept and reject arms in rounds of halving width (Algorithm 1)."""
 
 from math import ceil, log, log2
 
@@ -19,8 +18,7 @@ def adaptive_top_k(
     delta: float = 0.01,
     scale: float = 1.0,
 ) -> Search:
-    """Accept and reject arms in rounds of halving width until what is left cannot cost more than
-    epsilon.
+    """Accept and reject arms in rounds of halving width until the rest cannot cost epsilon.
 
     Round r pulls every undecided arm 4^r ln(2 n r^2 / delta) fresh times. R_T <= epsilon with
     probability >= 1 - delta. Chen, Chen, Zhang, Zhou (2017), Algorithm 1; width read as the proof
@@ -63,8 +61,7 @@ def _to_confidence(problem: Problem, rng: np.random.Generator, tight: bool) -> S
 
 
 def _at_risk(state: Sorting, tight: bool) -> int:
-    """How many arms can be chosen wrongly: K', or min(K', s - K') where every swap is counted once
-    (E5)."""
+    """How many arms can be chosen wrongly: K', or min(K', s - K') if swaps count once (E5)."""
     return min(state.wanted, state.undecided.size - state.wanted) if tight else state.wanted
 
 

@@ -16,8 +16,7 @@ DELTA = 0.01  # of the radii, where a budget leaves it open
 def clucb_pac(
     problem: Problem, rng: np.random.Generator, *, growth: float = GROWTH, delta: float = DELTA
 ) -> Search:
-    """Pull the least known arm on which the best set and the best pessimistic set disagree, until
-    they nearly agree.
+    """Pull where the best set and the best pessimistic set disagree, until they nearly agree.
 
     With M the k best means, w~ = mean - radius inside M and mean + radius outside, and M~ the k
     largest w~: stop when w~(M~) - w~(M) <= k epsilon, else pull in M symmetric-difference M~ where
@@ -52,8 +51,7 @@ def _log_term(n_arms: int, pulls: int, delta: float) -> float:
 
 
 def largest_loss(standing: Standing) -> float:
-    """(w~(M~) - w~(M)) / k: what is gained if the highest ends outside replace the lowest ends
-    inside."""
+    """(w~(M~) - w~(M)) / k: the gain if the highest ends outside replace the lowest inside."""
     ends, inside = standing.pessimistic, standing.inside
     k = int(inside.sum())
     swaps = min(k, inside.size - k)
@@ -71,8 +69,7 @@ def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArra
 
 
 def _due(standing: Standing, batch: int, rng: np.random.Generator) -> BoolArray:
-    """The arms of M symmetric-difference M~ and, for more than one pull, those that come into it
-    meanwhile."""
+    """The arms on which M and M~ differ, and in a batch those that come to differ meanwhile."""
     inside = standing.inside
     k = int(inside.sum())
     disputed = inside ^ top_mask(standing.pessimistic, k, rng)

@@ -1,5 +1,4 @@
-"""LUCB: pull the weakest arm inside and the strongest arm outside until no swap can gain more than
-epsilon."""
+"""LUCB: pull the weakest arm inside and the strongest outside until no swap can gain epsilon."""
 
 from math import log
 
@@ -15,8 +14,7 @@ from shortlist.search import Search
 def lucb(
     problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01
 ) -> Search:
-    """Pull the lowest lower end inside the k best means and the highest upper end outside, until
-    they nearly meet.
+    """Pull the lowest lower end inside the k best and the highest upper end outside till they meet.
 
     Stop when max upper end outside - min lower end inside <= epsilon. radius_i = sqrt(ln(5 n t^4 /
     (4 delta)) / (2 pulls_i)) after t pulls. With probability >= 1 - delta:
@@ -66,8 +64,7 @@ def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArra
 def highest_first(
     values: FloatArray, most: IntArray, batch: int, rng: np.random.Generator
 ) -> IntArray:
-    """Give each its `most`, highest value first, until the batch is used up; the highest gets at
-    least one."""
+    """Give each its `most`, highest value first, until the batch is used; the highest gets one."""
     order = best(values, values.size, rng)
     wanted = most[order]
     wanted[0] = max(1, wanted[0])

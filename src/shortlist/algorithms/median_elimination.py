@@ -45,8 +45,9 @@ def median_elimination(problem: Problem, rng: np.random.Generator) -> Search:
 
 
 def round_length(size: int, kept: int, k: int, accuracy: float, risk: float) -> int:
-    """Pulls per arm with which keeping the `kept` best of `size` lowers no j-th best mean, j <= k,
-    by `accuracy`."""
+    """Pulls per arm after which to keep the `kept` best lowers no j-th best mean by `accuracy`.
+
+    For every j <= k, but for a probability of `risk`."""
     j = np.arange(1, k + 1)
     chances = k + float(np.sum((size - j) / (kept - j + 1)))  # in units of q
     return ceil(2 / accuracy**2 * log(chances / risk))

@@ -17,8 +17,9 @@ BETA = 3 / 4 * exp(0.2)
 
 
 def opt_mai(problem: Problem, rng: np.random.Generator, *, pooled: bool = False) -> Search:
-    """Spend (1 - beta) beta^r of the budget in round r, evenly over S, and remove a quarter of S by
-    its means.
+    """Spend a shrinking share of the budget on S in every round, and remove a quarter of S.
+
+    Round r gets (1 - beta) beta^r of the budget, evenly over S; the quarter is chosen by its means.
 
     While S has 4K arms or more the worst quarter goes (QE); then the quarter of largest empirical
     gap is accepted or rejected (AR). O(n / epsilon^2 ln 1/delta) pulls are known to do, with no

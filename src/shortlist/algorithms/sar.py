@@ -11,8 +11,7 @@ from shortlist.search import Answer, Search
 
 
 def sar(problem: Problem, rng: np.random.Generator) -> Search:
-    """Decide in each of n - 1 phases on the arm of largest empirical gap, pulling the undecided
-    equally often.
+    """Decide in each of n - 1 phases on the arm of largest empirical gap, pulling the rest evenly.
 
     By phase p every undecided arm has been pulled n_p = ceil((Q - n) / (l(n) (n + 1 - p))) times,
     where Q is the budget and l(n) = 1/2 + sum_{i=2}^n 1/i; that is less than Q in all. The gap of
@@ -32,8 +31,7 @@ def sar(problem: Problem, rng: np.random.Generator) -> Search:
 
 
 def phase_counts(n_arms: int, budget: int) -> IntArray:
-    """n_1, ..., n_{n-1}: how often an arm still undecided has been pulled by the end of each
-    phase."""
+    """n_1, ..., n_{n-1}: pulls of an arm still undecided by the end of each phase."""
     harmonic = 0.5 + np.sum(1 / np.arange(2, n_arms + 1))
     sizes = np.arange(n_arms, 1, -1)  # n + 1 - p
     return np.ceil((budget - n_arms) / (harmonic * sizes)).astype(np.int64)

@@ -14,8 +14,7 @@ from shortlist.search import Answer, Progress, Pulls, Search
 
 @cache
 def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int:
-    """Least N such that the k best of N pulls each lose at most `epsilon` with probability 1 -
-    `delta`.
+    """Least N such that the k best of N pulls each lose `epsilon` at most, but for `delta`.
 
     A set that swaps m arms and loses more than k*epsilon must beat the best set in the sum of 2m
     means, which has probability at most exp(-N k^2 epsilon^2 / m); the sum over all such sets is at

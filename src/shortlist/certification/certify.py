@@ -1,5 +1,4 @@
-"""Check a set that was chosen by any other means: how much can it lose, by fresh rewards of every
-arm?"""
+"""Check a set that was chosen elsewhere: how much can it lose, by fresh rewards of every arm?"""
 
 import math
 
@@ -10,12 +9,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split.certificate import declare
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
-from shortlist.reward_models import (
-    Bounded,
-    RewardModel,
-    RewardsDeclared,
-    model_of,
-)
+from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
 from shortlist.validation import check_choice, number
 
 UNIT = Bounded()
@@ -32,8 +26,7 @@ def certify(
     rewards: RewardsDeclared = UNIT,
     strength: float | None = None,
 ) -> float:
-    """Upper confidence bound on the aggregate regret of a set that was chosen before these rewards
-    were drawn.
+    """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
     `top` are the chosen arms, `pulls` and `sums` the fresh pulls of every arm and the sums of their
     rewards, `boundary` a value between the worst chosen and the best other mean, as believed
@@ -42,30 +35,50 @@ def certify(
     exceed it. Everything but `sums` must be fixed before the rewards are seen, or the probability
     does not hold; so must `strength`, which trades ln(1/delta) against the noise."""
     model = model_of(rewards)
-    counts, totals, chosen = _fresh(top, pulls, sums, model)
+    counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
-    number("delta", delta, above=0, below=1)
-    edge = (number("boundary", boundary) - model.shift) / model.scale
-    if model.has_range and not 0 <= edge <= 1:
-        low, high = model.support
-        raise InvalidInput(
-            f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards"
-        )
-    reach, level = model.widest_gap, -math.log(delta)
-    largest = reach * min(k, chosen.size - k) / k  # so many arms can be exchanged at most
-    unit_strength = 2 * math.sqrt(8 * level / float((1 / counts).sum()))
-    if epsilon is not None:
+    threshold = -math.log(number("delta", delta, above=0, below=1))
+    if epsilon is None:
+        reach = model.widest_gap
+        unit_strength = _strength_for_noise(counts, threshold)
+    else:
         reach = k * number("epsilon", epsilon, above=0) / model.scale
-        unit_strength = 2 * level / reach
+        unit_strength = 2 * threshold / reach
     if strength is not None:
         unit_strength = number("strength", strength, above=0) * model.scale
     certificate = declare(
-        chosen, edge, counts, strength=unit_strength, delta=delta, reach=reach, rewards=model.unit()
+        chosen,
+        _unit_boundary(boundary, model),
+        counts,
+        strength=unit_strength,
+        delta=delta,
+        reach=reach,
+        rewards=model.unit(),
     )
-    bound = (
-        min(largest, certificate.bound((totals - counts * model.shift) / model.scale)) * model.scale
-    )
+    bound = certificate.bound((totals - counts * model.shift) / model.scale)
+    # no more arms than these can be exchanged, each for one as far off as can be
+    most = model.widest_gap * min(k, chosen.size - k) / k
+    bound = min(most, bound) * model.scale
     return math.inf if epsilon is not None and bound > epsilon else bound
+
+
+def _strength_for_noise(pulls: IntArray, threshold: float) -> float:
+    """Twice the strength at which ln(1/delta) costs as much as the noise, if all arms are charged.
+
+    The noise costs sum_i strength / 8N_i at most, and ln(1/delta) threshold / strength. But arms
+    clearly on their own side are not charged, so the noise costs less."""
+    return 2 * math.sqrt(8 * threshold / float((1 / pulls).sum()))
+
+
+def _unit_boundary(boundary: float, rewards: RewardModel) -> float:
+    """The boundary on the unit scale, if it can be one."""
+    edge = (number("boundary", boundary) - rewards.shift) / rewards.scale
+    if rewards.has_range and not 0 <= edge <= 1:
+        low, high = rewards.support
+        raise InvalidInput(
+            f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards"
+        )
+    return edge
 
 
 def _fresh(

@@ -1,5 +1,4 @@
-"""Elim and ReverseElim: put aside a tenth of the arms, hardly any on the wrong side (Algorithms 3
-and 4)."""
+"""Elim and ReverseElim (Algorithms 3, 4): put a tenth of the arms aside, with hardly a mistake."""
 
 from collections.abc import Generator
 
@@ -21,8 +20,9 @@ def elim(
     rng: np.random.Generator,
     progress: Progress = NO_PROGRESS,
 ) -> Removal:
-    """The tenth of `arms`, at least one, with the smallest means of (2/phi^2) ln(2/(gamma delta))
-    pulls.
+    """The tenth of `arms`, at least one, with the smallest means.
+
+    Means are those of (2/phi^2) ln(2/(gamma delta)) pulls.
 
     Let a fifth of the arms, at least two, lie phi or more below the k-th best, and gamma <= 1/2.
     Then with probability >= 1 - delta at most gamma*k of the returned are among the k best: such an

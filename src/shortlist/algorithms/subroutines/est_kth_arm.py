@@ -14,8 +14,7 @@ Halves = Generator[Pulls, Rewards, tuple[IntArray, IntArray]]
 
 
 def pulls_for(phi: float, failure: float) -> int:
-    """Pulls after which a mean is off by phi/2 or more with probability at most `failure`:
-    (2/phi^2) ln(2/failure).
+    """(2/phi^2) ln(2/failure): then a mean is off by phi/2 with probability `failure` at most.
 
     Either side alone fails with half that probability (Hoeffding)."""
     if phi**2 == 0 or failure == 0:
@@ -34,8 +33,7 @@ def halve(
     rng: np.random.Generator,
     progress: Progress = NO_PROGRESS,
 ) -> Halves:
-    """Keep the better half again and again until `k` arms are left; return them, and the others
-    best guess first.
+    """Keep the better half until `k` arms are left; return them, and the others best guess first.
 
     With probability >= 1 - delta/4 at most tau*delta*k/4 of the kept lie more than phi below the
     k-th best (Lemma "few-remain"). Widths phi/4 (3/4)^r add up to phi, shares tau/4 (3/4)^r to tau,

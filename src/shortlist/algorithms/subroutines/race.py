@@ -1,5 +1,4 @@
-"""Hold an interval around every mean and pull where the intervals leave the answer open: CLUCB-PAC
-and LUCB.
+"""CLUCB-PAC and LUCB: pull where the intervals around the means leave the answer open.
 
 The two differ in how wide the intervals are, what they must show, and which arms are pulled: a
 `Rule`."""
@@ -23,8 +22,7 @@ from shortlist.validation import number
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of every arm after some pulls: its mean, its interval, and whether it is inside
-    the k best."""
+    """What is known of every arm: its mean, its interval, and whether it is inside the k best."""
 
     pulls: IntArray
     means: FloatArray
@@ -35,8 +33,7 @@ class Standing:
 
     @cached_property
     def pessimistic(self) -> FloatArray:
-        """The end of every interval that speaks against the present choice: the lower inside, the
-        upper outside."""
+        """The end of every interval that speaks against the choice: lower inside, upper outside."""
         radii = np.sqrt(self.log_term / (2 * self.pulls))
         return np.where(self.inside, self.means - radii, self.means + radii)
 

@@ -24,8 +24,7 @@ def sample(arms: IntArray, times: int | IntArray, progress: Progress = NO_PROGRE
 
 
 def best(values: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Positions of the `k` largest values, best first; ties are broken by `rng`, never by position
-    (E18)."""
+    """Positions of the `k` largest values, best first, ties at random (E18)."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     shuffled = rng.permutation(values.size)

@@ -56,8 +56,7 @@ class Sorting:
         return pooled
 
     def sort(self, means: FloatArray, width: float) -> FloatArray:
-        """Move every arm whose mean is clear of the boundary (Alg. 1, lines 7-15); return the
-        others' means."""
+        """Move every arm that is clear of the boundary; the others' means (Alg. 1, lines 7-15)."""
         accept, reject = clear_arms(means, self.wanted, width)
         kept = ~accept & ~reject
         self.accepted = np.concatenate([self.accepted, self.undecided[accept]])
