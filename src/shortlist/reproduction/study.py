@@ -4,19 +4,20 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from shortlist.algorithms import AlgorithmLike, find
 from shortlist.reproduction.design.design import QUICK_RUNS, RUNS, Design
 from shortlist.reproduction.design.panels import choose
 from shortlist.reproduction.report.figures import check_matplotlib
 from shortlist.reproduction.report.page import write_report
 from shortlist.reproduction.runs.results import results
-from shortlist.validation import whole
+from shortlist.validation import check_sendable, whole
 
 
 def reproduce(
     folder: str | Path,
     *,
     panels: Sequence[str] = (),
-    algorithms: Sequence[str] = (),
+    algorithms: Sequence[AlgorithmLike] = (),
     runs: int | None = None,
     seed: int = 0,
     quick: bool = False,
@@ -32,5 +33,8 @@ def reproduce(
         runs = QUICK_RUNS if quick else RUNS
     design = Design(choose(panels), runs, seed, quick, tuple(algorithms))
     processes = whole("jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
+    if processes > 1:
+        for algorithm in algorithms:
+            check_sendable(find(algorithm).name, algorithm)
     place = Path(folder)
     return write_report(design, results(design, place, processes), place)

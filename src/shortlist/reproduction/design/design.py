@@ -4,6 +4,7 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from shortlist.algorithms import AlgorithmLike
 from shortlist.problem import FixedBudget, FixedConfidence
 from shortlist.reproduction.design import sweeps
 from shortlist.reproduction.design.methods import (
@@ -31,7 +32,7 @@ class Design:
     runs: int = RUNS
     seed: int = 0
     quick: bool = False
-    algorithms: tuple[str, ...] = ()
+    algorithms: tuple[AlgorithmLike, ...] = ()
 
     def __post_init__(self) -> None:
         whole("runs", self.runs, at_least=1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from shortlist.algorithms import ALGORITHMS, Algorithm, find
+from shortlist.algorithms import ALGORITHMS, Algorithm, AlgorithmLike, find
 from shortlist.errors import InvalidInput
 
 SCALE = 0.02  # of the rounds of the scaled AdaptiveTopK
@@ -16,7 +16,7 @@ class Method:
     """What `find` finds an algorithm by, with its options, under its name in the results."""
 
     name: str
-    algorithm: str
+    algorithm: AlgorithmLike
     options: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -53,7 +53,7 @@ TO_CONFIDENCE = tuple(
 BOTH_FORMS = (METHODS[ADAPTIVE], METHODS[SCALED])  # of AdaptiveTopK: as printed, and scaled
 
 
-def methods_of(algorithms: Iterable[str]) -> tuple[Method, ...]:
+def methods_of(algorithms: Iterable[AlgorithmLike]) -> tuple[Method, ...]:
     """A method for each of these algorithms; names in the results must tell methods apart."""
     methods: dict[str, Method] = {}
     for algorithm in algorithms:
