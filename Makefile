@@ -8,6 +8,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+COVERED := 98  # percent of lines and branches that tests run, and may not fall below
 
 .PHONY: run test check docs mutants lowest install clean
 
@@ -15,7 +16,9 @@ run: install
 	$(BIN)/python -m shortlist demo
 
 test: check
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --cov --cov-report=
+	$(BIN)/coverage report --skip-covered --fail-under=$(COVERED)
+	$(BIN)/coverage report --skip-covered --fail-under=100 --include='*/certification/*'
 
 check: install
 	$(BIN)/ruff check .
@@ -43,4 +46,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .venv-lowest
