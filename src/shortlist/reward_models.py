@@ -22,6 +22,7 @@ Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
 # of a range from 0, in its widths: beyond, floats do not tell its rewards apart well enough
 FARTHEST = 1e9
+UNIT_SIGMA = 0.5  # of sub-Gaussian rewards on the unit scale, as of rewards in [0, 1] at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class SubGaussian:
 
     def unit(self) -> "SubGaussian":
         """The same kind of rewards on the unit scale."""
-        return SubGaussian(0.5)
+        return SubGaussian(UNIT_SIGMA)
 
     def admits(self, rewards: Reals) -> Flags:
         """Whether a reward, or each of an array of them, keeps to the declaration."""

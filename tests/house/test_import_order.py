@@ -31,7 +31,14 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
-    "certification": (("split",), ("certify",)),
+    "certification": (("design",), ("split", "pairs"), ("certify",)),
+    "certification.pairs": (
+        ("bets", "swaps", "net"),
+        ("stages",),
+        ("standing",),
+        ("race",),
+        ("swap_race",),
+    ),
     "certification.split": (
         ("tuning",),
         ("closed_offsets", "alpha_spending", "holdout", "candidates", "knapsack"),
@@ -40,7 +47,8 @@ INSIDE: dict[str, Layers] = {
         ("certificate",),
         ("drafting",),
         ("answers", "strengths"),
-        ("looks", "final_look"),
+        ("looks", "final_look", "fixed_samples"),
+        ("split_search",),
     ),
     "algorithms": (
         ("tuning", "options", "guard", "references"),

@@ -1,77 +1,56 @@
-"""Certified selection: explore freely, then prove the choice on fresh rewards."""
-
-import math
-from dataclasses import replace
+"""Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
 import numpy as np
 
-from shortlist.algorithms import tuning
-from shortlist.certification.split.alpha_spending import MOST_LOOKS, share_after
-from shortlist.certification.split.answers import answer_of
-from shortlist.certification.split.final_look import final_look
-from shortlist.certification.split.holdout import Holdout
-from shortlist.certification.split.looks import Looks
-from shortlist.certification.split.strengths import cost_of
-from shortlist.exploration.explore import explore_once
-from shortlist.exploration.posterior import Posterior
+from shortlist.certification.pairs.swap_race import swap_race
+from shortlist.certification.split.fixed_samples import FixedSamples
+from shortlist.certification.split.split_search import split_search
+from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
-from shortlist.search import Progress, Search
+from shortlist.search import Search
 
-# pulls, where no budget is given: more than can be counted, which is an error on the way
-UNLIMITED = 2**64
-
-
-def certified(problem: Problem, rng: np.random.Generator) -> Search:
-    """Explore where the expected loss is largest, then certify the choice on fresh rewards.
-
-    Exploration may do as it likes. When a certificate drafted on what it found costs little more
-    than the exploration did, that many fresh pulls are drawn and the bound U of certificate.py is
-    computed: if U <= epsilon, R_T <= U with probability >= 1 - delta. Otherwise exploration goes on
-    and a later look, with its own share of delta, adds to the fresh pulls. With a budget, at most
-    half of it is explored and the rest proves what can be proved.
-
-    docs/certificate.md has the theorem and its proof."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
-    holdout = Holdout(problem.n_arms)
-    looks = Looks(problem, posterior)
-    budget = problem.goal.budget or UNLIMITED
-    explorable = _explorable(problem)
-    explored = 0
-    cost = math.inf  # of the draft after the batch before
-    while explored < (most := min(explorable, budget - holdout.spent)):
-        before = explored
-        yield from explore_once(posterior, most - before, rng, early=tuning.EARLY)
-        explored = posterior.spent
-        draft = looks.promising(holdout.pulls, rng, last=explored >= most)
-        saved = cost - cost_of(draft)
-        cost = cost_of(draft)
-        due = _is_due(cost, saved, explored, explored - before)
-        affordable = explored + holdout.spent + cost <= budget
-        if draft is None or not due or not affordable or looks.failed == MOST_LOOKS:
-            continue
-        draft = looks.refined(draft)
-        progress = Progress(round=looks.failed + 1, undecided=problem.n_arms)
-        yield from holdout.fill_up(draft.pulls, progress)
-        bound = looks.declared(draft).bound(holdout.sums)
-        if bound <= problem.epsilon:
-            return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
-        looks.failed += 1
-    rest = share_after(problem.delta, looks.failed)
-    left = budget - explored - holdout.spent
-    answer = yield from final_look(posterior, holdout, left, rest, rng, looks=looks.failed + 1)
-    # this look and those before fail with probability delta in all
-    return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+CERTIFICATES = ("auto", "pairs", "split")
+MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
 
 
-def _explorable(problem: Problem) -> int:
-    """Pulls that exploration may take: half of the budget, but one of every arm."""
-    if problem.goal.budget is None:
-        return UNLIMITED
-    return max(problem.n_arms, problem.goal.budget // 2)
+def certified(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    certificate: str = "auto",
+    batch: int = 4,
+    rounds: int | None = None,
+) -> Search:
+    """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
+
+    R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
+    K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
+    ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
+    many arms average out ("split", docs/certificate.md). That is settled before any reward is seen.
+
+    For n <= 100 no run takes more than 1.5 times the fixed design of docs/pairs.md, ties included.
+    Pairs ask for `batch` pulls at first and then for more and more at a time, or in at most
+    `rounds` requests."""
+    if certificate not in CERTIFICATES:
+        known = ", ".join(CERTIFICATES)
+        raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
+    if suitable(problem) == "pairs" if certificate == "auto" else certificate == "pairs":
+        return swap_race(problem, rng, batch=batch, rounds=rounds)
+    if rounds is not None:
+        raise InvalidInput(f"`rounds` is {rounds}, but the split certificate cannot be told")
+    return split_search(problem, rng, _net(problem, rng))
 
 
-def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:
-    """Whether to certify now: it costs little, or the last batch saved less than it cost."""
-    if cost <= tuning.EAGER * explored:
-        return True
-    return cost <= tuning.SLOW * explored and saved < batch
+def suitable(problem: Problem) -> str:
+    """The certificate that needs fewer pulls on most arms, by n and k alone."""
+    inside, outside = problem.k, problem.n_arms - problem.k
+    few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
+    return "pairs" if few else "split"
+
+
+def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
+    """The fixed design behind the split certificate, where there are few arms and no budget."""
+    if problem.n_arms > MOST_NETTED or problem.goal.budget is not None:
+        return None
+    return FixedSamples.of(problem, rng)

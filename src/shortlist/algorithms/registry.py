@@ -17,7 +17,8 @@ from shortlist.algorithms.opt_mai import opt_mai
 from shortlist.algorithms.options import check_takes_problem
 from shortlist.algorithms.references import imported
 from shortlist.algorithms.sar import sar
-from shortlist.algorithms.uniform import uniform
+from shortlist.algorithms.uniform import uniform, uniform_by_union
+from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.validation import whole
@@ -73,9 +74,10 @@ ALGORITHMS: dict[str, Algorithm] = {
             certified,
             (FixedConfidence,),
             REGRET,
-            "split certificate, docs/certificate.md",
+            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md",
             capped=True,
-            version=2,
+            version=3,
+            earlier={2: split_search},
         ),
         Algorithm(
             "expected-loss",
@@ -86,7 +88,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             version=2,
             anytime=expected_loss_anytime,
         ),
-        Algorithm("uniform", uniform, BOTH, REGRET, "union bound over the sets that lose too much"),
+        Algorithm(
+            "uniform",
+            uniform,
+            BOTH,
+            REGRET,
+            "fixed design, docs/pairs.md",
+            version=2,
+            earlier={1: uniform_by_union},
+        ),
     )
 }
 

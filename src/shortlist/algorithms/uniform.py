@@ -8,6 +8,7 @@ from scipy.special import gammaln, logsumexp
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.algorithms.subroutines.shares import even_shares
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certification.design import fixed_design
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Search
 
@@ -39,15 +40,30 @@ def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int
 def uniform(problem: Problem, rng: np.random.Generator) -> Search:
     """Pull every arm equally often and return the k best means.
 
-    Fixed confidence: N pulls each, N from `subset_union_count`; R_T <= epsilon with probability >=
+    Fixed confidence: N pulls each, N from `fixed_design`; R_T <= epsilon with probability >=
     1 - delta. Fixed budget: the budget shared evenly, the remainder to random arms; no
     guarantee."""
-    arms = np.arange(problem.n_arms)
     if isinstance(problem.goal, FixedBudget):
-        times = even_shares(problem.goal.budget, problem.n_arms, rng)
-    else:
-        count = subset_union_count(problem.n_arms, problem.k, problem.epsilon, problem.delta)
-        times = np.full(problem.n_arms, count)
+        return _equally(problem, even_shares(problem.goal.budget, problem.n_arms, rng), rng)
+    n_arms, k, rewards = problem.n_arms, problem.k, problem.rewards
+    count = fixed_design(n_arms, k, problem.epsilon, problem.delta, rewards)
+    return _to_confidence(problem, count, rng)
+
+
+def uniform_by_union(problem: Problem, rng: np.random.Generator) -> Search:
+    """The first version of `uniform`, with N from `subset_union_count`."""
+    if isinstance(problem.goal, FixedBudget):
+        return uniform(problem, rng)
+    count = subset_union_count(problem.n_arms, problem.k, problem.epsilon, problem.delta)
+    return _to_confidence(problem, count, rng)
+
+
+def _to_confidence(problem: Problem, count: int, rng: np.random.Generator) -> Search:
+    return _equally(problem, np.full(problem.n_arms, count), rng)
+
+
+def _equally(problem: Problem, times: IntArray, rng: np.random.Generator) -> Search:
+    arms = np.arange(problem.n_arms)
     rewards = yield Pulls(arms, times, Progress(round=1, undecided=problem.n_arms))
     top = best(rewards.sums / times, problem.k, rng)
     if isinstance(problem.goal, FixedBudget):

@@ -93,13 +93,14 @@ class Experiment:
         settings = Settings.of(asked, seed, lease, retries)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            experiment = cls(place, name, settings, clock, place is not store)
             with place.exclusive():
                 if exist_ok and name in place.names():
                     made = Settings.from_json(place.settings(name), f"experiment {name!r}")
                     settings.check_same(made, name)
+                    settings = made  # of the version of the algorithm that it was made with
                 else:
                     place.create(name, settings.to_json())
+            experiment = cls(place, name, settings, clock, place is not store)
             experiment._catch_up()
         return experiment
 

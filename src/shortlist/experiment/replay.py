@@ -4,7 +4,6 @@ from hashlib import blake2b
 
 import numpy as np
 
-from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, counted
 from shortlist.errors import CannotReplay
@@ -24,7 +23,7 @@ class Replay:
     arrived: those of a request are added up in the order of its tickets."""
 
     def __init__(self, settings: Settings) -> None:
-        algorithm = find(settings.algorithm)
+        algorithm = settings.searched_by()
         rng = np.random.default_rng(settings.seed)
         self._run = counted(algorithm, settings.problem, rng, **settings.options)
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)

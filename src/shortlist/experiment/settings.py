@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shortlist.algorithms import find, name_to_keep
+from shortlist.algorithms import Algorithm, find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged, StoreExists
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
@@ -37,6 +37,10 @@ class Settings:
         manners = _manners(seed, lease, retries)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
         return cls(labels, asked.problem, name, algorithm.version, options, *manners)
+
+    def searched_by(self) -> Algorithm:
+        """The algorithm, as it was in the version that the experiment was made with."""
+        return _replayed(FORMAT, self.algorithm, self.version, "the experiment")
 
     def to_json(self) -> str:
         """One line."""
@@ -77,8 +81,11 @@ class Settings:
             )
 
     def _flat(self) -> dict[str, object]:
-        """Every setting but the arms; the goal first, since the algorithm may follow from it."""
+        """Every setting but the arms and the algorithm's version, which nobody asks for.
+
+        The goal comes first, since the algorithm may follow from it."""
         data = json.loads(self.to_json())
+        del data["version"]
         goal = data.pop("goal")
         return {**{name: goal.get(name) for name in ("epsilon", "delta", "budget")}, **data}
 
@@ -87,7 +94,7 @@ class Settings:
         """Read what `to_json` wrote, if this version of the package can replay it."""
         with _readable(where):
             data = json.loads(text)
-            _check_versions(data["format"], data["algorithm"], data["version"], where)
+            algorithm = _replayed(data["format"], data["algorithm"], data["version"], where)
             labels, rewards = _declared(data)
             goal = (
                 FixedConfidence(**data["goal"])
@@ -95,7 +102,7 @@ class Settings:
                 else FixedBudget(**data["goal"])
             )
             problem = Problem(len(labels), data["k"], goal, rewards)
-            find(data["algorithm"]).check(problem, data["options"])
+            algorithm.check(problem, data["options"])
             manners = _manners(data["seed"], data["lease"], data["retries"])
             return cls(
                 labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners
@@ -142,7 +149,8 @@ def _readable(where: str) -> Iterator[None]:
         raise StoreDamaged(f"the settings of {where} cannot be read: {error!r}") from error
 
 
-def _check_versions(format_: int, algorithm: str, version: int, where: str) -> None:
+def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorithm:
+    """The algorithm as it was when the experiment was made."""
     try:
         known = find(algorithm)
     except InvalidInput as error:
@@ -150,11 +158,13 @@ def _check_versions(format_: int, algorithm: str, version: int, where: str) -> N
             f"{where} was made with {algorithm}, an algorithm that this shortlist does not have:"
             f" {error}"
         ) from error
+    found = known.at(version)
     made, have = f"version {version} of {algorithm}", f"version {known.version}"
     if format_ != FORMAT:
         made, have = f"format {format_} of tickets", f"format {FORMAT}"
-    if (format_, version) != (FORMAT, known.version):
+    if found is None or format_ != FORMAT:
         raise CannotReplay(
             f"{where} was made with {made}, but this shortlist has {have} and would go on"
             " differently: continue it with the shortlist that made it, or export its rewards"
         )
+    return found

@@ -20,18 +20,25 @@ def explore(
 
 
 def explore_once(
-    posterior: Posterior, at_most: int, rng: np.random.Generator, *, early: float | None = None
+    posterior: Posterior,
+    at_most: int,
+    rng: np.random.Generator,
+    *,
+    early: float | None = None,
+    cap: int | None = None,
 ) -> Generator[Pulls, Rewards, None]:
     """Ask for one batch of at most `at_most` pulls and take in its reply.
 
-    A batch is the share `early` of what was spent until it has a pull an arm, then GROWTH."""
+    A batch is the share `early` of what was spent until it has a pull an arm, then GROWTH. No arm
+    is pulled more than `cap` times in all."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
-        times = np.full(n_arms, min(tuning.FIRST, at_most // n_arms))
+        first = tuning.FIRST if cap is None else min(cap, tuning.FIRST)
+        times = np.full(n_arms, min(first, at_most // n_arms))
     else:
         batch = _batch_size(n_arms, spent, tuning.GROWTH if early is None else early)
-        times = _shares(posterior, min(batch, at_most), rng)
+        times = _shares(posterior, min(batch, at_most), rng, cap)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))
     posterior.add(pulls, (yield pulls))
@@ -44,10 +51,14 @@ def _batch_size(n_arms: int, spent: int, early: float) -> int:
     return int(max(tuning.LEAST, tuning.AN_ARM * n_arms, at_first, tuning.GROWTH * spent))
 
 
-def _shares(posterior: Posterior, batch: int, rng: np.random.Generator) -> IntArray:
+def _shares(
+    posterior: Posterior, batch: int, rng: np.random.Generator, cap: int | None
+) -> IntArray:
     """The pulls of every arm, by expected loss per pull; no arm grows by more than half."""
     chosen, boundary = posterior.split(rng)
     priority = posterior.loss(boundary) / posterior.row_pulls  # (sides, rows)
     half = np.maximum(1, posterior.row_pulls // 2)  # (rows,)
+    if cap is not None:
+        half = np.minimum(half, cap - posterior.row_pulls)
     at_most = np.concatenate([half, half])  # (kinds,): rows outside, then rows inside
     return share_out(batch, posterior.kinds(chosen), priority.ravel(), at_most, rng)

@@ -22,8 +22,7 @@ def share_out(
 ) -> IntArray:
     """Share `batch` pulls: highest priority first, each arm as many as it may get, ties at random.
 
-    `kind` tells the kind of every arm; `priority` and `at_most`, at least 1, are those of an arm of
-    every kind."""
+    `kind` tells the kind of every arm; `priority` and `at_most` are those of an arm of a kind."""
     order = descending(priority, rng)
     demand = np.bincount(kind, minlength=priority.size) * at_most  # (kinds,)
     filled = demand[order].cumsum()

@@ -12,6 +12,7 @@ def answer_of(
 ) -> Answer:
     """The set of a draft with the bound it came to, after so many looks."""
     evidence = {
+        "certificate": "split",
         "boundary": draft.boundary,
         "strength": draft.strength,
         "pulls explored": explored,

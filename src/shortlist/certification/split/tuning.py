@@ -51,3 +51,8 @@ LEAST_AIM = 0.5  # and share of k epsilon that is aimed at in any case
 
 # final_look.py
 GUESSES = 10  # regrets for which a final certificate may be tuned
+
+# split_search.py
+EARLY = 0.25  # a batch of exploration, as a share of what was spent, until it has a pull an arm
+EAGER = 1.2  # times the exploration pulls that certifying may cost,
+SLOW = 2.0  # and that it may cost once exploring further saves less than it costs

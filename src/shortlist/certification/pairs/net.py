@@ -1,0 +1,134 @@
+"""The safety net: a fixed design, at a share of delta, behind a race.
+
+Each arm has a fixed sample, the first N of its rewards, whatever the race does. With the share of
+delta the ranking by these samples, once all of them are complete, misplaces no swap of more than
+K*epsilon. No arm is ever pulled beyond its sample, so a race asks for at most n N pulls.
+
+Rewards in [0, 1] that all happen to be 0 or 1 are judged by the design for 0/1 rewards: a 0/1
+sequence is at most as probable as if the arm were Bernoulli with the same mean. If other rewards
+turn up in the pilot, which is no part of the samples and so is independent of them, the share goes
+to the design for [0, 1]; if they turn up later, that design gets the share LATE, and is larger."""
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certification.design import (
+    ROUNDING,
+    edge_failure,
+    failure,
+    fixed_design,
+    swap_failure,
+)
+from shortlist.problem import Problem
+from shortlist.reward_models import Binary, Bounded, RewardModel
+
+SLACK = 1.5  # a race asks for at most so many times the pulls of the fixed design
+LEAST = 0.1  # share of delta for the net, where less would do: it shortens the longest runs
+MOST = 0.8  # share of delta for the net beyond which a race is not worth while
+LATE = 0.02  # share of delta for rewards that are not 0 or 1 and turn up after the pilot
+EDGE = 0.15  # arms whose means lie within this of 0, or of 1, have a small variance
+PLACING = 0.01  # share of delta for telling which arms do
+WORTH_PLACING = 0.2  # share of delta for the net from which on that pays
+
+
+class Net:
+    """Sizes and ranks of the fixed samples, and what they leave of delta.
+
+    Two arms near 0, or two near 1, are hardly ever misplaced by their samples. So where the net's
+    share is large, the race has more of delta for pairs of arms that are known to lie there."""
+
+    def __init__(self, problem: Problem, pilot: int, rng: np.random.Generator) -> None:
+        n = problem.n_arms
+        self.problem, self.pilot = problem, pilot
+        self.ties: IntArray = rng.permutation(n)  # equal sums rank by it
+        self.skipped: IntArray = np.zeros(n, dtype=np.int64)  # pulls of the pilot
+        self.skipped_sums: FloatArray = np.zeros(n)
+        self.only_binary = False  # samples are judged as 0/1 rewards, without a declaration
+        self.share, self.late, self.placing = 1.0, 0.0, 0.0
+        judged = self._choose_model()
+        if self.share + self.late > MOST:
+            self.share = 1 - self.late
+        self.size = self._design(judged, self.share)
+        self.edge_share = self.share
+        if judged.is_binary and WORTH_PLACING < self.share < MOST:
+            self._place()
+
+    def _choose_model(self) -> RewardModel:
+        """Judge rewards in [0, 1] as 0/1 rewards if that leaves the race more of delta."""
+        declared = self.problem.rewards
+        judged = Binary() if declared.has_range else declared
+        most = int(SLACK * self._design(judged, 1.0))
+        self.share = self._share(declared, most)
+        undeclared = self._share(judged, most - self.pilot)
+        enough = undeclared + LATE >= self.share and self.share <= MOST
+        if judged == declared or enough:
+            return declared
+        self.share, self.late, self.only_binary = undeclared, LATE, True
+        return judged
+
+    @property
+    def placed(self) -> bool:
+        """Whether arms near 0 and near 1 are told from the others."""
+        return self.placing > 0
+
+    @property
+    def pilot_apart(self) -> bool:
+        """Whether no bets may be made on the pilot: it decides what the race may spend."""
+        return self.placed and self.only_binary and self.pilot > 0
+
+    @property
+    def delta_left(self) -> float:
+        """What the race may spend on pairs of any arms."""
+        return self.problem.delta * max(0.0, 1 - self.share - self.late - self.placing)
+
+    @property
+    def delta_left_at_edge(self) -> float:
+        """What the race may spend on pairs of arms that are known to lie near 0, or near 1."""
+        return self.problem.delta * max(0.0, 1 - self.edge_share - self.late - self.placing)
+
+    @property
+    def caps(self) -> IntArray:
+        """Pulls of every arm at which its sample is complete."""
+        return self.skipped + self.size
+
+    def look(self, pulls: IntArray, sums: FloatArray, squares: FloatArray, *, first: bool) -> None:
+        """See after every reply whether rewards are still 0 or 1."""
+        if not self.only_binary:
+            return
+        in_pilot = first and self.pilot > 0
+        if in_pilot:
+            self.skipped, self.skipped_sums = pulls.copy(), sums.copy()
+        if (sums != squares).any():
+            self.only_binary = False
+            self.size = self._design(Bounded(), self.late + self.share * in_pilot)
+            if in_pilot:  # all of the net's share is needed at the edge, too
+                self.edge_share = self.share
+
+    def order(self, sums: FloatArray) -> IntArray:
+        """Arms by their samples, best first; of use only for arms whose sample is complete."""
+        return np.lexsort((self.ties, self.skipped_sums - sums))
+
+    def _place(self) -> None:
+        """Share of delta that the samples need if only pairs at the edge matter, one by one."""
+        problem = self.problem
+        if min(problem.k, problem.n_arms - problem.k) > 1:  # then the share is small anyway
+            return
+        swaps = problem.n_arms - 1
+        gap = problem.k * problem.epsilon
+        fails = swaps * edge_failure(gap, self.size, EDGE) / problem.delta
+        tails = swaps * swap_failure(gap, self.size) / problem.delta
+        if fails < tails < MOST:
+            self.placing, self.share, self.edge_share = PLACING, tails, fails
+
+    def _design(self, rewards: RewardModel, share: float) -> int:
+        problem = self.problem
+        delta = problem.delta * share
+        return fixed_design(problem.n_arms, problem.k, problem.epsilon, delta, rewards)
+
+    def _share(self, rewards: RewardModel, pulls: int) -> float:
+        """The share of delta that a sample of so many pulls needs."""
+        if pulls < 1:
+            return 1.0
+        problem = self.problem
+        fails = failure(problem.n_arms, problem.k, problem.epsilon, pulls, rewards)
+        return min(1.0, max(LEAST, fails / problem.delta * (1 + ROUNDING)))

@@ -1,0 +1,254 @@
+"""Where a race stands: what was drawn, the bounds that follow, and who is to be pulled next."""
+
+import math
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certification.design import log_swaps
+from shortlist.certification.pairs.bets import Draws
+from shortlist.certification.pairs.net import EDGE, Net
+from shortlist.certification.pairs.stages import Stages
+from shortlist.certification.pairs.standing import (
+    WEIGHTS,
+    Pace,
+    Standing,
+    centres,
+    next_stage,
+    pilot_stage,
+)
+from shortlist.certification.pairs.swaps import pair_gaps, set_gap
+from shortlist.problem import Problem
+from shortlist.search import Answer, Progress, Rewards
+
+CATCH_UP = 0.34  # share of its lag that an arm makes up at once
+NO_BETS = 1e-200  # instead of a clock of 0 ...
+NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
+LARGEST_EXPONENT = 500.0  # of a capital that is only compared
+
+
+class Race:
+    """What is known so far, and the bounds that follow from it."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, pace: Pace) -> None:
+        n, k = problem.n_arms, problem.k
+        self.problem, self.rng, self.pace = problem, rng, pace
+        self.allowed = k * problem.epsilon
+        self.swapped = min(k, n - k)  # arms in a swap, at most
+        # A pair that is the only one in doubt may lose all that is allowed.
+        self.closed_at = self.allowed if self.swapped == 1 else 0.0
+        self.pulls: IntArray = np.zeros(n, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(n)
+        self.squares: FloatArray = np.zeros(n)
+        self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
+        self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
+        pilot = max(1, pace.batch // n) if pace.rounds is None else 0
+        self.net = Net(problem, pilot, rng)
+        self.stages = Stages(n, WEIGHTS.size)
+        if self.net.pilot_apart:
+            self.stages.add(pilot_stage(n, pilot))
+        self.levels = self._levels(self.net.delta_left)
+        self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
+        self.unit = self._unit()
+        self.open: BoolArray = np.ones(n, dtype=np.bool_)
+        self.stand()
+
+    def _levels(self, delta: float) -> FloatArray:
+        """ln(1 / delta_m) of one swap of m arms: sizes weigh 1/m, swaps of one size the same."""
+        if delta <= 0:
+            return np.full(self.swapped, np.inf)
+        sizes = np.arange(1, self.swapped + 1)
+        log_share = -np.log(sizes * (1 / sizes).sum())
+        swaps = log_swaps(self.problem.n_arms, self.problem.k)
+        result: FloatArray = swaps - log_share - math.log(delta)
+        return result
+
+    def _unit(self) -> float:
+        """The gap that is to be told from 0; with a small budget no less than can be told."""
+        unit = self.allowed / self.swapped
+        budget = self.problem.goal.budget
+        if budget is None or not self.racing:
+            return unit
+        return max(unit, 0.5 * math.sqrt(self.levels[0] * self.problem.n_arms / budget))
+
+    @property
+    def racing(self) -> bool:
+        """Whether the net has left anything of delta."""
+        return math.isfinite(self.levels[0])
+
+    @property
+    def spent(self) -> int:
+        """Pulls made in all."""
+        return int(self.pulls.sum())
+
+    def stand(self) -> None:
+        """Who is chosen now, and which pairs are open."""
+        n, k = self.problem.n_arms, self.problem.k
+        seen = self.open if self.open.any() else np.ones(n, dtype=np.bool_)
+        self.mean = float((self.sums[seen].sum() + 0.5) / (self.pulls[seen].sum() + 1))
+        smoothed = (self.sums + self.mean) / (self.pulls + 1)
+        order = np.lexsort((self.rng.random(n), -smoothed))
+        self.edge: IntArray = order[[k, k - 1]]  # best outside, worst inside
+        self.choose(order[:k])
+
+    def choose(self, top: IntArray) -> None:
+        """Take `top`, bound its pairs, and see which are open."""
+        self.top: BoolArray = np.zeros(self.problem.n_arms, dtype=np.bool_)
+        self.top[top] = True
+        if self.racing:
+            self._tighten()
+        self.open_pairs = self.pairs_above(self.closed_at)
+        self.open = in_pair(self.open_pairs)
+
+    def pairs_above(self, gap: float) -> BoolArray:
+        """[j, b]: j outside may be better than b inside by more than `gap`."""
+        result: BoolArray = (self.gaps > gap) & ~self.top[:, None] & self.top
+        return result
+
+    def _tighten(self) -> None:
+        """Bound the pairs of the present choice by the last stage that both arms completed."""
+        outside, inside = np.flatnonzero(~self.top), np.flatnonzero(self.top)
+        at = self.stages.at
+        q: int | IntArray = int(at[0])
+        if (at != q).any():
+            q = np.minimum(at[outside][:, None], at[inside])  # (j, b)
+        near = self.near[:, outside, None] & self.near[:, None, inside]  # (side, j, b)
+        level = np.where(near.any(0), self.edge_level, self.levels[0])
+        down = self.stages.down(q, outside[:, None])  # (j, b, clock), or (j, 1, clock)
+        up = self.stages.up(q, inside)  # (j, b, clock), or (b, clock)
+        clock = np.maximum(self.stages.clock(q), NO_BETS)
+        found = pair_gaps(down, up, clock, np.log(WEIGHTS), level)
+        found[found > NOT_BOUNDED] = np.inf
+        here = np.ix_(outside, inside)
+        self.gaps[here] = np.minimum(self.gaps[here], found)
+
+    def _place(self) -> None:
+        """See which arms lie near 0 or near 1: the capital against the contrary is large."""
+        if not self.net.placed or self.net.edge_share == self.net.share:
+            return
+        n = self.problem.n_arms
+        arms, q = np.arange(n), self.stages.at
+        clock = self.stages.clock(q)  # (arm, clock)
+        enough = 2 * n / (self.net.placing * self.problem.delta)
+        low = self.stages.down(q, arms) + clock * EDGE  # against theta >= EDGE
+        high = self.stages.up(q, arms) - clock * (1 - EDGE)  # against theta <= 1 - EDGE
+        exponents = np.minimum(np.stack([low, high]), LARGEST_EXPONENT)  # (side, arm, clock)
+        self.near |= np.exp(exponents) @ WEIGHTS >= enough
+
+    def bound(self) -> float:
+        """Bound on K R_T of the present choice, at any time."""
+        worst = max(0.0, float(self.gaps[np.ix_(~self.top, self.top)].max()))
+        if self.swapped > 1 and math.isfinite(worst):
+            worst = max(worst, self._set_bound())
+        if not self.problem.rewards.has_range:
+            return worst
+        return min(worst, float(self.swapped))
+
+    def _set_bound(self) -> float:
+        """Bound on the gap of swaps of two or more arms; arms that are not open are in none."""
+        outside = np.flatnonzero(self.open & ~self.top)
+        inside = np.flatnonzero(self.open & self.top)
+        if min(outside.size, inside.size) < 2:
+            return 0.0
+        q = int(self.stages.at[self.open].min())
+        down, up = self.stages.down(q, outside), self.stages.up(q, inside)
+        return set_gap(down, up, self.stages.clock(q), np.log(WEIGHTS), self.levels)
+
+    def movers(self) -> tuple[IntArray, IntArray]:
+        """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
+        at = self.stages.at
+        arms = self._late()
+        last = at[self.open].max()
+        if self.pace.rounds is not None:  # all open arms end in a new stage
+            arms, last = np.flatnonzero(self.open), self.stages.last + 1
+        share = CATCH_UP if self.pace.rounds is None else 1.0
+        steps = np.maximum(1, share * (last - at[arms])).astype(np.int64)
+        before = np.cumsum(steps) - steps
+        stages = np.repeat(at[arms] - before, steps) + np.arange(1, steps.sum() + 1)
+        order = np.argsort(stages, kind="stable")
+        return stages[order], np.repeat(arms, steps)[order]
+
+    def _late(self) -> IntArray:
+        """Arms that lag behind the other one in an open pair; if there are none, all open arms."""
+        at = self.stages.at
+        every = np.flatnonzero(self.open)
+        if at[every].min() == at[every].max():
+            return every
+        ahead = np.where(self.open_pairs, at, -1).max(axis=1) > at  # of j, some b
+        ahead |= np.where(self.open_pairs, at[:, None], -1).max(axis=0) > at  # of b, some j
+        return np.flatnonzero(ahead) if ahead.any() else every
+
+    def ready(self, stages: IntArray) -> bool:
+        """Fix a new stage if `stages` need one; False if all samples are planned in full."""
+        if stages[-1] <= self.stages.last:
+            return True
+        left = self.net.caps - self.stages.planned  # (arm,)
+        if left[self.open].max() <= 0:
+            return False
+        stage = next_stage(self._standing(left), self.pace, self.stages.last + 1)
+        self.stages.add(stage)
+        return True
+
+    def _standing(self, left: IntArray) -> Standing:
+        return Standing(
+            pulls=self.pulls,
+            sums=self.sums,
+            squares=self.squares,
+            rewards=self.problem.rewards,
+            top=self.top,
+            open=self.open,
+            swapped=self.swapped,
+            edge=self.edge,
+            mean=self.mean,
+            unit=self.unit,
+            level=float(self.levels[0]),
+            sample=self.net.size,
+            planned=self.stages.planned,
+            left=left,
+        )
+
+    def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> None:
+        """Take in a reply, stage by stage."""
+        first = not self.pulls.any()
+        for q in np.unique(stages):
+            now = stages == q
+            here = arms[now]
+            stage = self.stages.fixed[q - 1]
+            draws = Draws(stage.times[here], given.sums[now], given.squares[now])
+            around = centres(self.pulls[here], self.sums[here], stage.mean, stage.weight)
+            self.stages.book(q, here, draws, around, self.problem.rewards)
+            self.count(here, draws)
+        self.net.look(self.pulls, self.sums, self.squares, first=first)
+        self._place()
+
+    def count(self, arms: IntArray, draws: Draws) -> None:
+        """Add rewards to what is known of these arms."""
+        self.pulls[arms] += draws.times
+        self.sums[arms] += draws.sums
+        self.squares[arms] += draws.squares
+
+    def answer(self, bound: float, *, by_net: bool = False) -> Answer:
+        """The present choice with what is proved about it."""
+        top = np.flatnonzero(self.top)
+        evidence = {
+            "certificate": "pairs",
+            "stages": self.stages.last,
+            "safety net": by_net,
+            "pulls per arm at most": int(self.net.caps.max()),
+        }
+        if not math.isfinite(bound):
+            return Answer(top, evidence=evidence)
+        return Answer(top, bound / self.problem.k, 1 - self.problem.delta, evidence)
+
+    def progress(self, round_: int, bound: float) -> Progress:
+        """For display."""
+        known = bound / self.problem.k if math.isfinite(bound) else None
+        undecided = int(self.open.sum())
+        accepted = int((self.top & ~self.open).sum())
+        rejected = self.problem.n_arms - undecided - accepted
+        return Progress(round_, accepted, rejected, undecided, known)
+
+
+def in_pair(pairs: BoolArray) -> BoolArray:
+    """Which arms are in one of these pairs, on either side."""
+    return np.asarray(pairs.any(axis=0) | pairs.any(axis=1), dtype=np.bool_)

@@ -1,0 +1,90 @@
+"""The stages that all arms walk through, and the log capitals they have earned.
+
+A stage is fixed when the first arm enters it, from rewards of earlier stages only: the pulls of
+every arm, how far each clock advances, and where bets are centred. So arms may lag behind and
+catch up."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certification.pairs.bets import Draws, log_gains
+from shortlist.reward_models import RewardModel
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is fixed before a stage begins."""
+
+    times: IntArray  # (arm,) pulls
+    advance: FloatArray  # (clock,)
+    mean: float  # that the centre of an arm's bets is drawn to ...
+    weight: float  # ... as if it had been seen in so many pulls
+
+
+class Stages:
+    """All stages so far; stage 0 is the start, where every capital is 1."""
+
+    def __init__(self, n_arms: int, clocks: int) -> None:
+        self.fixed: list[Stage] = []  # stage q is fixed[q - 1]
+        self.at: IntArray = np.zeros(n_arms, dtype=np.int64)  # last stage completed by every arm
+        self.planned: IntArray = np.zeros(n_arms, dtype=np.int64)  # pulls of all stages together
+        self._clock: FloatArray = np.zeros((1, clocks))  # (stage, clock)
+        self._times: IntArray = np.zeros((1, n_arms), dtype=np.int64)  # (stage, arm)
+        self._up: FloatArray = np.zeros((1, n_arms, clocks))  # (stage, arm, clock)
+        self._down: FloatArray = np.zeros((1, n_arms, clocks))
+
+    @property
+    def last(self) -> int:
+        """The last stage that is fixed."""
+        return len(self.fixed)
+
+    def add(self, stage: Stage) -> None:
+        """Fix one more stage."""
+        if self.last + 1 == len(self._clock):  # double the room
+            self._clock = _doubled(self._clock)
+            self._times = _doubled(self._times)
+            self._up = _doubled(self._up)
+            self._down = _doubled(self._down)
+        self.fixed.append(stage)
+        self.planned = self.planned + stage.times
+        self._times[self.last] = stage.times
+        self._clock[self.last] = self._clock[self.last - 1] + stage.advance
+
+    def book(
+        self, q: int, arms: IntArray, draws: Draws, centres: FloatArray, rewards: RewardModel
+    ) -> None:
+        """Add what `arms`, which have completed stage q - 1, gave in stage q."""
+        up, down = log_gains(draws, self.fixed[q - 1].advance, centres, rewards)
+        self._up[q, arms] = self._up[q - 1, arms] + up
+        self._down[q, arms] = self._down[q - 1, arms] + down
+        self.at[arms] = q
+
+    def times(self, stages: IntArray, arms: IntArray) -> IntArray:
+        """Pulls of these arms in these stages, entry by entry."""
+        result: IntArray = self._times[stages, arms]
+        return result
+
+    def up(self, q: int | IntArray, arms: IntArray) -> FloatArray:
+        """L+ of these arms after stage q: (..., clock)."""
+        result: FloatArray = self._up[q, arms]
+        return result
+
+    def down(self, q: int | IntArray, arms: IntArray) -> FloatArray:
+        """L- of these arms after stage q: (..., clock)."""
+        result: FloatArray = self._down[q, arms]
+        return result
+
+    def clock(self, q: int | IntArray) -> FloatArray:
+        """The clocks after stage q: (..., clock)."""
+        result: FloatArray = self._clock[q]
+        return result
+
+
+def _doubled(table: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    return np.concatenate([table, np.zeros_like(table)])

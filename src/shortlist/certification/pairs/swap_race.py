@@ -1,0 +1,112 @@
+"""The swap race: few arms, ties, one best.
+
+All arms walk through common stages and bet on their rewards with common clocks; the capital
+against a swap of arms then depends on the means only through the gap of that swap. Ville's
+inequality bounds the gap of every swap at every stage at once, so a race may sample, stop and
+answer as it likes. Behind it stands a fixed design as a safety net. docs/pairs.md has the theorem
+and its proof."""
+
+from collections.abc import Generator
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, IntArray
+from shortlist.certification.pairs.bets import Draws
+from shortlist.certification.pairs.race import Race, in_pair
+from shortlist.certification.pairs.standing import Pace
+from shortlist.problem import Problem
+from shortlist.search import Progress, Pulls, Rewards, Search
+
+
+def swap_race(
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    batch: int = 4,
+    growth: float = 0.02,
+    rounds: int | None = None,
+) -> Search:
+    """Race all swaps of arms against each other until none can cost more than K epsilon.
+
+    R_T <= its bound with probability >= 1 - delta, whenever it ends: at epsilon, at the budget, or
+    by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
+    A request has at least `batch` pulls and `growth` times what was spent; or there are at most
+    `rounds` requests."""
+    race = Race(problem, rng, Pace(batch, growth, rounds))
+    requests = 0
+    while (bound := race.bound()) > race.allowed:
+        if not race.racing or requests + 1 == rounds:
+            return (yield from last_resort(race, requests, at_once=True))
+        stages, arms = race.movers()
+        if not race.ready(stages):
+            return (yield from last_resort(race, requests, at_once=rounds is not None))
+        times = race.stages.times(stages, arms)
+        fits = _affordable(race, times)
+        if not fits.any():
+            break
+        requests += 1
+        progress = race.progress(requests, bound)
+        given = yield from _draw(arms[fits], times[fits], progress)
+        race.book(stages[fits], arms[fits], given)
+        race.stand()
+    return race.answer(bound)
+
+
+def last_resort(race: Race, requests: int, *, at_once: bool) -> Search:
+    """Complete the samples of the arms in doubt and choose among them by these.
+
+    An arm is in doubt if it is in an open pair, also of the new choice; `at_once`: if it is in a
+    pair that is not known to be in the right order, and then no new choice can bring in another."""
+    complete = race.open.copy()
+    if at_once:
+        complete = in_pair(race.pairs_above(0.0))
+    while True:
+        missing = np.where(complete, race.net.caps - race.pulls, 0)
+        if not _affordable(race, missing).all():
+            return race.answer(race.bound())
+        if missing.any():
+            requests += 1
+            yield from _complete(race, missing, race.progress(requests, race.bound()))
+            continue  # the samples may have become larger
+        _choose_by_samples(race, complete)
+        joining = race.open & ~complete
+        if at_once or not joining.any():
+            return race.answer(min(race.bound(), race.allowed), by_net=True)
+        complete |= joining
+
+
+def _choose_by_samples(race: Race, complete: BoolArray) -> None:
+    """Replace the chosen arms whose samples are complete by the best of all such arms."""
+    kept = np.flatnonzero(race.top & ~complete)
+    ranked = race.net.order(race.sums)
+    ranked = ranked[complete[ranked]]
+    race.choose(np.concatenate([kept, ranked[: race.problem.k - kept.size]]))
+
+
+def _complete(race: Race, missing: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
+    """Draw what is missing, outside of all stages."""
+    arms = np.flatnonzero(missing)
+    given = yield Pulls(arms, missing[arms], progress)
+    race.count(arms, Draws(missing[arms], given.sums, given.squares))
+    race.net.look(race.pulls, race.sums, race.squares, first=False)
+
+
+def _affordable(race: Race, times: IntArray) -> BoolArray:
+    """The first entries of a request that the budget still allows."""
+    budget = race.problem.goal.budget
+    if budget is None:
+        return np.ones(times.size, dtype=np.bool_)
+    result: BoolArray = race.spent + np.cumsum(times) <= budget
+    return result
+
+
+def _draw(
+    arms: IntArray, times: IntArray, progress: Progress
+) -> Generator[Pulls, Rewards, Rewards]:
+    """Ask for the entries that have pulls; the others give nothing."""
+    pulled = times > 0
+    sums, squares = np.zeros(times.size), np.zeros(times.size)
+    if pulled.any():
+        given = yield Pulls(arms[pulled], times[pulled], progress)
+        sums[pulled], squares[pulled] = given.sums, given.squares
+    return Rewards(sums, squares)

@@ -1,0 +1,88 @@
+"""Explore freely, then prove the choice on fresh rewards by the split certificate."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from shortlist.certification.split import tuning
+from shortlist.certification.split.alpha_spending import MOST_LOOKS, share_after
+from shortlist.certification.split.answers import answer_of
+from shortlist.certification.split.final_look import final_look
+from shortlist.certification.split.fixed_samples import FixedSamples
+from shortlist.certification.split.holdout import Holdout
+from shortlist.certification.split.looks import Looks
+from shortlist.certification.split.strengths import cost_of
+from shortlist.exploration.explore import explore_once
+from shortlist.exploration.posterior import Posterior
+from shortlist.problem import Problem
+from shortlist.search import Progress, Search
+
+# pulls, where no budget is given: more than can be counted, which is an error on the way
+UNLIMITED = 2**64
+
+
+def split_search(
+    problem: Problem, rng: np.random.Generator, samples: FixedSamples | None = None
+) -> Search:
+    """Explore where the expected loss is largest, then certify the choice on fresh rewards.
+
+    Exploration may do as it likes. When a certificate drafted on what it found costs little more
+    than the exploration did, that many fresh pulls are drawn and the bound U of certificate.py is
+    computed: if U <= epsilon, R_T <= U with probability >= 1 - delta. Otherwise exploration goes on
+    and a later look, with its own share of delta, adds to the fresh pulls. With a budget, at most
+    half of it is explored and the rest proves what can be proved.
+
+    With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
+    are the answer: no look may leave too few pulls for that.
+
+    docs/certificate.md has the theorem and its proof."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    holdout = Holdout(problem.n_arms)
+    looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
+    budget = problem.goal.budget or UNLIMITED
+    explorable = _explorable(problem) if samples is None else samples.explorable
+    provable = UNLIMITED if samples is None else samples.provable
+    cap = None if samples is None else samples.size
+    explored = 0
+    cost = math.inf  # of the draft after the batch before
+    while explored < (most := min(explorable, budget - holdout.spent)):
+        before = explored
+        yield from explore_once(posterior, most - before, rng, early=tuning.EARLY, cap=cap)
+        explored = posterior.spent
+        draft = looks.promising(holdout.pulls, rng, last=explored >= most)
+        saved = cost - cost_of(draft)
+        cost = cost_of(draft)
+        due = _is_due(cost, saved, explored, explored - before)
+        proving = holdout.spent + cost
+        affordable = explored + proving <= budget and proving <= provable
+        if draft is None or not due or not affordable or looks.failed == MOST_LOOKS:
+            continue
+        draft = looks.refined(draft)
+        progress = Progress(round=looks.failed + 1, undecided=problem.n_arms)
+        yield from holdout.fill_up(draft.pulls, progress)
+        bound = looks.declared(draft).bound(holdout.sums)
+        if bound <= problem.epsilon:
+            return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
+        looks.failed += 1
+    if samples is not None:
+        return samples.answer(problem, posterior, holdout)
+    rest = share_after(problem.delta, looks.failed)
+    left = budget - explored - holdout.spent
+    answer = yield from final_look(posterior, holdout, left, rest, rng, looks=looks.failed + 1)
+    # this look and those before fail with probability delta in all
+    return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+
+
+def _explorable(problem: Problem) -> int:
+    """Pulls that exploration may take: half of the budget, but one of every arm."""
+    if problem.goal.budget is None:
+        return UNLIMITED
+    return max(problem.n_arms, problem.goal.budget // 2)
+
+
+def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:
+    """Whether to certify now: it costs little, or the last batch saved less than it cost."""
+    if cost <= tuning.EAGER * explored:
+        return True
+    return cost <= tuning.SLOW * explored and saved < batch
