@@ -253,6 +253,21 @@ def test_charges_and_the_bound_are_as_computed_by_hand() -> None:
     assert two.bound(np.zeros(2)) == pytest.approx(math.log(10) / 8)
 
 
+def test_inside_the_set_failures_are_the_successes_that_cost_nothing() -> None:
+    certificate = Certificate(
+        chosen=np.array([True]),
+        boundary=0.5,
+        strength=2.0,
+        delta=0.1,
+        pulls=np.array([10]),
+        slope=np.array([2.0]),
+        start=np.array([6.0]),
+        offset=np.array([1.0]),
+    )
+    assert certificate.charges(np.array([4.0])).tolist() == [0.0]
+    assert certificate.charges(np.array([3.0])) == pytest.approx([(2 * 0.2 + 1) / 2])
+
+
 def test_arms_inside_are_mirrored_and_equal_arms_share_an_offset() -> None:
     chosen, pulls = np.array([True, True, False, False]), np.array([30, 60, 30, 60])
     start = np.array([24.0, -np.inf, 9.0, 15.0])
