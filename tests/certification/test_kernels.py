@@ -1,6 +1,7 @@
 """The kernels of the certificate against values by hand and slow references, one step each."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from shortlist.arrays import FloatArray
 from shortlist.certification.split import exact_offsets as exact
 from shortlist.certification.split import tuning
 from shortlist.certification.split.certificate import Certificate, declare
-from shortlist.certification.split.closed_offsets import bounded_offset, log_shrink
+from shortlist.certification.split.closed_offsets import (
+    bounded_offset,
+    log_shrink,
+    subgaussian_offset,
+)
 from shortlist.certification.split.offsets import offsets
 from shortlist.reward_models import Binary
 
@@ -29,7 +34,7 @@ def test_log_shrink_is_the_log_moment_of_one_reward_on_both_sides_of_a_tilt_of_1
 ) -> None:
     exactly = math.log1p(mean * math.expm1(-tilt)) if mean < 1 else -tilt
     found = log_shrink(np.array([mean]), np.array([tilt]))[0]
-    assert found == pytest.approx(exactly, rel=1e-9, abs=1e-15)
+    assert found == pytest.approx(exactly, rel=1e-9, abs=0 if tilt < 1 else 1e-15)
 
 
 def test_log_shrink_of_sure_rewards_is_minus_the_tilt_where_a_float_holds_no_more() -> None:
@@ -151,7 +156,7 @@ def test_beyond_the_grid_the_closed_form_gets_what_the_free_successes_leave_at_t
         assert found == pytest.approx([offset])
 
 
-@pytest.mark.parametrize("boundary", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("boundary", [0.1, 0.4, 0.5, 0.8])
 def test_the_grid_ends_where_free_successes_are_negligible_or_at_the_reach(boundary: float) -> None:
     pulls, strength, reach = column(50, 50, 50), 8.0, 0.15
     start = column(math.floor(50 * boundary) + 3, 2.0, -1.0)
@@ -171,6 +176,36 @@ def test_more_is_checked_where_what_is_allowed_falls_further() -> None:
     assert exact.usual_checks(0.0) == tuning.CHECKS
     assert exact.usual_checks(3.0) == tuning.CHECKS + 3 * tuning.MORE_CHECKS
     assert exact.usual_checks(1e6) == tuning.MOST_CHECKS
+
+
+def test_offsets_hold_on_the_usual_grid_and_from_its_last_point_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tails = []
+
+    def spied(*arguments: FloatArray) -> FloatArray:
+        tails.append(arguments[2:4])
+        return np.array([7.0, -7.0])
+
+    pulls, start = np.array([900.0, 400.0]), np.array([360.0, 170.0])
+    settings: dict[str, Any] = {"slope": np.array([30.0, 9.0]), "start": start}
+    usual = exact.binary_offset(
+        pulls, 0.4, 30.0, 0.3, **settings, checks=exact.usual_checks(30.0 * 0.3)
+    )
+    assert exact.binary_offset(pulls, 0.4, 30.0, 0.3, **settings).tolist() == usual.tolist()
+    monkeypatch.setattr(exact, "_tail_offset", spied)
+    found = exact.binary_offset(pulls, 0.4, 30.0, 0.3, **settings)
+    gap = exact._checked_gaps(pulls[:, None], 0.4, 30.0, 0.3, start[:, None], 9)[:, -1:]
+    (last, free), *_ = tails
+    assert last == pytest.approx(0.4 + gap, rel=1e-12)
+    assert free[:, 0] == pytest.approx(binom.cdf(start, pulls, last[:, 0]), rel=1e-6)
+    assert found[0] == 7  # the larger of what the grid asks for and what the tail does
+    assert found[1] == pytest.approx(usual[1], rel=0.1)
+
+
+def test_the_offset_without_a_range_is_the_moment_and_what_a_flat_slope_falls_short_of() -> None:
+    found = subgaussian_offset(np.array([20.0, 5.0]), 9.0, 0.3, np.array([9.0, 4.0]))
+    assert found == pytest.approx([81 / 160, 16 / 40 + 5 * 0.3])
 
 
 def test_a_start_between_two_numbers_of_successes_is_the_lower_and_none_is_below_none() -> None:
