@@ -82,8 +82,10 @@ def test_the_curvature_is_as_computed_by_hand() -> None:
 
 
 def test_the_variance_nearby_is_that_of_the_worse_neighbour() -> None:
-    found = exact._least_variance_nearby(np.array([[0.1, 0.5, 0.8], [0.5, 0.6, 0.7]]))
-    assert found == pytest.approx(np.array([[0.09, 0.09, 0.16], [0.24, 0.21, 0.21]]))
+    means = np.random.default_rng(6).random((9, 7))
+    variance = means * (1 - means)
+    nearby = [variance[:, max(0, i - 1) : i + 2].min(axis=1) for i in range(7)]
+    assert np.array_equal(exact._least_variance_nearby(means), np.array(nearby).T)
 
 
 @pytest.mark.parametrize(("pulls", "mean"), ARM_BY_ARM)
@@ -135,6 +137,40 @@ def test_between_two_points_curvature_keeps_a_margin_of_an_eighth_of_the_step_sq
         raised = [4.0 if each == point else 0.0 for each in range(3)]
         expected = max(least + more for least, more in zip(offsets_, raised, strict=True))
         assert inner(free, raised, [2.0, 4.0, 6.0]) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_offset_between_points_is_what_a_loop_over_all_pairs_of_neighbours_says(
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    strength, points = 3.0, 5
+    gap = rng.uniform(0.1, 0.4) * np.linspace(0, 1, points)
+    allowed = [math.exp(-strength * each) for each in gap]
+    free = rng.uniform(0, 0.9, points) * allowed
+    log_charged, curvature = rng.normal(0, 1, points), rng.uniform(0, 30, points)
+
+    def needed(room: float, charged: float) -> float:
+        return charged - math.log(room) if room > 0 else math.inf
+
+    worst = -math.inf
+    for i in range(points - 1):
+        monotony = needed(allowed[i + 1] - free[i], log_charged[i])
+        margins = [(gap[1] - gap[0]) ** 2 / 8 * (each + strength**2) for each in curvature]
+        ends = [needed(allowed[j] - free[j] - margins[j], log_charged[j]) for j in (i, i + 1)]
+        worst = max(worst, min(monotony, max(ends)))
+    rows = [each[None, :] for each in (gap, free, log_charged)]
+    found = exact._inner_offset(rows[0], rows[1], rows[2], strength, curvature[None, :])
+    assert found == pytest.approx([worst], rel=1e-9)
+
+
+def test_a_tilted_mean_that_rounding_puts_above_1_is_1() -> None:
+    slope = 1.3652235564735813
+    assert math.exp(-slope - log_shrink(np.ones(1), np.array([slope]))[0]) > 1
+    _, log_charged = exact._binary_moments(
+        column(1), column(slope), column(0), column(1.0), boundary=0.5
+    )
+    assert log_charged[0, 0] == pytest.approx(-slope / 2)
 
 
 def test_where_there_is_no_room_no_offset_is_right() -> None:
