@@ -1,10 +1,10 @@
 """How much hangs on every tuning constant: `python benchmarks/sensitivity.py --jobs 2`.
 
 One constant at a time is halved and doubled. Of a constant that is a factor above or below 1 (see
-FROM_ONE) it is the distance from 1. Shown are ratios to the constants as they are, geometric means
-over small instances: pulls of `certified` (for a constant of the race: of `lucb` and `clucb-pac`),
-regret of `expected-loss`, and time of the processor. The last row changes nothing but the seed: so
-much is noise."""
+FROM_ONE) it is the distance from 1. Shown are ratios to the constants as they are, over a few small
+instances: pulls of `certified` (for a constant of the race: of `lucb` and `clucb-pac`) and time of
+the processor, geometric means, and regret of `expected-loss`, added up in units of epsilon. The
+last row changes nothing but the seed: so much is noise."""
 
 import math
 import time
@@ -69,16 +69,23 @@ class Task(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What is compared: logarithms of pulls, regret and seconds, an entry for each instance."""
+    """What is compared, an entry for each instance."""
 
     pulls: FloatArray
-    regret: FloatArray
+    regret: FloatArray  # in units of epsilon
     seconds: FloatArray
 
-    def ratios(self, usual: "Figures") -> tuple[float, ...]:
-        """Geometric means of the ratios to what is usual."""
-        pairs = zip(self, usual, strict=True)
-        return tuple(math.exp(float((mine - other).mean())) for mine, other in pairs)
+    def ratios(self, usual: "Figures") -> tuple[float, float, float]:
+        """Ratios to what is usual; regrets are added up first, as some may be 0."""
+        return (
+            geometric_mean(self.pulls / usual.pulls),
+            float(self.regret.sum() / usual.regret.sum()),
+            geometric_mean(self.seconds / usual.seconds),
+        )
+
+
+def geometric_mean(values: FloatArray) -> float:
+    return math.exp(float(np.log(values).mean()))
 
 
 def constants(only: str | None) -> Iterator[tuple[str, str]]:
@@ -99,7 +106,7 @@ def scaled(name: str, value: Value, factor: float) -> Value:
 
 
 def measured(instance: Instance, pullers: tuple[str, ...], runs: int, seed: int) -> list[float]:
-    """Mean pulls, mean regret and seconds on one instance, as logarithms."""
+    """Mean pulls, mean regret and seconds on one instance."""
     means, k, epsilon, rewards, budget = instance
     started = time.process_time()
     to_epsilon = [
@@ -117,7 +124,7 @@ def measured(instance: Instance, pullers: tuple[str, ...], runs: int, seed: int)
     )
     seconds = time.process_time() - started
     pulls = sum(float(each.pulls.mean()) for each in to_epsilon)
-    return [math.log(pulls), math.log(float(within.regret.mean())), math.log(seconds)]
+    return [pulls, float(within.regret.mean()) / epsilon, seconds]
 
 
 @cache
@@ -132,7 +139,7 @@ def figures(pullers: tuple[str, ...], runs: int, seed: int) -> Figures:
     return Figures(*np.array(rows).T)
 
 
-def ratios(task: Task, runs: int) -> tuple[float, ...]:
+def ratios(task: Task, runs: int) -> tuple[float, float, float]:
     """The ratios for one task, in a process of its own kind: constants are put back after it."""
     pullers = ("lucb", "clucb-pac") if task.name in OF_RACES else ("certified",)
     before = usual(pullers, runs)

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from shortlist import Binary, Bounded, SubGaussian, certify
 from shortlist.errors import InvalidInput
-from shortlist.metrics import aggregate_regret
+from shortlist.metrics import ROUNDING, aggregate_regret
 
 ARMS = {"top": [0, 1], "pulls": [40, 40, 30, 60], "sums": [30, 28, 12, 20]}
 
@@ -123,6 +123,16 @@ def test_sums_may_leave_the_range_by_rounding() -> None:
     )
 
 
+@pytest.mark.parametrize("whole", [0, 1])
+def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(whole: int) -> None:
+    outside = ROUNDING * 1000 * (1 if whole else -1)
+    for times, pulls in ((0.5, 1000), (2.0, 10_000)):
+        found = certify([0], [pulls] * 2, [pulls * whole + times * outside, 1.0], boundary=0.5)
+        assert found <= 1
+    with pytest.raises(InvalidInput, match="the sum of arm 0 is "):
+        certify([0], [1000, 1000], [1000 * whole + 2 * outside, 1.0], boundary=0.5)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -142,6 +152,7 @@ def test_sums_may_leave_the_range_by_rounding() -> None:
             "the sum of arm 3 is 61, but must be that of 60 rewards, each a number between 0",
         ),
         ({"sums": [30, 28, 12, -1]}, "the sum of arm 3 is -1"),
+        ({"sums": [30, 28, -1, 61]}, "the sum of arm 2 is -1, but must be that of 30 rewards"),
         ({"sums": [30, 28, math.nan, 1]}, "the sum of arm 2 is nan"),
         ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian()}, "the sum of arm 2 is inf"),
         (
@@ -150,17 +161,23 @@ def test_sums_may_leave_the_range_by_rounding() -> None:
         ),
         ({"sums": ["a", "b", "c", "d"]}, "`sums` is .* must be numbers"),
         ({"boundary": 1.5}, "`boundary` is 1.5, but must be between 0 and 1"),
+        ({"boundary": -0.5}, "`boundary` is -0.5, but must be between 0 and 1"),
         ({"boundary": math.nan}, "`boundary` is nan"),
         ({"delta": 0.0}, "`delta` is 0.0"),
         ({"delta": 1.0}, "`delta` is 1.0"),
         ({"epsilon": 0.0}, "`epsilon` is 0.0"),
         ({"epsilon": math.inf}, "`epsilon` is inf"),
         ({"strength": -1.0}, "`strength` is -1.0"),
+        ({"strength": 0.0}, "`strength` is 0.0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         bound(**changed)
+
+
+def test_any_strength_above_0_will_do() -> None:
+    assert 0 < bound(strength=0.5) <= 1
 
 
 def test_rewards_are_declared_as_everywhere() -> None:

@@ -1,6 +1,7 @@
 """The kernels of the certificate against values by hand and slow references, one step each."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,11 @@ from shortlist.arrays import FloatArray
 from shortlist.certification.split import exact_offsets as exact
 from shortlist.certification.split import tuning
 from shortlist.certification.split.certificate import Certificate, declare
-from shortlist.certification.split.closed_offsets import bounded_offset, log_shrink
+from shortlist.certification.split.closed_offsets import (
+    bounded_offset,
+    log_shrink,
+    subgaussian_offset,
+)
 from shortlist.certification.split.offsets import offsets
 from shortlist.reward_models import Binary
 
@@ -29,7 +34,7 @@ def test_log_shrink_is_the_log_moment_of_one_reward_on_both_sides_of_a_tilt_of_1
 ) -> None:
     exactly = math.log1p(mean * math.expm1(-tilt)) if mean < 1 else -tilt
     found = log_shrink(np.array([mean]), np.array([tilt]))[0]
-    assert found == pytest.approx(exactly, rel=1e-9, abs=1e-15)
+    assert found == pytest.approx(exactly, rel=1e-9, abs=0 if tilt < 1 else 1e-15)
 
 
 def test_log_shrink_of_sure_rewards_is_minus_the_tilt_where_a_float_holds_no_more() -> None:
@@ -77,8 +82,10 @@ def test_the_curvature_is_as_computed_by_hand() -> None:
 
 
 def test_the_variance_nearby_is_that_of_the_worse_neighbour() -> None:
-    found = exact._least_variance_nearby(np.array([[0.1, 0.5, 0.8], [0.5, 0.6, 0.7]]))
-    assert found == pytest.approx(np.array([[0.09, 0.09, 0.16], [0.24, 0.21, 0.21]]))
+    means = np.random.default_rng(6).random((9, 7))
+    variance = means * (1 - means)
+    nearby = [variance[:, max(0, i - 1) : i + 2].min(axis=1) for i in range(7)]
+    assert np.array_equal(exact._least_variance_nearby(means), np.array(nearby).T)
 
 
 @pytest.mark.parametrize(("pulls", "mean"), ARM_BY_ARM)
@@ -132,6 +139,40 @@ def test_between_two_points_curvature_keeps_a_margin_of_an_eighth_of_the_step_sq
         assert inner(free, raised, [2.0, 4.0, 6.0]) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_offset_between_points_is_what_a_loop_over_all_pairs_of_neighbours_says(
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    strength, points = 3.0, 5
+    gap = rng.uniform(0.1, 0.4) * np.linspace(0, 1, points)
+    allowed = [math.exp(-strength * each) for each in gap]
+    free = rng.uniform(0, 0.9, points) * allowed
+    log_charged, curvature = rng.normal(0, 1, points), rng.uniform(0, 30, points)
+
+    def needed(room: float, charged: float) -> float:
+        return charged - math.log(room) if room > 0 else math.inf
+
+    worst = -math.inf
+    for i in range(points - 1):
+        monotony = needed(allowed[i + 1] - free[i], log_charged[i])
+        margins = [(gap[1] - gap[0]) ** 2 / 8 * (each + strength**2) for each in curvature]
+        ends = [needed(allowed[j] - free[j] - margins[j], log_charged[j]) for j in (i, i + 1)]
+        worst = max(worst, min(monotony, max(ends)))
+    rows = [each[None, :] for each in (gap, free, log_charged)]
+    found = exact._inner_offset(rows[0], rows[1], rows[2], strength, curvature[None, :])
+    assert found == pytest.approx([worst], rel=1e-9)
+
+
+def test_a_tilted_mean_that_rounding_puts_above_1_is_1() -> None:
+    slope = 1.3652235564735813
+    assert math.exp(-slope - log_shrink(np.ones(1), np.array([slope]))[0]) > 1
+    _, log_charged = exact._binary_moments(
+        column(1), column(slope), column(0), column(1.0), boundary=0.5
+    )
+    assert log_charged[0, 0] == pytest.approx(-slope / 2)
+
+
 def test_where_there_is_no_room_no_offset_is_right() -> None:
     assert inner([1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]) == math.inf
 
@@ -151,7 +192,7 @@ def test_beyond_the_grid_the_closed_form_gets_what_the_free_successes_leave_at_t
         assert found == pytest.approx([offset])
 
 
-@pytest.mark.parametrize("boundary", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("boundary", [0.1, 0.4, 0.5, 0.8])
 def test_the_grid_ends_where_free_successes_are_negligible_or_at_the_reach(boundary: float) -> None:
     pulls, strength, reach = column(50, 50, 50), 8.0, 0.15
     start = column(math.floor(50 * boundary) + 3, 2.0, -1.0)
@@ -171,6 +212,36 @@ def test_more_is_checked_where_what_is_allowed_falls_further() -> None:
     assert exact.usual_checks(0.0) == tuning.CHECKS
     assert exact.usual_checks(3.0) == tuning.CHECKS + 3 * tuning.MORE_CHECKS
     assert exact.usual_checks(1e6) == tuning.MOST_CHECKS
+
+
+def test_offsets_hold_on_the_usual_grid_and_from_its_last_point_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tails = []
+
+    def spied(*arguments: FloatArray) -> FloatArray:
+        tails.append(arguments[2:4])
+        return np.array([7.0, -7.0])
+
+    pulls, start = np.array([900.0, 400.0]), np.array([360.0, 170.0])
+    settings: dict[str, Any] = {"slope": np.array([30.0, 9.0]), "start": start}
+    usual = exact.binary_offset(
+        pulls, 0.4, 30.0, 0.3, **settings, checks=exact.usual_checks(30.0 * 0.3)
+    )
+    assert exact.binary_offset(pulls, 0.4, 30.0, 0.3, **settings).tolist() == usual.tolist()
+    monkeypatch.setattr(exact, "_tail_offset", spied)
+    found = exact.binary_offset(pulls, 0.4, 30.0, 0.3, **settings)
+    gap = exact._checked_gaps(pulls[:, None], 0.4, 30.0, 0.3, start[:, None], 9)[:, -1:]
+    (last, free), *_ = tails
+    assert last == pytest.approx(0.4 + gap, rel=1e-12)
+    assert free[:, 0] == pytest.approx(binom.cdf(start, pulls, last[:, 0]), rel=1e-6)
+    assert found[0] == 7  # the larger of what the grid asks for and what the tail does
+    assert found[1] == pytest.approx(usual[1], rel=0.1)
+
+
+def test_the_offset_without_a_range_is_the_moment_and_what_a_flat_slope_falls_short_of() -> None:
+    found = subgaussian_offset(np.array([20.0, 5.0]), 9.0, 0.3, np.array([9.0, 4.0]))
+    assert found == pytest.approx([81 / 160, 16 / 40 + 5 * 0.3])
 
 
 def test_a_start_between_two_numbers_of_successes_is_the_lower_and_none_is_below_none() -> None:
@@ -251,6 +322,21 @@ def test_charges_and_the_bound_are_as_computed_by_hand() -> None:
         np.array([True, True]), 0.5, 4.0, 0.1, np.array([9, 9]), *np.full((3, 2), -math.inf)
     )
     assert two.bound(np.zeros(2)) == pytest.approx(math.log(10) / 8)
+
+
+def test_inside_the_set_failures_are_the_successes_that_cost_nothing() -> None:
+    certificate = Certificate(
+        chosen=np.array([True]),
+        boundary=0.5,
+        strength=2.0,
+        delta=0.1,
+        pulls=np.array([10]),
+        slope=np.array([2.0]),
+        start=np.array([6.0]),
+        offset=np.array([1.0]),
+    )
+    assert certificate.charges(np.array([4.0])).tolist() == [0.0]
+    assert certificate.charges(np.array([3.0])) == pytest.approx([(2 * 0.2 + 1) / 2])
 
 
 def test_arms_inside_are_mirrored_and_equal_arms_share_an_offset() -> None:

@@ -80,12 +80,14 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def other_constants(value: object) -> tuple[float, ...]:
-    """A number a little smaller and larger, or the other truth; nothing for text."""
+    """A number a little larger and smaller, or the other truth; nothing for text."""
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
         return value + 1, value - 1
-    return (2 * value, value / 2) if isinstance(value, float) else ()
+    if isinstance(value, float):
+        return (2 * value, value / 2) if value else (1.0,)
+    return ()
 
 
 def altered(node: ast.AST, **fields: object) -> ast.AST:
@@ -103,10 +105,10 @@ def places(node: ast.AST, within: str = "") -> Iterator[tuple[ast.AST, str, int 
             continue
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST):
-                inner = type(child) in (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.With)
-                plain = isinstance(child, ast.stmt) and not inner
-                yield node, field, index, ast.unparse(child) if plain else within
-                yield from places(child, ast.unparse(child) if plain else within)
+                is_statement = isinstance(child, ast.stmt)
+                statement = ast.unparse(child).splitlines()[0] if is_statement else within
+                yield node, field, index, statement
+                yield from places(child, statement)
 
 
 def mutants(file: str) -> Iterator[Mutant]:
@@ -118,8 +120,7 @@ def mutants(file: str) -> Iterator[Mutant]:
         original = holder if index is None else holder[index]
         for changed in changes(original):
             put(parent, field, index, changed)
-            where = " ".join(statement.split())[:60]
-            text = f"{file}: {ast.unparse(original)} -> {ast.unparse(changed)} in {where}"
+            text = f"{file}: {ast.unparse(original)} -> {ast.unparse(changed)} in {statement[:60]}"
             seen[text] += 1
             yield Mutant(file, f"{text} #{seen[text]}", ast.unparse(tree))
         put(parent, field, index, original)
