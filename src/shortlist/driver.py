@@ -3,7 +3,8 @@
 A driver only has to find rewards for one request after another; where they come from is its own
 affair."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,19 +46,19 @@ def counted(
 ) -> Run:
     """The search of `algorithm` in the user's units: rewards come as they are, the bound returns as
     it is meant."""
-    search = algorithm.start(problem, rng, **options)
-    pulls, sums = np.zeros(problem.n_arms, dtype=np.int64), np.zeros(problem.n_arms)
+    with _countable(algorithm.name):
+        search = algorithm.start(problem, rng, **options)
+    pulls = np.zeros(problem.n_arms, dtype=np.int64)
+    sums = np.zeros(problem.n_arms)
     asked = 0.0
     reply: Rewards | None = None
     while True:
-        try:
+        with _countable(algorithm.name):
             turn = advance(search, reply)
             if isinstance(turn, Answer):
                 return Outcome(to_user_scale(turn, problem), pulls, sums)
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
-        except OverflowError as error:
-            raise InvalidInput(f"{algorithm.name} asks for too many pulls: {COUNTABLE}") from error
         rewards = yield turn
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)
@@ -95,6 +96,15 @@ def to_user_scale(answer: Answer, problem: Problem) -> Answer:
     bound = answer.regret_bound
     bound = None if bound is None else bound * problem.rewards.scale
     return Answer(answer.top, bound, answer.confidence, answer.evidence)
+
+
+@contextmanager
+def _countable(name: str) -> Iterator[None]:
+    """Say in words that a search asks for more pulls than there are numbers."""
+    try:
+        yield
+    except OverflowError as error:
+        raise InvalidInput(f"{name} asks for too many pulls: {COUNTABLE}") from error
 
 
 def _check_countable(pulls: float) -> None:

@@ -635,7 +635,7 @@ def test_trouble_with_a_file_has_exit_status_1() -> None:
     done("create", "arms.csv", *MAKE)
     database = sqlite3.connect("tests.db")
     database.execute(
-        "UPDATE experiments SET settings = replace(settings, '\"version\": 1', '\"version\": 9')"
+        "UPDATE experiments SET settings = replace(settings, '\"version\": 2', '\"version\": 9')"
     )
     database.commit()
     database.close()

@@ -11,8 +11,8 @@ from scipy.stats import beta, binom, kstest
 
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
-from shortlist.algorithms.uniform import subset_union_count
 from shortlist.arrays import FloatArray
+from shortlist.certification.design import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.forecasting import trials
 from shortlist.forecasting.beliefs import Guess, guess
@@ -21,6 +21,7 @@ from shortlist.forecasting.prospects import Forecast, Prospect
 from shortlist.forecasting.trials import forecast
 from shortlist.instances import uniform
 from shortlist.problem import FixedBudget, Problem
+from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Search
 
 
@@ -159,11 +160,11 @@ def test_all_algorithms_see_the_same_means_in_the_same_run(monkeypatch: pytest.M
     assert len(set(one.regret)) == 9
 
 
-def test_uniform_needs_what_its_union_bound_says() -> None:
+def test_uniform_needs_what_the_fixed_design_says() -> None:
     outcome = forecast(
         k=3, n=10, prior=(1, 1), epsilon=0.2, delta=0.1, algorithms=["uniform"], runs=3
     )
-    assert set(outcome.prospect("uniform").pulls) == {10 * subset_union_count(10, 3, 0.2, 0.1)}
+    assert set(outcome.prospect("uniform").pulls) == {10 * fixed_design(10, 3, 0.2, 0.1, Binary())}
 
 
 def test_the_usual_algorithms_are_tried_for_every_goal() -> None:

@@ -33,7 +33,7 @@ INSIDE: dict[str, Layers] = {
     "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
     "certification": (("design",), ("split", "pairs"), ("certify",)),
     "certification.pairs": (
-        ("bets", "swaps", "net"),
+        ("bets", "swaps", "net", "mixture"),
         ("stages",),
         ("standing",),
         ("race",),

@@ -53,4 +53,7 @@ def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fixed design behind the split certificate, where there are few arms and no budget."""
     if problem.n_arms > MOST_NETTED or problem.goal.budget is not None:
         return None
-    return FixedSamples.of(problem, rng)
+    try:
+        return FixedSamples.of(problem, rng)
+    except OverflowError:  # an epsilon so small that its samples could never be drawn
+        return None

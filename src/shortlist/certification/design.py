@@ -19,6 +19,7 @@ from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
 ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it
 UNDERFLOW = 1e-250  # below, tails are not computed but bounded in logarithms
 LONGEST_SUM = 1_000_000  # pulls for which a failure is summed over all successes
+LARGEST_EXACT = 64  # arms in a swap of rewards in [0, 1] up to which more than Hoeffding is tried
 OFFSETS = 60  # points of support tried in the bound for rewards in [0, 1]
 
 
@@ -107,7 +108,8 @@ def _binary_tail(sizes: IntArray, gap: float, pulls: int) -> FloatArray:
 
 def _bounded_tail(sizes: IntArray, gap: float, pulls: int) -> FloatArray:
     """Least E(Z - t)+ / (mN - t) over some t: Hoeffding's convex order, then Markov."""
-    return np.array([_excess(int(m), gap, pulls) for m in sizes])
+    few = [_excess(int(m), gap, pulls) for m in sizes[:LARGEST_EXACT]]
+    return np.concatenate([few, np.ones(sizes.size - len(few))])
 
 
 def _excess(size: int, gap: float, pulls: int) -> float:

@@ -31,6 +31,10 @@ PLACING = 0.01  # share of delta for telling which arms do
 WORTH_PLACING = 0.2  # share of delta for the net from which on that pays
 
 
+# pulls of an arm that no run can make: they are refused before
+UNREACHABLE = 2**61
+
+
 class Net:
     """Sizes and ranks of the fixed samples, and what they leave of delta.
 
@@ -45,6 +49,13 @@ class Net:
         self.skipped_sums: FloatArray = np.zeros(n)
         self.only_binary = False  # samples are judged as 0/1 rewards, without a declaration
         self.share, self.late, self.placing = 1.0, 0.0, 0.0
+        self.size, self.edge_share = UNREACHABLE, 0.0
+        try:
+            self._set_up()
+        except OverflowError:  # an epsilon so small that no run will ever need the net
+            self.share, self.late, self.only_binary = 0.0, 0.0, False
+
+    def _set_up(self) -> None:
         judged = self._choose_model()
         if self.share + self.late > MOST:
             self.share = 1 - self.late

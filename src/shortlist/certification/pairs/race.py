@@ -7,10 +7,10 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.design import log_swaps
 from shortlist.certification.pairs.bets import Draws
+from shortlist.certification.pairs.mixture import Mixture
 from shortlist.certification.pairs.net import EDGE, Net
 from shortlist.certification.pairs.stages import Stages
 from shortlist.certification.pairs.standing import (
-    WEIGHTS,
     Pace,
     Standing,
     centres,
@@ -44,12 +44,13 @@ class Race:
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
         pilot = max(1, pace.batch // n) if pace.rounds is None else 0
         self.net = Net(problem, pilot, rng)
-        self.stages = Stages(n, WEIGHTS.size)
-        if self.net.pilot_apart:
-            self.stages.add(pilot_stage(n, pilot))
         self.levels = self._levels(self.net.delta_left)
         self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
         self.unit = self._unit()
+        self.mixture = Mixture.of(self.unit)
+        self.stages = Stages(n, self.mixture.weights.size)
+        if self.net.pilot_apart:
+            self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
         self.open: BoolArray = np.ones(n, dtype=np.bool_)
         self.stand()
 
@@ -117,7 +118,7 @@ class Race:
         down = self.stages.down(q, outside[:, None])  # (j, b, clock), or (j, 1, clock)
         up = self.stages.up(q, inside)  # (j, b, clock), or (b, clock)
         clock = np.maximum(self.stages.clock(q), NO_BETS)
-        found = pair_gaps(down, up, clock, np.log(WEIGHTS), level)
+        found = pair_gaps(down, up, clock, np.log(self.mixture.weights), level)
         found[found > NOT_BOUNDED] = np.inf
         here = np.ix_(outside, inside)
         self.gaps[here] = np.minimum(self.gaps[here], found)
@@ -133,7 +134,7 @@ class Race:
         low = self.stages.down(q, arms) + clock * EDGE  # against theta >= EDGE
         high = self.stages.up(q, arms) - clock * (1 - EDGE)  # against theta <= 1 - EDGE
         exponents = np.minimum(np.stack([low, high]), LARGEST_EXPONENT)  # (side, arm, clock)
-        self.near |= np.exp(exponents) @ WEIGHTS >= enough
+        self.near |= np.exp(exponents) @ self.mixture.weights >= enough
 
     def bound(self) -> float:
         """Bound on K R_T of the present choice, at any time."""
@@ -152,7 +153,7 @@ class Race:
             return 0.0
         q = int(self.stages.at[self.open].min())
         down, up = self.stages.down(q, outside), self.stages.up(q, inside)
-        return set_gap(down, up, self.stages.clock(q), np.log(WEIGHTS), self.levels)
+        return set_gap(down, up, self.stages.clock(q), np.log(self.mixture.weights), self.levels)
 
     def movers(self) -> tuple[IntArray, IntArray]:
         """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
@@ -201,6 +202,7 @@ class Race:
             edge=self.edge,
             mean=self.mean,
             unit=self.unit,
+            multiples=self.mixture.multiples,
             level=float(self.levels[0]),
             sample=self.net.size,
             planned=self.stages.planned,
@@ -238,7 +240,10 @@ class Race:
         }
         if not math.isfinite(bound):
             return Answer(top, evidence=evidence)
-        return Answer(top, bound / self.problem.k, 1 - self.problem.delta, evidence)
+        regret = bound / self.problem.k
+        if bound <= self.allowed:  # dividing may have rounded up
+            regret = min(regret, self.problem.epsilon)
+        return Answer(top, regret, 1 - self.problem.delta, evidence)
 
     def progress(self, round_: int, bound: float) -> Progress:
         """For display."""

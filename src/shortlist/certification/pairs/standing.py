@@ -13,8 +13,6 @@ from shortlist.certification.pairs.bets import cost_of_bet
 from shortlist.certification.pairs.stages import Stage
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
-WEIGHTS = np.array([0.78, 0.16, 0.06])  # of the clocks; part of the theorem, so fixed
-MULTIPLES = np.array([1.0, 2.0, 5.0])  # gaps betted on, in units of the least
 LEAST_SHIFT = 1.6, 2.2  # the least gap betted on, if the safety net is far away and if it is near
 SETS_SHIFT = 1.7  # the same where swaps of several arms are to be excluded
 NEAR, FAR = 1.1, 2.0  # how far it is: what its samples prove of a tie, over what is to be proved
@@ -52,6 +50,7 @@ class Standing:
     edge: IntArray  # the best arm outside, the worst inside
     mean: float  # of the open arms
     unit: float  # the gap that is to be told from 0
+    multiples: FloatArray  # (clock,) gaps betted on, in units of the least
     level: float  # ln of the capital that is needed against one pair
     sample: int  # pulls of an arm in the net's sample
     planned: IntArray  # pulls of every arm in all stages so far
@@ -103,10 +102,10 @@ def next_stage(standing: Standing, pace: Pace, stage: int) -> Stage:
     return Stage(times, advance, standing.mean, weight)
 
 
-def pilot_stage(n_arms: int, times: int) -> Stage:
+def pilot_stage(n_arms: int, clocks: int, times: int) -> Stage:
     """A stage without bets, for all arms alike."""
     every = np.full(n_arms, times, dtype=np.int64)
-    return Stage(every, np.zeros(WEIGHTS.size), 0.5, PRIOR[1])
+    return Stage(every, np.zeros(clocks), 0.5, PRIOR[1])
 
 
 def _ratios(standing: Standing, weight: float) -> FloatArray:
@@ -180,8 +179,8 @@ def _advance(standing: Standing, times: IntArray, weight: float) -> FloatArray:
 def _shifts(standing: Standing, ratios: FloatArray, variances: FloatArray) -> FloatArray:
     """Gaps betted on, in units of the gap allowed: if the net is near, it takes care of ties."""
     if standing.swapped > 1:
-        return SETS_SHIFT * MULTIPLES
+        return SETS_SHIFT * standing.multiples
     proof = standing.sample * standing.unit**2 / float((variances / ratios).sum())
     far = (proof / standing.level - NEAR) / (FAR - NEAR)
     least = LEAST_SHIFT[1] - (LEAST_SHIFT[1] - LEAST_SHIFT[0]) * min(max(far, 0.0), 1.0)
-    return least * MULTIPLES
+    return least * standing.multiples
