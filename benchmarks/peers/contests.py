@@ -36,6 +36,19 @@ class Arms:
 
 
 @dataclass(frozen=True)
+class Own:
+    """A method of ours: an algorithm with its options."""
+
+    algorithm: str
+    options: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Its name in the tables, with the values of its options."""
+        return ", ".join([self.algorithm, *(str(value) for value in self.options.values())])
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One run of one method."""
 
@@ -67,11 +80,22 @@ BEST_ARM = (
 )
 KEEP = Arms("keep", "Best 10 of 100: 0.99, 0.98, ..., 0", instances.uniform(100), 10, 0.01)
 DELTA = 0.05
+BEST_ARM_OWN = (
+    Own("certified"),  # everybody is compared with the first
+    Own("uniform"),
+    Own("kl-lucb", {"threshold": "proven"}),
+    Own("kl-lucb", {"threshold": "customary"}),
+    Own("track-and-stop", {"threshold": "proven"}),
+    Own("track-and-stop", {"threshold": "iterated-logarithm"}),
+    Own("track-and-stop", {"threshold": "customary"}),
+)
+KEEP_OWN = (Own("expected-loss"), Own("uniform"))
 
 
-def ours(method: str, arms: Arms, goals: Sequence[Goal], seconds: float) -> Entry:
+def ours(method: Own, arms: Arms, goals: Sequence[Goal], seconds: float) -> Entry:
     """Run one of our methods with one goal a run, until they are done or the time is up."""
-    entry = Entry(method, arms, 1 - DELTA if isinstance(goals[0], FixedConfidence) else None)
+    promised = 1 - DELTA if isinstance(goals[0], FixedConfidence) else None
+    entry = Entry(method.label, arms, promised)
     end = time.perf_counter() + seconds
     for run, goal in enumerate(goals):
         if time.perf_counter() > end:
@@ -79,9 +103,9 @@ def ours(method: str, arms: Arms, goals: Sequence[Goal], seconds: float) -> Entr
         means = arms.shuffled(run)
         problem = Problem(means.size, arms.k, goal, Binary())
         started = time.perf_counter()
-        outcome = drive(
-            find(method), problem, BernoulliBandit(means), np.random.default_rng([run, 2])
-        )
+        rng = np.random.default_rng([run, 2])
+        bandit = BernoulliBandit(means)
+        outcome = drive(find(method.algorithm), problem, bandit, rng, **method.options)
         took = time.perf_counter() - started
         regret = aggregate_regret(means, outcome.answer.top)
         entry.outcomes.append(Outcome(run, int(outcome.pulls.sum()), took, regret, stopped=True))

@@ -11,7 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-from contests import BEST_ARM, DELTA, KEEP, Arms, Entry, confidence, ours, read, same_budgets, task
+from contests import (
+    BEST_ARM,
+    BEST_ARM_OWN,
+    DELTA,
+    KEEP,
+    KEEP_OWN,
+    Arms,
+    Entry,
+    confidence,
+    ours,
+    read,
+    same_budgets,
+    task,
+)
 from environments import NotInstalled, python_with, version
 from page import page
 from rich.console import Console
@@ -76,9 +89,7 @@ def main(runs: int, seconds: float, out: Path) -> None:
 def contest(arms: Arms, runs: int, seconds: float) -> list[Entry]:
     """Everybody on the same arms, ours first."""
     CONSOLE.print(f"{arms.name}: ours")
-    own = [
-        ours(method, arms, confidence(arms, runs), seconds) for method in ("certified", "uniform")
-    ]
+    own = [ours(method, arms, confidence(arms, runs), seconds) for method in BEST_ARM_OWN]
     return own + [theirs(peer, arms, 1 - DELTA, runs, seconds) for peer in BEST_ARM_PEERS]
 
 
@@ -86,14 +97,7 @@ def duel(peer: Peer, runs: int, seconds: float) -> list[Entry]:
     """A peer that spends what it spends, and ours with as many pulls in every run."""
     entry = theirs(peer, KEEP, None, runs, seconds)
     budgets = same_budgets(entry)
-    return [
-        entry,
-        *(
-            ours(method, KEEP, budgets, seconds)
-            for method in ("expected-loss", "uniform")
-            if budgets
-        ),
-    ]
+    return [entry, *(ours(method, KEEP, budgets, seconds) for method in KEEP_OWN if budgets)]
 
 
 def theirs(peer: Peer, arms: Arms, promised: float | None, runs: int, seconds: float) -> Entry:

@@ -64,13 +64,15 @@ INSIDE: dict[str, Layers] = {
             "median_elimination",
             "opt_mai",
             "sar",
+            "track_and_stop",
         ),
+        ("kl_lucb",),
         ("algorithm",),
         ("registry",),
     ),
     "algorithms.subroutines": (
-        ("sampling", "mirrored", "shares"),
-        ("sorting", "race", "est_kth_arm"),
+        ("sampling", "mirrored", "shares", "divergence", "glr_thresholds"),
+        ("sorting", "race", "est_kth_arm", "proportions"),
         ("elim", "eps_split"),
     ),
     "evaluation": (

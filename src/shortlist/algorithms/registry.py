@@ -11,12 +11,14 @@ from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
 from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
+from shortlist.algorithms.kl_lucb import kl_lucb
 from shortlist.algorithms.lucb import lucb
 from shortlist.algorithms.median_elimination import median_elimination
 from shortlist.algorithms.opt_mai import opt_mai
 from shortlist.algorithms.options import check_takes_problem
 from shortlist.algorithms.references import imported
 from shortlist.algorithms.sar import sar
+from shortlist.algorithms.track_and_stop import track_and_stop
 from shortlist.algorithms.uniform import uniform, uniform_by_union
 from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput, UnknownName
@@ -96,6 +98,20 @@ ALGORITHMS: dict[str, Algorithm] = {
             "fixed design, docs/pairs.md",
             version=2,
             earlier={1: uniform_by_union},
+        ),
+        Algorithm(
+            "kl-lucb",
+            kl_lucb,
+            (FixedConfidence,),
+            f"with the proven threshold, {ELEMENTWISE}",
+            "Kaufmann, Kalyanakrishnan 2013, KL-LUCB",
+        ),
+        Algorithm(
+            "track-and-stop",
+            track_and_stop,
+            (FixedConfidence,),
+            f"k = 1 only; with a proven threshold, {REGRET}",
+            "Garivier, Kaufmann 2016, Track-and-Stop; with an epsilon, Degenne, Koolen 2019",
         ),
     )
 }

@@ -1,6 +1,6 @@
-"""CLUCB-PAC and LUCB: pull where the intervals around the means leave the answer open.
+"""CLUCB-PAC, LUCB and KL-LUCB: pull where the intervals around the means leave the answer open.
 
-The two differ in how wide the intervals are, what they must show, and which arms are pulled: a
+They differ in how wide the intervals are, what they must show, and which arms are pulled: a
 `Rule`."""
 
 from collections.abc import Callable, Generator
@@ -19,6 +19,17 @@ from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 from shortlist.validation import number
 
+# of means, pulls and a log term: the lower and the upper end of every interval
+Ends = Callable[[FloatArray, IntArray, float], tuple[FloatArray, FloatArray]]
+
+
+def hoeffding_ends(
+    means: FloatArray, pulls: IntArray, log_term: float
+) -> tuple[FloatArray, FloatArray]:
+    """The mean +- sqrt(log_term / (2 pulls))."""
+    radii = np.sqrt(log_term / (2 * pulls))
+    return means - radii, means + radii
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -27,15 +38,16 @@ class Standing:
     pulls: IntArray
     means: FloatArray
     inside: BoolArray
-    log_term: float  # an interval is the mean +- sqrt(log_term / (2 pulls))
+    log_term: float  # an end misses its mean with probability exp(-log_term) at most
     allowed: float  # the bound to reach
     growth: float
+    ends: Ends = hoeffding_ends
 
     @cached_property
     def pessimistic(self) -> FloatArray:
         """The end of every interval that speaks against the choice: lower inside, upper outside."""
-        radii = np.sqrt(self.log_term / (2 * self.pulls))
-        return np.where(self.inside, self.means - radii, self.means + radii)
+        lower, upper = self.ends(self.means, self.pulls, self.log_term)
+        return np.where(self.inside, lower, upper)
 
     @property
     def steps(self) -> IntArray:
@@ -64,6 +76,8 @@ class Rule:
     bound: Callable[[Standing], float]  # on R_T, if no interval misses its mean
     shares: Callable[[Standing, int, np.random.Generator], IntArray]  # of a batch, per arm
     least: int  # pulls in the smallest batch
+    ends: Ends = hoeffding_ends
+    proven: bool = True  # whether the log term is large enough for the bound to hold
 
 
 def race(
@@ -118,10 +132,12 @@ class Race:
                 break
             batch = int(min(until - total, max(self.rule.least, int(self.growth * total))))
             shares = self.rule.shares(standing, batch, self.rng)
-            yield from self._pull(shares, Progress(round_, undecided=self.n_arms, bound=bound))
-        return Answer(
-            np.flatnonzero(standing.inside), bound, 1 - self.delta, {"log term": standing.log_term}
-        )
+            shown = bound if self.rule.proven else None
+            yield from self._pull(shares, Progress(round_, undecided=self.n_arms, bound=shown))
+        top, evidence = np.flatnonzero(standing.inside), {"log term": standing.log_term}
+        if not self.rule.proven:
+            return Answer(top, evidence=evidence)
+        return Answer(top, bound, 1 - self.delta, evidence)
 
     def _pull(self, shares: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
         arms = np.flatnonzero(shares)
@@ -139,6 +155,7 @@ class Race:
             log_term,
             self.allowed,
             self.growth,
+            self.rule.ends,
         )
 
 
