@@ -32,7 +32,7 @@ class Row:
     means: tuple[float, ...]
     k: int
     epsilon: float
-    asked: int  # mean pulls at most, by issue 12
+    asked: int  # pulls to aim at
 
 
 ROWS = (
