@@ -6,6 +6,7 @@ from math import comb, log
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from shortlist.arrays import FloatArray
 from shortlist.certification.design import (
@@ -15,7 +16,7 @@ from shortlist.certification.design import (
     log_swap_failure,
     swap_failure,
 )
-from shortlist.reward_models import Binary, Bounded, SubGaussian
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 
 HALVES = (Fraction(0), Fraction(1, 2), Fraction(1))
 
@@ -152,3 +153,27 @@ def test_designs_are_ordered_by_what_they_assume(n: int, k: int) -> None:
 
 def test_nothing_is_to_be_shown_where_no_set_loses_more() -> None:
     assert fixed_design(5, 4, 0.25, 0.05, Binary()) == 1
+
+
+@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)], ids=lambda m: m.kind)
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 1), (5, 4), (10, 9), (10, 3), (30, 15)])
+@pytest.mark.parametrize("epsilon", [0.02, 0.112, 0.3, 1.0])
+def test_a_design_keeps_what_it_promises(
+    rewards: RewardModel, n: int, k: int, epsilon: float
+) -> None:
+    for delta in (0.3, 0.05, 1e-6):
+        pulls = fixed_design(n, k, epsilon, delta, rewards)
+        no_set_loses_more = rewards.has_range and k * epsilon >= min(k, n - k)
+        assert no_set_loses_more or failure(n, k, epsilon, pulls, rewards) <= delta
+
+
+def test_sub_gaussian_means_have_no_range_that_could_make_a_design_small() -> None:
+    pulls = fixed_design(2, 1, 1.0, 0.05, SubGaussian(0.5))
+    assert norm.sf(np.sqrt(2 * pulls)) <= 0.05  # two normal arms of sigma 1/2 that differ by 1
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-7, 1e-8])
+def test_huge_designs_are_those_of_hoeffding_since_tails_cannot_be_trusted(epsilon: float) -> None:
+    for model in (Binary(), Bounded()):
+        pulls = fixed_design(2, 1, epsilon, 0.05, model)
+        assert pulls == pytest.approx(log(1 / 0.05) / epsilon**2, rel=1e-6)

@@ -31,7 +31,7 @@ def certified(
 
     For n <= 100 no run takes more than 1.5 times the fixed design of docs/pairs.md, ties included.
     Pairs ask for `batch` pulls at first and then for more and more at a time, or in at most
-    `rounds` requests."""
+    `rounds` requests (one more if rewards that were all 0 or 1 turn out not to be)."""
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")

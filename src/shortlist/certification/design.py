@@ -17,6 +17,8 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
 
 ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it
+# pulls of one side of a swap up to which tails are exact to ROUNDING: beyond, Hoeffding counts
+EXACT_BINARY, EXACT_BOUNDED = 1e9, 1e6
 UNDERFLOW = 1e-250  # below, tails are not computed but bounded in logarithms
 LONGEST_SUM = 1_000_000  # pulls for which a failure is summed over all successes
 LARGEST_EXACT = 64  # arms in a swap of rewards in [0, 1] up to which more than Hoeffding is tried
@@ -28,7 +30,7 @@ def fixed_design(n_arms: int, k: int, epsilon: float, delta: float, rewards: Rew
     """Least N such that the k best means of N pulls each lose at most `epsilon` at confidence.
 
     Exact for two arms with 0/1 rewards: no smaller N is right for all means."""
-    if k * epsilon >= min(k, n_arms - k):  # no set loses more
+    if rewards.has_range and k * epsilon >= min(k, n_arms - k):  # no set loses more
         return 1
     high = 1
     while failure(n_arms, k, epsilon, high, rewards) > delta:
@@ -71,7 +73,9 @@ def log_swap_failure(sizes: IntArray, gap: float, pulls: int, rewards: RewardMod
         tail = _binary_tail if rewards.is_binary else _bounded_tail
         tails = tail(sizes, gap, pulls)  # (M,)
         exact = np.log(tails) + ROUNDING
-    least: FloatArray = np.where(tails > UNDERFLOW, np.minimum(hoeffding, exact), hoeffding)
+    most = EXACT_BINARY if rewards.is_binary else EXACT_BOUNDED
+    trusted = (tails > UNDERFLOW) & (sizes * pulls <= most)
+    least: FloatArray = np.where(trusted, np.minimum(hoeffding, exact), hoeffding)
     return least
 
 

@@ -211,3 +211,28 @@ def test_a_race_is_a_function_of_its_seed_and_rewards() -> None:
     first, second = drive(bandit, problem, 7), drive(bandit, problem, 7)
     assert first[0].top.tolist() == second[0].top.tolist()
     assert np.array_equal(first[1], second[1])
+
+
+@pytest.mark.parametrize(("n", "k", "epsilon"), [(30, 1, 0.8), (40, 2, 0.2)])
+def test_arms_without_a_range_that_are_not_pulled_prove_nothing(
+    n: int, k: int, epsilon: float
+) -> None:
+    """An arm that has its sample before others have theirs is idle in later stages."""
+    means = 0.5 - 0.001 * np.arange(n)
+    wrong = 0
+    for seed in range(40):
+        bandit = GaussianBandit(np.random.default_rng(seed).permutation(means))
+        problem = Problem(n, k, FixedConfidence(epsilon, 0.05), SubGaussian(0.5))
+        answer, _ = drive(bandit, problem, seed)
+        assert answer.regret_bound is not None
+        wrong += aggregate_regret(bandit.means, answer.top) > answer.regret_bound + 1e-12
+    assert binomtest(wrong, 40, 0.05, alternative="greater").pvalue > 1e-4
+
+
+def test_where_the_net_needs_most_of_delta_the_run_is_the_fixed_design() -> None:
+    for model in (Binary(), Bounded()):
+        race = Race(
+            Problem(2, 1, FixedConfidence(0.05, 0.3), model), np.random.default_rng(0), Pace()
+        )
+        assert race.net.alone
+        assert not race.racing

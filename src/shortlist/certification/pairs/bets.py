@@ -16,6 +16,9 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
+# log capital of an arm without a range that was not pulled: nothing is known of it any more.
+# It is finite, so that sums and products of it are numbers.
+RUINED = -1e120
 TINY = 1e-300  # instead of 0: the strength of no bet
 STAKE = 0.9  # of the capital, at most: no reward ruins
 
@@ -41,7 +44,7 @@ def log_gains(
     strengths = np.maximum(advance, TINY) / times  # (arm, clock)
     if not rewards.has_range:
         up, down = _sub_gaussian(draws, strengths)
-        up[idle], down[idle] = -np.inf, -np.inf
+        up[idle], down[idle] = RUINED, RUINED
         return up, down
     most = STAKE / strengths  # (arm, clock)
     up = _bounded(draws, strengths, np.minimum(centres[:, None], most), rewards)

@@ -49,6 +49,7 @@ class Net:
         self.skipped_sums: FloatArray = np.zeros(n)
         self.only_binary = False  # samples are judged as 0/1 rewards, without a declaration
         self.share, self.late, self.placing = 1.0, 0.0, 0.0
+        self.alone = False  # a race is not worth while: the run is the fixed design
         self.size, self.edge_share = UNREACHABLE, 0.0
         try:
             self._set_up()
@@ -58,7 +59,7 @@ class Net:
     def _set_up(self) -> None:
         judged = self._choose_model()
         if self.share + self.late > MOST:
-            self.share = 1 - self.late
+            self.share, self.alone = 1 - self.late, True
         self.size = self._design(judged, self.share)
         self.edge_share = self.share
         if judged.is_binary and WORTH_PLACING < self.share < MOST:
@@ -90,11 +91,15 @@ class Net:
     @property
     def delta_left(self) -> float:
         """What the race may spend on pairs of any arms."""
+        if self.alone:
+            return 0.0
         return self.problem.delta * max(0.0, 1 - self.share - self.late - self.placing)
 
     @property
     def delta_left_at_edge(self) -> float:
         """What the race may spend on pairs of arms that are known to lie near 0, or near 1."""
+        if self.alone:
+            return 0.0
         return self.problem.delta * max(0.0, 1 - self.edge_share - self.late - self.placing)
 
     @property

@@ -119,7 +119,7 @@ class Race:
         up = self.stages.up(q, inside)  # (j, b, clock), or (b, clock)
         clock = np.maximum(self.stages.clock(q), NO_BETS)
         found = pair_gaps(down, up, clock, np.log(self.mixture.weights), level)
-        found[found > NOT_BOUNDED] = np.inf
+        found[~(found <= NOT_BOUNDED)] = np.inf  # so that NaN can never close a pair
         here = np.ix_(outside, inside)
         self.gaps[here] = np.minimum(self.gaps[here], found)
 
@@ -153,7 +153,8 @@ class Race:
             return 0.0
         q = int(self.stages.at[self.open].min())
         down, up = self.stages.down(q, outside), self.stages.up(q, inside)
-        return set_gap(down, up, self.stages.clock(q), np.log(self.mixture.weights), self.levels)
+        found = set_gap(down, up, self.stages.clock(q), np.log(self.mixture.weights), self.levels)
+        return found if found <= NOT_BOUNDED else math.inf
 
     def movers(self) -> tuple[IntArray, IntArray]:
         """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""

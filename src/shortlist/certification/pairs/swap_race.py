@@ -31,7 +31,7 @@ def swap_race(
     R_T <= its bound with probability >= 1 - delta, whenever it ends: at epsilon, at the budget, or
     by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
     A request has at least `batch` pulls and `growth` times what was spent; or there are at most
-    `rounds` requests."""
+    `rounds` requests, and one more if rewards in [0, 1] that were all 0 or 1 turn out not to be."""
     race = Race(problem, rng, Pace(batch, growth, rounds))
     requests = 0
     while (bound := race.bound()) > race.allowed:
