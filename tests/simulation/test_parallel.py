@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing import active_children
 from pathlib import Path
@@ -22,6 +23,14 @@ def finish_late(file: Path | None) -> None:
     if file is not None:
         time.sleep(3)
         file.touch()
+
+
+@pytest.fixture
+def _a_library_handles_sigterm() -> Iterator[None]:
+    """As Ray does: the handler raises SystemExit, which would end a task, but not its process."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def fail(number: int) -> None:
@@ -83,6 +92,7 @@ if __name__ == "__main__":
         assert process.stdout.read() == ""  # ends when the last of them does
 
 
+@pytest.mark.usefixtures("_a_library_handles_sigterm")
 def test_an_interrupt_ends_the_processes_before_their_work_is_done(tmp_path: Path) -> None:
     def interrupt(done: int) -> None:
         raise KeyboardInterrupt

@@ -67,8 +67,10 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 def _begin() -> None:
     """In a new process: leave Ctrl-C to the parent, and end without one.
 
-    Ctrl-C reaches every process of a terminal, but who ends them is the parent."""
+    Ctrl-C reaches every process of a terminal, but who ends them is the parent. It does so by
+    SIGTERM, whatever handler for that some library gave it, which a forked process inherits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
 

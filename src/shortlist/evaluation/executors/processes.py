@@ -52,7 +52,10 @@ class Processes(Executor):
         self.shutdown(cancel_futures=error is not None)
 
     def _fresh(self) -> ProcessPoolExecutor:
-        # Ctrl-C reaches the processes too, but ending them is up to us.
-        return ProcessPoolExecutor(
-            self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-        )
+        return ProcessPoolExecutor(self.workers, initializer=_begin)
+
+
+def _begin() -> None:
+    """In a new process: Ctrl-C reaches it too, but ending it, by SIGTERM, is up to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a library may have left a handler to inherit
