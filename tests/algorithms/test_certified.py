@@ -101,7 +101,16 @@ HARD = {
 def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
     means, k = HARD[name]
     delta, n_runs = 0.3, 60
-    runs = simulate("certified", means, k=k, epsilon=0.1, delta=delta, runs=n_runs, seed=5)
+    runs = simulate(
+        "certified",
+        means,
+        k=k,
+        epsilon=0.1,
+        delta=delta,
+        runs=n_runs,
+        seed=5,
+        options={"batch": 32},
+    )
     assert binom.sf(int(runs.failed.sum()) - 1, n_runs, delta) > BELIEVABLE
 
 
