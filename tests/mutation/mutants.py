@@ -1,4 +1,4 @@
-"""Mutation testing of the code on which the guarantee rests: `make mutants`, about 20 minutes.
+"""Mutation testing of the code that the guarantee rests on: `make mutants`, a few minutes.
 
 A mutant is the code with one operator, constant, or min/max changed. Every mutant must fail a test
 of tests/certification, or stand in equivalent.txt with the reason why it is no worse than the code:
