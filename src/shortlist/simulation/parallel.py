@@ -58,7 +58,7 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     except BaseException:
         for process in set(active_children()) - others:
-            process.terminate()
+            process.kill()  # not SIGTERM: a library may have left a handler, which forks inherit
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -67,10 +67,8 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 def _begin() -> None:
     """In a new process: leave Ctrl-C to the parent, and end without one.
 
-    Ctrl-C reaches every process of a terminal, but who ends them is the parent. It does so by
-    SIGTERM, whatever handler for that some library gave it, which a forked process inherits."""
+    Ctrl-C reaches every process of a terminal, but who ends them is the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
 
