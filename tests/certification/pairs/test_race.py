@@ -11,11 +11,11 @@ from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs import net
 from shortlist.certification.pairs.race import Race
 from shortlist.certification.pairs.standing import Pace
-from shortlist.certification.pairs.swap_race import swap_race
+from shortlist.certification.pairs.swap_race import _draw, last_resort, swap_race
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
-from shortlist.search import Answer
+from shortlist.search import NO_PROGRESS, Answer, Rewards
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 
 RUNS = 60  # of every instance below
@@ -236,3 +236,34 @@ def test_where_the_net_needs_most_of_delta_the_run_is_the_fixed_design() -> None
         )
         assert race.net.alone
         assert not race.racing
+
+
+def test_a_budget_too_small_for_the_last_resort_says_what_is_proved_by_then() -> None:
+    for model, most in ((Binary(), 1.0), (SubGaussian(0.5), None)):
+        problem = Problem(2, 1, FixedConfidence(0.05, 0.05, 40), model)
+        answer, requests = drive(shuffled([0.6, 0.5], 0), problem, 1, rounds=1)
+        assert requests == []
+        assert answer.regret_bound == most  # nothing, but that means have a range
+
+
+def test_arms_that_come_into_doubt_by_the_new_choice_complete_their_samples_too() -> None:
+    race = Race(Problem(3, 1, FixedConfidence(0.2, 0.05)), np.random.default_rng(0), Pace())
+    race.pulls[:2] = race.net.size
+    race.sums[:2] = race.squares[:2] = [0, race.net.size]
+    race.open = np.array([True, True, False])  # arm 2 is in no open pair of the present choice
+    race.top = np.array([True, False, False])
+    search = last_resort(race, 0, at_once=False)
+    request = next(search)  # after arm 1 was chosen, against which arm 2 is open
+    assert request.arms.tolist() == [2]
+    times = request.times.astype(float)
+    with pytest.raises(StopIteration) as stop:
+        search.send(Rewards(0 * times, 0 * times))
+    assert stop.value.value.top.tolist() == [1]
+    assert stop.value.value.evidence["safety net"]
+
+
+def test_nothing_is_asked_for_where_all_entries_are_idle() -> None:
+    idle = _draw(np.array([0, 1]), np.zeros(2, dtype=np.int64), NO_PROGRESS)
+    with pytest.raises(StopIteration) as stop:
+        next(idle)
+    assert not stop.value.value.sums.any()

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.pairs.swaps import pair_gaps, set_gap
+from shortlist.certification.pairs.swaps import MOST_REFINED, pair_gaps, set_gap
 
 LOG_WEIGHTS = np.log([0.7, 0.2, 0.1])
 
@@ -51,3 +51,16 @@ def test_set_gap_bounds_every_swap_of_two_or_more(seed: int) -> None:
     found = set_gap(down, up, clock, LOG_WEIGHTS, levels)
     assert found >= worst - 1e-9
     assert found <= worst + 0.05 * abs(worst) + 0.05
+
+
+def test_more_pairs_than_are_refined_are_bounded_by_their_best_single_clock() -> None:
+    rng = np.random.default_rng(9)
+    many = MOST_REFINED + 1
+    clock = rng.uniform(0.5, 40, (many, 3))
+    down, up = rng.normal(0, 4, (2, many, 3))
+    levels = np.full(many, 5.0)
+    rough = pair_gaps(down, up, clock, LOG_WEIGHTS, levels)
+    few = slice(200)
+    refined = pair_gaps(down[few], up[few], clock[few], LOG_WEIGHTS, levels[few])
+    assert (rough[few] >= refined - 1e-12).all()
+    assert (rough[few] > refined).any()
