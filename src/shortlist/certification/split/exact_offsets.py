@@ -91,6 +91,9 @@ def _binary_moments(
     free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))
     # P(S > start) under the tilted law
     above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))
+    never = start >= pulls  # charges nobody; not all versions of scipy know these beta functions
+    free = np.where(never, 1.0, free)
+    above = np.where(never, 0.0, above)
     log_charged = pulls * log_moment + slope * boundary + np.log(np.maximum(above, TINY))
     return free, log_charged
 
