@@ -267,3 +267,31 @@ def test_nothing_is_asked_for_where_all_entries_are_idle() -> None:
     with pytest.raises(StopIteration) as stop:
         next(idle)
     assert not stop.value.value.sums.any()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_rewards_that_turn_out_not_to_be_0_or_1_make_samples_larger(first: bool) -> None:
+    problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
+    judged = net.Net(problem, 2, np.random.default_rng(0))
+    assert judged.only_binary
+    size = judged.size
+    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
+    if not first:
+        judged.look(pulls, sums, sums, first=True)
+        assert (judged.size, judged.only_binary) == (size, True)
+    judged.look(pulls, sums, np.array([0.5, 0.5]), first=first)
+    assert not judged.only_binary
+    assert judged.size > size
+    judged.look(pulls, sums, sums, first=False)  # nothing is judged any more
+    assert judged.size > size
+
+
+def test_arms_are_not_placed_where_that_would_leave_a_race_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged = net.Net(Problem(2, 1, FixedConfidence(0.05, 0.05)), 2, np.random.default_rng(0))
+    assert judged.placed
+    judged.placing = 0.0
+    monkeypatch.setattr(net, "MOST", 0.0)
+    judged._place()
+    assert not judged.placed
