@@ -29,7 +29,8 @@ def certified(
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
     many arms average out ("split", docs/certificate.md). That is settled before any reward is seen.
 
-    For n <= 100 no run takes more than 1.5 times the fixed design of docs/pairs.md, ties included.
+    For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
+    design, ties included; docs/pairs.md says what holds for other rewards.
     Pairs ask for `batch` pulls at first and then for more and more at a time, or in at most
     `rounds` requests (one more if rewards that were all 0 or 1 turn out not to be)."""
     if certificate not in CERTIFICATES:
