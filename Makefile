@@ -35,7 +35,7 @@ mutants: install
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check \
-		--constraint constraints-lowest.txt --editable '.[plot]' hypothesis pytest pytest-xdist
+		--constraint constraints-lowest.txt --editable '.[plot]' hypothesis mpmath pytest pytest-xdist
 	.venv-lowest/bin/pytest -n auto
 
 install: $(STAMP)
