@@ -325,6 +325,39 @@ def test_ask_says_when_others_hold_everything() -> None:
     assert status()["workers"] == {"ann": 50}
 
 
+def test_tickets_of_those_who_are_gone_are_given_back() -> None:
+    done("create", "arms.csv", *MAKE)
+    done("ask", "--store", "tests.db", "--limit", "4", "--worker", "ann")
+    done("ask", "--store", "tests.db", "--limit", "46")
+    back = call("release", "--worker", "ann", "--overdue", "0", "--store", "tests.db")
+    assert (back.exit_code, back.stderr) == (0, "0 tickets are handed out again\n")
+    back = call("release", "0", "7", "--store", "tests.db")
+    assert (back.exit_code, back.stderr) == (0, "2 tickets are handed out again\n")
+    back = call("release", "0", "3", "--worker", "ann", "--store", "tests.db")
+    assert (back.exit_code, back.stderr) == (0, "1 ticket is handed out again\n")
+    again = done("ask", "--store", "tests.db", "--limit", "9", "--worker", "ben", "--format", "csv")
+    assert [row["ticket"] for row in rows(again)] == ["0", "3", "7"]
+    assert (status()["told"], status()["failures"]) == (0, 0)
+    refused(call("release", "--store", "tests.db"), 2, "no `worker`, `tickets` or `overdue`")
+    refused(call("release", "99", "--store", "tests.db"), 2, "ticket 99 was never handed out")
+
+
+def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
+    asked = ("--limit", "60", "--format", "csv", "--store", "tests.db")
+    for name, late in (("waiting", "wait"), ("again", "again"), ("counting", "0.25")):
+        done("create", "arms.csv", *MAKE, "--name", name, "--late", late, "--lease", "0.01")
+        assert len(rows(done("ask", "--name", name, *asked))) == 50
+    time.sleep(0.02)
+    assert call("ask", "--name", "waiting", *asked).exit_code == 3
+    waiting = done("status", "--name", "waiting", "--store", "tests.db", "--format", "json")
+    assert json.loads(waiting)["overdue"] == 50
+    assert len(rows(done("ask", "--name", "again", *asked))) == 50
+    assert call("ask", "--name", "counting", *asked).exit_code == 4
+    refused(
+        call("create", "arms.csv", *MAKE, "--late", "soon"), 2, "'soon' must be wait, again or a"
+    )
+
+
 def test_tell_takes_one_reward_or_a_failure() -> None:
     done("create", "arms.csv", *MAKE[:-2], "--store", "tests.db", "--rewards", "-2,2")
     done("ask", "--store", "tests.db", "--limit", "3")

@@ -113,7 +113,7 @@ INSIDE: dict[str, Layers] = {
         ("files", "completion", "output"),
         ("columns", "options"),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
-        ("experiments", "forecast", "hardness", "simulate"),
+        ("experiments", "forecast", "hardness", "release", "simulate"),
         ("run",),
     ),
 }

@@ -16,6 +16,7 @@ from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
 from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
+from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
@@ -114,6 +115,6 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
+LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

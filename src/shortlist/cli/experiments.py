@@ -9,7 +9,7 @@ import click
 import shortlist
 from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
-from shortlist.cli.options import experiment_options, name_option, store_options
+from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
 from shortlist.cli.output import format_option, print_rows
 from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
@@ -21,13 +21,7 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 @click.command()
 @arms_argument
 @experiment_options
-@click.option(
-    "--lease",
-    type=float,
-    default=3600.0,
-    show_default=True,
-    help="Seconds until a ticket is given again.",
-)
+@lease_options
 @store_options
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
     """Make an experiment with the arms in a file.
@@ -84,6 +78,8 @@ def ask(
         handout = experiment.ask(limit, worker)
         trouble = experiment.status().trouble if handout.state == "stopped" else ""
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
+    for row in rows:
+        del row["experiment"]  # the store says which, and tickets are told by number
     if style == "table":
         rows = [
             {**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 import shortlist
 from shortlist.cli.arms import read_arms
 from shortlist.cli.experiments import named
-from shortlist.cli.options import experiment_options, name_option
+from shortlist.cli.options import experiment_options, lease_options, name_option
 from shortlist.cli.output import format_option
 from shortlist.cli.status import print_result
 from shortlist.errors import InvalidInput, Unfinished
@@ -42,6 +42,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
 )
 @experiment_options
+@lease_options
 @click.option(
     "--store",
     envvar="SHORTLIST_STORE",
