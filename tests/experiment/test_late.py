@@ -107,25 +107,21 @@ def chance_of_a_wrong_choice() -> float:
     return float(1 - binom.pmf(counts, PULLS, BETTER) @ both_less)
 
 
-@pytest.mark.parametrize(
-    ("evaluate", "settings"),
-    [
-        (slow_means_bad, {}),
-        (slow_means_bad, {"late": 0}),
-        (slow_means_nothing, {"late": "wait"}),
-        (slow_means_nothing, {"late": "again"}),
-    ],
-)
-def test_late_results_make_the_choice_no_worse(
-    evaluate: Evaluate, settings: dict[str, Any]
-) -> None:
-    wrong = wrong_choices(evaluate, **settings)
-    chance = chance_of_a_wrong_choice()
+@pytest.mark.parametrize(("late", "wrong"), [("wait", 1), (0, 1), ("again", RUNS)])
+def test_a_choice_where_slow_means_bad_is_as_wrong_as_docs_late_says(late: Any, wrong: int) -> None:
+    assert wrong_choices(slow_means_bad, late=late) == wrong
+    fair = binomtest(wrong, RUNS, chance_of_a_wrong_choice(), alternative="greater").pvalue > 1e-3
+    assert fair == (late != "again")
+
+
+@pytest.mark.parametrize("late", ["wait", "again"])
+def test_a_choice_where_slow_means_nothing_is_right_either_way(late: Any) -> None:
+    wrong, chance = wrong_choices(slow_means_nothing, late=late), chance_of_a_wrong_choice()
     assert binomtest(wrong, RUNS, chance, alternative="greater").pvalue > 1e-3
 
 
-def test_to_hand_out_again_what_is_slow_because_it_is_bad_is_wrong_as_the_docs_say() -> None:
-    assert wrong_choices(slow_means_bad, late="again") == RUNS
+def test_a_choice_waits_unless_something_else_is_said() -> None:
+    assert new(MemoryStore(), Clock()).settings.late == "wait"
 
 
 # What is waited for

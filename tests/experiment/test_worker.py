@@ -231,6 +231,24 @@ def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPat
     assert others == []
 
 
+def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("shortlist.experiment.worker.time.monotonic", lambda: now[0])
+
+    job = worker.Job.of(reward, 2, 0, "w", lambda: None)
+    crew = worker.Crew(new(), job, lambda call: None)
+    for pause in (59, 61, 60):
+        crew.ask()
+        now[0] += pause
+    crew.ask()
+    assert told(caplog) == [
+        "This program was kept from asking for 61 s, more than the 60 s after which its pulls are"
+        " made again; let evaluations run on executor='processes'."
+    ]
+
+
 def test_it_waits_for_what_others_hold() -> None:
     experiment = new()
     theirs = experiment.ask(3, "other")

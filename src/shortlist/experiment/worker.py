@@ -132,9 +132,11 @@ class Crew:
         self.tries: Counter[int] = Counter()  # of a ticket that failed here, before this one
         self.idle = 0.0  # seconds of waiting for others,
         self.said = False  # and whether that was said
+        self.asked = time.monotonic()  # the last time
 
     def ask(self) -> State | None:
         """Ask and begin what is new; the state of the experiment once there is nothing to do."""
+        self._check_alive()
         handout = self.experiment.ask(self.job.jobs, self.job.worker, alive=LEASE)
         for ticket in handout:
             if ticket.id not in self.tickets:
@@ -142,6 +144,14 @@ class Crew:
             self.tickets[ticket.id] = ticket  # with its new lease
         over = not self.tickets and handout.state is not State.PENDING
         return handout.state if over else None
+
+    def _check_alive(self) -> None:
+        """Say that the promise to ask again was not kept: what was under way is not ours alone."""
+        before, self.asked = self.asked, time.monotonic()
+        if self.tickets and self.asked - before > LEASE:
+            silent = "This program was kept from asking for %.3g s, more than the %g s after which"
+            cure = "its pulls are made again; let evaluations run on executor='processes'."
+            logger.warning(f"{silent} {cure}", self.asked - before, LEASE)
 
     def pause(self) -> float:
         """How long to give others time; said, once, if that is not over at once."""
