@@ -11,6 +11,8 @@ import pytest
 
 from shortlist import Command
 from shortlist.errors import EvaluationFailed, InvalidInput, Unfinished
+from shortlist.evaluation.calls import Call
+from shortlist.evaluation.flight import Done
 from shortlist.experiment import Experiment, Ticket, worker
 from shortlist.storage.memory import MemoryStore
 
@@ -247,6 +249,22 @@ def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
         "This program was kept from asking for 61 s, more than the 60 s after which its pulls are"
         " made again; let evaluations run on executor='processes'."
     ]
+
+
+def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting_for_it() -> None:
+    now, begun = [0.0], list[Call]()
+    experiment = new(lease=10, late=0, clock=lambda: now[0])
+    crew = worker.Crew(experiment, worker.Job.of(reward, 2, 0, "w", lambda: None), begun.append)
+    for _ in range(3):
+        crew.ask()
+        now[0] += 10
+    assert [call.ticket for call in begun] == [0, 1]
+    assert (experiment.status().told, experiment.status().held) == (2, 0)
+    crew.take_in([Done(begun[0], 1.0)])
+    crew.ask()
+    assert [call.ticket for call in begun] == [0, 1, 2]
+    assert experiment.status().arms.means[:2].tolist() == [0, 0]
+    assert experiment.status().held == 1
 
 
 def test_it_waits_for_what_others_hold() -> None:

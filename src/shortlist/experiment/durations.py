@@ -12,6 +12,7 @@ HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
 MARGIN = 4.0  # times the longest pull so far: a lease that pulls of the same kind do not outlast
 NEAR = 0.5  # of its lease: a pull that takes longer is worth a warning
 REMEMBERED = 100_000  # tickets under way whose beginning is known; beyond, the oldest is forgotten
+NOBODY = Lease("", FREE)
 logger = logging.getLogger("shortlist.experiment")
 
 
@@ -47,7 +48,7 @@ class Durations:
     def end(self, tickets: Iterable[int], ledger: Ledger, now: float) -> None:
         """Note that tickets are told, and say so if that came near the end of their lease."""
         for ticket in tickets:
-            lease = ledger.leases[ticket]
+            lease = ledger.leases.get(ticket, NOBODY)
             taken = now - self._begun.pop(ticket, self._guess(lease, now))
             self.longest = max(self.longest, taken)
             if lease.endless or self._late != WAIT:  # others are kept alive, however long it takes

@@ -43,8 +43,10 @@ class Work(Protocol):
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made."""
 
-    def release(self, worker: str) -> int:
-        """Take back the tickets of a worker."""
+    def release(
+        self, worker: str | None = None, *, tickets: Iterable[Ticket | int] | None = None
+    ) -> int:
+        """Take back the tickets of a worker, or some of them."""
 
     def held(self) -> tuple[int, float]:
         """How many tickets somebody works on, and when the last of their leases ends."""
@@ -138,10 +140,15 @@ class Crew:
         """Ask and begin what is new; the state of the experiment once there is nothing to do."""
         self._check_alive()
         handout = self.experiment.ask(self.job.jobs, self.job.worker, alive=LEASE)
-        for ticket in handout:
-            if ticket.id not in self.tickets:
-                self.submit(_call(ticket))
-            self.tickets[ticket.id] = ticket  # with its new lease
+        new = [ticket for ticket in handout if ticket.id not in self.tickets]
+        renewed = {ticket.id: ticket for ticket in handout if ticket.id in self.tickets}
+        self.tickets |= renewed
+        free = self.job.jobs - len(self.tickets)
+        for ticket in new[:free]:
+            self.tickets[ticket.id] = ticket
+            self.submit(_call(ticket))
+        if new[free:]:  # late results are still under way, and these would be late by waiting
+            self.experiment.release(tickets=new[free:])
         over = not self.tickets and handout.state is not State.PENDING
         return handout.state if over else None
 
