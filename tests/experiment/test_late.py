@@ -211,6 +211,16 @@ def test_what_is_late_counts_as_was_agreed_and_what_comes_later_does_not(
     assert [ticket.id for ticket in Experiment.open(store, clock=clock).ask(2)] == [2, 3]
 
 
+def test_what_failed_or_was_given_back_is_not_late(store: Store, clock: Clock) -> None:
+    experiment = new(store, clock, late=0)
+    failed, lost = experiment.ask(2, "me")
+    experiment.fail(failed, "it rained")
+    experiment.release(tickets=[lost])
+    clock.now += 2 * LEASE
+    assert [ticket.id for ticket in experiment.ask(2)] == [failed.id, lost.id]
+    assert experiment.status().told == 0
+
+
 def test_a_search_goes_on_without_anybody_telling_what_is_late(store: Store, clock: Clock) -> None:
     experiment = new(store, clock, late=0.25)
     while experiment.ask(1000).state is not State.BUDGET:
