@@ -86,7 +86,13 @@ INSIDE: dict[str, Layers] = {
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
-    "storage": (("store", "schema"), ("memory", "sqlite")),
+    "storage": (
+        ("store", "files", "words"),
+        ("memory", "chain"),
+        ("migration",),
+        ("schema",),
+        ("sqlite",),
+    ),
     "experiment": (
         ("ticket", "place", "settings"),
         ("replay", "ledger", "worker"),

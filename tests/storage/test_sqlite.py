@@ -242,10 +242,19 @@ def test_a_text_that_cannot_be_stored_is_refused(store: SQLiteStore) -> None:
     [
         "UPDATE rewards SET reward = 1",
         "DELETE FROM rewards",
-        "INSERT INTO rewards VALUES (1, 5000, 17, 0, 1.0, 1.0)",
-        "INSERT INTO rewards VALUES (1, 5000, 5000, 0, 'high', 1.0)",
+        "UPDATE experiments SET settings = '[]'",
+        "DELETE FROM experiments",
+        "INSERT INTO rewards VALUES (1, 5000, 17, 0, 1.0, 1.0, 0)",
+        "INSERT INTO rewards VALUES (1, 5000, 5000, 0, 'high', 1.0, 0)",
     ],
-    ids=["change", "remove", "second reward for a ticket", "word for a number"],
+    ids=[
+        "change",
+        "remove",
+        "other settings",
+        "no experiment",
+        "second reward for a ticket",
+        "word for a number",
+    ],
 )
 def test_the_file_refuses_to_forget_or_to_count_twice_whoever_asks(
     path: Path, statement: str
@@ -266,20 +275,23 @@ def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
     later = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN owner TEXT",))
     monkeypatch.setattr(schema, "VERSIONS", later)
     monkeypatch.setattr(sqlite, "VERSIONS", later)
-    with pytest.raises(
-        StoreError, match="has schema version 1, but 2 is needed: open it for writing once"
-    ):
-        SQLiteStore(path, "ro")
+    content = path.read_bytes()
+    reader = SQLiteStore(path, "ro")
+    assert list(reader.read("first").told.rows()) == REWARDS
+    with pytest.raises(StoreReadOnly, match="can be read, but not written"):
+        reader.create("second", "{}")
+    reader.close()
+    assert path.read_bytes() == content
     store = SQLiteStore(path)
     assert store._query("SELECT name, owner FROM experiments") == [("first", None)]
     assert list(store.read("first").told.rows()) == REWARDS
     store.close()
     SQLiteStore(path).close()
     monkeypatch.undo()
-    check_intact(path.with_name(f"{path.name}.v1.bak"))
+    check_intact(path.with_name(f"{path.name}.v2.bak"))
     with pytest.raises(
         StoreError,
-        match="has schema version 2, but this shortlist knows 1 at most: upgrade shortlist",
+        match="has schema version 3, but this shortlist knows 2 at most: upgrade shortlist",
     ):
         SQLiteStore(path)
 

@@ -30,7 +30,7 @@ def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
     one."""
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
-        settings, news = source.settings(name), source.read(name, everything=True)
+        settings, news = source.settings(name), source.read(name)
     labels, _ = declared(settings, f"experiment {name!r}")
     yield _line({"experiment": name, "format": FORMAT, "settings": json.loads(settings)})
     for kind, *rest in news.events:
