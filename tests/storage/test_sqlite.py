@@ -22,7 +22,8 @@ from shortlist.errors import (
     StoreMissing,
     StoreReadOnly,
 )
-from shortlist.storage import schema, sqlite
+from shortlist.storage import connection, schema
+from shortlist.storage.connection import Mode
 from shortlist.storage.sqlite import SQLiteStore
 
 REWARDS = [(ticket, 0, 0.5, 1.0) for ticket in range(100)]
@@ -62,7 +63,7 @@ def check_intact(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["ro", "rw"])
-def test_a_missing_file_is_an_error_and_not_a_new_store(tmp_path: Path, mode: sqlite.Mode) -> None:
+def test_a_missing_file_is_an_error_and_not_a_new_store(tmp_path: Path, mode: Mode) -> None:
     with pytest.raises(StoreMissing, match=r"there is no file .*none\.db"):
         SQLiteStore(tmp_path / "none.db", mode)
     assert list(tmp_path.iterdir()) == []
@@ -76,8 +77,8 @@ def test_a_missing_directory_and_a_directory_are_named(tmp_path: Path) -> None:
 
 
 def test_commits_are_durable_and_readers_do_not_wait(store: SQLiteStore, path: Path) -> None:
-    assert store._query("PRAGMA journal_mode") == [("wal",)]
-    assert store._query("PRAGMA synchronous") == [(2,)]
+    assert store._file.query("PRAGMA journal_mode") == [("wal",)]
+    assert store._file.query("PRAGMA synchronous") == [(2,)]
     reader = SQLiteStore(path, "ro", timeout=0)
     with store.exclusive():
         store.append("first", [(1000, 0, 0.5, 1.0)])
@@ -145,15 +146,15 @@ def test_a_read_only_file_can_be_read_and_refuses_writing_in_words(public: Path)
 def test_a_full_disk_is_said_and_nothing_of_the_step_is_written(
     store: SQLiteStore, path: Path
 ) -> None:
-    ((pages,),) = store._query("PRAGMA page_count")
-    store._query(f"PRAGMA max_page_count = {pages + 1}")
+    ((pages,),) = store._file.query("PRAGMA page_count")
+    store._file.query(f"PRAGMA max_page_count = {pages + 1}")
     with (
         pytest.raises(StoreFull, match=r"there is no room left for .*nothing is lost"),
         store.exclusive(),
     ):
         store.append("first", [(ticket, 0, 0.5, 1.0) for ticket in range(1000, 11000)])
     assert list(store.read("first").told.rows()) == REWARDS
-    store._query("PRAGMA max_page_count = 1000000")
+    store._file.query("PRAGMA max_page_count = 1000000")
     check_intact(path)
 
 
@@ -274,7 +275,7 @@ def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
 ) -> None:
     later = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN owner TEXT",))
     monkeypatch.setattr(schema, "VERSIONS", later)
-    monkeypatch.setattr(sqlite, "VERSIONS", later)
+    monkeypatch.setattr(connection, "VERSIONS", later)
     content = path.read_bytes()
     reader = SQLiteStore(path, "ro")
     assert list(reader.read("first").told.rows()) == REWARDS
@@ -283,7 +284,7 @@ def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
     reader.close()
     assert path.read_bytes() == content
     store = SQLiteStore(path)
-    assert store._query("SELECT name, owner FROM experiments") == [("first", None)]
+    assert store._file.query("SELECT name, owner FROM experiments") == [("first", None)]
     assert list(store.read("first").told.rows()) == REWARDS
     store.close()
     SQLiteStore(path).close()
@@ -304,7 +305,7 @@ def test_an_upgrade_that_fails_leaves_the_old_version(
         ("ALTER TABLE experiments ADD COLUMN owner TEXT", "ALTER TABLE nonsense"),
     )
     monkeypatch.setattr(schema, "VERSIONS", broken)
-    monkeypatch.setattr(sqlite, "VERSIONS", broken)
+    monkeypatch.setattr(connection, "VERSIONS", broken)
     with pytest.raises(StoreError, match="cannot be used"):
         SQLiteStore(path)
     monkeypatch.undo()

@@ -124,6 +124,13 @@ class Experiment:
             experiment._catch_up()
         return experiment
 
+    @property
+    def store(self) -> Store:
+        """Where it is kept.
+
+        `export_lines` reads it, even if its file was deleted under the open experiment."""
+        return self._store
+
     def ask(
         self, limit: int = 1, worker: str | None = None, *, lease: float | None = None
     ) -> Handout:

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from shortlist.errors import InvalidInput
 from shortlist.storage import Store
-from shortlist.storage.sqlite import Mode, SQLiteStore
+from shortlist.storage.connection import Mode
+from shortlist.storage.sqlite import SQLiteStore
 
 Place = Store | str | os.PathLike[str]
 

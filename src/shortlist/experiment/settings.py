@@ -14,6 +14,7 @@ from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
 from shortlist.validation import number, whole
 
+MOST_ARMS = 1_000_000  # of an experiment, so that a number in a file cannot fill the memory
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
 
@@ -33,6 +34,7 @@ class Settings:
     @classmethod
     def of(cls, asked: Question, seed: int, lease: float, retries: int) -> "Settings":
         """Settings for a new experiment, if they make sense."""
+        _check_count(len(asked.labels))
         algorithm, options = asked.algorithm, dict(asked.options)
         manners = _manners(seed, lease, retries)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
@@ -135,8 +137,14 @@ def _manners(seed: object, lease: object, retries: object) -> tuple[int, float, 
 
 
 def _declared(data: dict[str, Any]) -> tuple[tuple[Label, ...], RewardModel]:
-    rewards = dict(data["rewards"])
-    return labels_of(data["arms"]), MODELS[rewards.pop("kind")](**rewards)
+    rewards, arms = dict(data["rewards"]), data["arms"]
+    _check_count(arms if isinstance(arms, int) else len(arms))
+    return labels_of(arms), MODELS[rewards.pop("kind")](**rewards)
+
+
+def _check_count(arms: int) -> None:
+    if arms > MOST_ARMS:
+        raise InvalidInput(f"there are {arms:,} arms, but must be at most {MOST_ARMS:,} to be kept")
 
 
 @contextmanager
