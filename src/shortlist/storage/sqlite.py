@@ -101,9 +101,10 @@ class SQLiteStore:
         with self._file.used() as database:
             where = self._where(name)
             # All up to the head is there, whatever is added meanwhile: it was written with them.
-            head, before = self._head(self._id(name), where), self._before(name, after)
+            head = self._head(self._id(name), where)
             if head.position < after:
                 raise StoreDamaged(f"{where} ends with row {head.position}, but had {after} before")
+            before = self._before(name, after)
             if head == before:
                 return News(Told.of(()), (), after)
             if name in self._written and self._written[name][0] == (before, head):
