@@ -44,4 +44,20 @@ def checked_name(name: object) -> str:
     """A name that an experiment may have."""
     if not (isinstance(name, str) and name):
         raise InvalidInput(f"`name` is {name!r}, but must be a text that is not empty")
-    return name
+    return stored_text("name", name)
+
+
+def checked_worker(worker: object) -> str:
+    """The name of a worker; None and an empty one are nobody's."""
+    return "" if worker is None else stored_text("worker", worker)
+
+
+def stored_text(name: str, text: object) -> str:
+    """A text that every store can hold: half of a character is none."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"`{name}` is {text!r}, but must be a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{text!r} is to be stored, but is no valid text") from error
+    return str(text)

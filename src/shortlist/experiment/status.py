@@ -70,6 +70,7 @@ class Status(Tabular):
     workers: Mapping[str, int]  #: tickets held by everybody who gave a name
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
+    overdue: int = 0  #: tickets held for longer than their lease, and waited for
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -79,6 +80,7 @@ class Status(Tabular):
             "trouble": self.trouble or None,
             "told": self.told,
             "held": self.held,
+            "overdue": self.overdue,
             "wanted": self.wanted,
             "failures": self.failures,
             "workers": dict(self.workers),
@@ -103,6 +105,8 @@ class Status(Tabular):
 
     def _headline(self) -> str:
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
+        if self.overdue:
+            waiting += f" and {self.overdue:,} of those overdue"
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
         line = f"{self.name}: {self.state.value}, {told} told, {waiting}, {failures}"
         return f"{line}\n{self.trouble}" if self.trouble else line
