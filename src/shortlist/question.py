@@ -27,6 +27,7 @@ def question(
     delta: float,
     budget: int | None,
     rewards: RewardsDeclared,
+    minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
 ) -> Question:
@@ -38,7 +39,7 @@ def question(
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     chosen = find(usual if algorithm == AUTOMATIC else algorithm)
-    problem = Problem(len(labels), k, goal, model_of(rewards))
+    problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
     given = dict(options or {})
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

@@ -45,6 +45,13 @@ def plain(record: object, **values: object) -> None:
         object.__setattr__(record, name, value)
 
 
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool if it is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be True or False")
+    return bool(value)
+
+
 def number(name: str, value: object, *, above: float = -math.inf, below: float = math.inf) -> float:
     """Return `value` as a float if it lies strictly between `above` and `below`."""
     result = math.nan if isinstance(value, bool) else real(value)

@@ -18,7 +18,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
-    ("metrics", "instances"),
+    ("metrics", "instances", "confidence"),
     ("exploration",),
     ("certification",),
     ("algorithms",),
@@ -86,6 +86,7 @@ INSIDE: dict[str, Layers] = {
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
+    "result": (("arm_result", "lift"), ("frame", "picture"), ("result",)),
     "storage": (
         ("store", "files", "words"),
         ("memory", "chain"),

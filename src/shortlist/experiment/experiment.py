@@ -82,6 +82,7 @@ class Experiment:
         delta: float = 0.05,
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
+        minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
@@ -100,7 +101,7 @@ class Experiment:
         A pull that failed is tried `retries` times more; after that the experiment stops. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
         checked_name(name)
-        asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
+        asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries, late)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:

@@ -150,8 +150,8 @@ class Replica:
         assert outcome is not None
         settings = self.settings
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
-        goal, algorithm = settings.problem.goal, settings.algorithm
-        return Result.of(outcome, settings.labels, goal, algorithm, settings.seed, seconds)
+        problem, algorithm = settings.problem, settings.algorithm
+        return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""

@@ -70,12 +70,16 @@ class Settings:
             "identity": self.identity,
             "arms": len(self.labels) if numbered else self.labels,
         }
+        if self.problem.minimize:  # said only where it is so, as files of version 0.1 do not say it
+            record["minimize"] = True
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
         """What is said differently by another, in words; who names no lease asks for none."""
         if self.labels != other.labels:
             return "other arms"
+        if self.problem.minimize != other.problem.minimize:
+            return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
         mine, theirs = self._flat(), other._flat()
         if other.lease is None:
             del mine["lease"]
@@ -114,7 +118,8 @@ class Settings:
                 if "epsilon" in data["goal"]
                 else FixedBudget(**data["goal"])
             )
-            problem = Problem(len(labels), data["k"], goal, rewards)
+            minimize = data.get("minimize", False)
+            problem = Problem(len(labels), data["k"], goal, rewards, minimize)
             algorithm.check(problem, data["options"])
             late = data.get("late", WAIT)
             manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
