@@ -76,8 +76,8 @@ INSIDE: dict[str, Layers] = {
         ("elim", "eps_split"),
     ),
     "evaluation": (
-        ("numbering", "loop", "command"),
-        ("rewards", "calls"),
+        ("numbering", "loop", "program"),
+        ("rewards", "calls", "command"),
         ("flight",),
         ("executors",),
     ),

@@ -69,9 +69,11 @@ def run(
 
     COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed}
     for a seed of that pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself.
-    There is no shell: a label is one argument whatever it holds (for labels that begin with a dash
-    write `-- {arm}` or `--arm={arm}`). A failure is an exit status other than 0, an output that is
-    not one number, or a timeout; it is tried again, and after --retries times the experiment stops.
+    No shell is started: a label is one argument whatever it holds (for labels that begin with a
+    dash write `-- {arm}` or `--arm={arm}`). In a script of your own (sh -c '...') a label could run
+    commands: write "$SHORTLIST_ARM" there. A failure is an exit status other than 0, an output that
+    is not one number, or a timeout; it is tried again, and after --retries times the experiment
+    stops.
 
     ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or
     a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
