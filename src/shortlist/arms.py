@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from shortlist.errors import InvalidInput
-from shortlist.validation import whole
+from shortlist.validation import encodable, whole
 
 Name = str | int | Enum
 Arms = int | Iterable[Name | tuple[Name, ...]]
@@ -85,6 +85,8 @@ def _name(arm: object) -> Name:
     if isinstance(arm, Enum):  # before the others, for it may also be a text or a number
         return arm
     if isinstance(arm, str):
+        if not encodable(arm):
+            raise InvalidInput(f"an arm is called {arm!r}, but UTF-8 must have all its characters")
         return str(arm)
     if isinstance(arm, Integral) and not isinstance(arm, bool):
         return int(arm)

@@ -2,7 +2,7 @@
 
 A bar appears after two seconds and vanishes at the end; a line comes every ten seconds. Nothing is
 drawn but by a call of `show`: a refreshing thread would be lost in worker processes that are forked
-while the bar is up. And here is how what others wrote is made fit to be shown."""
+while the bar is up."""
 
 import sys
 import time
@@ -184,11 +184,3 @@ def in_words(seconds: float) -> str:
 def plural(count: int, noun: str) -> str:
     """1 pull, 2 pulls."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def printable(text: str, keep: str = "") -> str:
-    """A text that leaves a terminal alone: unseen characters are spelt, but for those to keep."""
-    return "".join(
-        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode()
-        for each in text
-    )

@@ -39,6 +39,15 @@ def shown(value: object) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
+def encodable(text: str) -> bool:
+    """Whether a text can be written: a lone surrogate is no character of any encoding."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def plain(record: object, **values: object) -> None:
     """Put plain Python numbers into a frozen record, whatever kinds of numbers it was given."""
     for name, value in values.items():

@@ -13,7 +13,7 @@ import shortlist
 from shortlist.cli.arms import read_arms
 from shortlist.cli.experiments import named
 from shortlist.cli.options import experiment_options, name_option
-from shortlist.cli.output import format_option
+from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
 from shortlist.errors import InvalidInput, Unfinished
 
@@ -100,7 +100,7 @@ def run(
         try:
             result = experiment.run(command, jobs=jobs)
         except KeyboardInterrupt:
-            click.echo(_interrupted(experiment, store), err=True)
+            note(_interrupted(experiment, store))
             context.exit(INTERRUPTED)
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
@@ -166,7 +166,7 @@ class _OnStderr(logging.Handler):
     """Prints what a worker has to say, as it is."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(record.getMessage(), err=True)
+        note(record.getMessage())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from shortlist.errors import InvalidInput
 from shortlist.storage import Store
 from shortlist.storage.sqlite import Mode, SQLiteStore
+from shortlist.validation import encodable
 
 Place = Store | str | os.PathLike[str]
 
@@ -41,6 +42,6 @@ def the_only(names: Sequence[str]) -> str:
 
 def checked_name(name: object) -> str:
     """A name that an experiment may have."""
-    if not (isinstance(name, str) and name):
+    if not (isinstance(name, str) and name and encodable(name)):
         raise InvalidInput(f"`name` is {name!r}, but must be a text that is not empty")
     return name

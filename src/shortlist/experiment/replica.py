@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from shortlist.display import plural, printable
+from shortlist.display import plural
 from shortlist.errors import CannotReplay
 from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment.ledger import Ledger
@@ -12,6 +12,7 @@ from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.ticket import State, Ticket
+from shortlist.printable import printable
 from shortlist.result import Result
 from shortlist.storage import Event, Kind, Store
 

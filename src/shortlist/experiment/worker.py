@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shortlist.display import plural, printable
+from shortlist.display import plural
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.evaluation.calls import Call, Evaluation
 from shortlist.evaluation.command import Command
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop
 from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.printable import printable
 from shortlist.validation import whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
