@@ -12,6 +12,7 @@ from math import inf
 from typing import Protocol
 
 from shortlist.search import Progress
+from shortlist.validation import flag
 
 Show = Callable[[int, Progress], None]  # pulls so far, and where the search stands
 Count = Callable[[int], None]  # how many are done
@@ -131,7 +132,7 @@ class Display:
 def displayed(wanted: bool, total: int | None, before: int | None = None) -> Iterator[Display]:
     """A display of work that has so many steps, if that is known."""
     surface: Surface = Silence()
-    if wanted:
+    if flag("progress", wanted):
         surface = Bar(total) if sys.stderr.isatty() else Lines()
     try:
         yield Display(surface, total, before)

@@ -161,10 +161,10 @@ def edited(old: str, new: str) -> Any:
         (edited('"seed": 0', '"seed": -4'), "the settings of line 1 make no sense: `seed` is -4"),
         (edited('"low": 0', '"low": 3'), "the settings of line 1 make no sense: `high` is 1"),
         (edited('"k": 1, ', ""), "the settings of line 1 cannot be read: .*'k'"),
-        (edited('"plain"', '"\\ud800"'), "is to be stored, but is no valid text"),
+        (edited('"plain"', '"\\ud800"'), "an arm is called .*, but UTF-8 must have all its"),
         (
             edited('"experiment": "experiment"', '"experiment": "\\ud800"'),
-            "is to be stored, but is no valid text",
+            "`name` is .*, but must be a text in UTF-8",
         ),
         (
             edited('"experiment": "experiment"', '"experiment": ""'),

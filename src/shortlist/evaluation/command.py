@@ -11,7 +11,7 @@ from threading import Lock
 from shortlist.arms import Label
 from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.evaluation.program import Output, Program
-from shortlist.validation import number
+from shortlist.validation import number, shown
 
 PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
 PREFIX = "SHORTLIST_"  # of the same in the environment, as a shell wants them
@@ -47,14 +47,12 @@ class Command:
 
     def arguments(self, arm: Label, *, seed: int, draw: int, ticket: int) -> list[str]:
         """The program and its arguments for one pull; what is filled in is not looked at again."""
-        values = {"arm": arm, "seed": seed, "draw": draw, "ticket": ticket}
-        return [
-            BRACED.sub(lambda found: found[1] or str(values[found[2]]), part) for part in self.parts
-        ]
+        values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
+        return [BRACED.sub(lambda found: found[1] or values[found[2]], part) for part in self.parts]
 
     def __call__(self, arm: Label, *, seed: int, draw: int, ticket: int) -> float:
         """Run the program and return the number it prints."""
-        values = {"arm": arm, "seed": seed, "draw": draw, "ticket": ticket}
+        values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
         program = self._start(self.arguments(arm, seed=seed, draw=draw, ticket=ticket), values)
         try:
             status = program.wait(self.timeout)
@@ -72,9 +70,9 @@ class Command:
             for program in self._running:
                 program.kill()
 
-    def _start(self, arguments: list[str], values: Mapping[str, Label]) -> Program:
+    def _start(self, arguments: list[str], values: Mapping[str, str]) -> Program:
         """Start the program; what is known of the pull is in its environment, too."""
-        named = {f"{PREFIX}{name.upper()}": str(value) for name, value in values.items()}
+        named = {f"{PREFIX}{name.upper()}": value for name, value in values.items()}
         with self._lock:
             if self._stopped:
                 raise EvaluationFailed("it was stopped before it began")
@@ -86,7 +84,17 @@ class Command:
             return program
 
 
-def _split(template: str) -> list[str]:
+def _texts(**values: object) -> dict[str, str]:
+    """What is filled in; a number may have more digits than Python is ready to write."""
+    try:
+        return {name: str(value) for name, value in values.items()}
+    except ValueError as error:
+        raise EvaluationFailed(f"it cannot be started: {error}") from error
+
+
+def _split(template: object) -> list[str]:
+    if not isinstance(template, str):
+        raise InvalidInput(f"the command is {shown(template)}, but must be a text")
     try:
         parts = shlex.split(template)
     except ValueError as error:

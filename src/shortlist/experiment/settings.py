@@ -12,7 +12,7 @@ from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged, StoreExis
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
-from shortlist.validation import number, whole
+from shortlist.validation import number, seeded, whole
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
@@ -128,7 +128,7 @@ def declared(text: str, where: str) -> tuple[tuple[Label, ...], RewardModel]:
 
 def _manners(seed: object, lease: object, retries: object) -> tuple[int, float, int]:
     return (
-        whole("seed", seed, at_least=0),
+        seeded(seed),
         number("lease", lease, above=0),
         whole("retries", retries, at_least=0),
     )

@@ -16,6 +16,7 @@ from shortlist.experiment.ticket import State
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Progress
 from shortlist.tables import Tabular, TextTable
+from shortlist.validation import whole
 
 DELTA = 0.05  # of the intervals, where the goal names none
 SHOWN = 40  # arms in a table
@@ -89,7 +90,7 @@ class Status(Tabular):
         """The best arms by their means, at most so many."""
         # an arm of which nothing was told comes after all others
         best_first = np.argsort(-np.nan_to_num(self.arms.means, nan=-inf), kind="stable")
-        left_out = best_first.size - rows
+        left_out = best_first.size - whole("rows", rows, at_least=0)
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "to go"),
             [self.arms.cells(arm) for arm in best_first[:rows].tolist()],

@@ -18,7 +18,7 @@ from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.printable import printable
-from shortlist.validation import whole
+from shortlist.validation import MOST_JOBS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
@@ -69,7 +69,7 @@ class Job:
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
         name = f"{socket.gethostname()}:{os.getpid()}" if worker is None else worker
-        whole("jobs", jobs, at_least=1)
+        whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
         whole("retries", retries, at_least=0)
         return cls(Evaluation.of(pull), jobs, retries, name, show)
 
