@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.reward_models import Bounded, RewardModel
-from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, whole
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
 
 UNIT = Bounded()
 
@@ -73,6 +73,10 @@ class Problem:
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
+        if not isinstance(self.goal, FixedConfidence | FixedBudget):
+            raise InvalidInput(f"`goal` is {shown(self.goal)}, but must be a goal")
+        if not isinstance(self.rewards, RewardModel):
+            raise InvalidInput(f"`rewards` is {shown(self.rewards)}, but must be a reward model")
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
         plain(self, minimize=flag("minimize", self.minimize))
 

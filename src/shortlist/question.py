@@ -7,7 +7,7 @@ from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, labels_of
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardsDeclared, model_of
-from shortlist.validation import number
+from shortlist.validation import named, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,10 @@ def question(
     labels = labels_of(arms)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
-    chosen = find(usual if algorithm == AUTOMATIC else algorithm)
+    automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
+    chosen = find(usual if automatic else algorithm)
     problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
-    given = dict(options or {})
+    given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):

@@ -23,7 +23,7 @@ from shortlist.question import Question, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Pulls, Rewards
-from shortlist.validation import whole
+from shortlist.validation import MOST_JOBS, seeded, whole
 
 
 def select(
@@ -108,17 +108,17 @@ class Selection:
         batch: int | None,
         workers: int | None,
     ) -> None:
-        whole("seed", seed, at_least=0)
-        for name, value in (("batch", batch), ("workers", workers)):
-            if value is not None:
-                whole(name, value, at_least=1)
+        if batch is not None:
+            whole("batch", batch, at_least=1)
+        if workers is not None:
+            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
                 f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
-        self.seed = seed
+        self.seed = seeded(seed)
         self.workers = workers
         rng = np.random.default_rng(seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)

@@ -141,7 +141,7 @@ def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(wh
         ({"top": [-1]}, "`top` holds arm -1"),
         ({"top": [1, 1]}, "`top` holds arm 1 more than once"),
         ({"top": [0.5]}, "`top` is "),
-        ({"top": [[0, 1]]}, "`top` is "),
+        ({"top": [[0, 1]]}, "`top` has shape"),
         ({"top": [0, 1, 2, 3]}, "`k` is 4, but must be between 1 and n_arms - 1 = 3"),
         ({"pulls": [40, 40, 30]}, r"`pulls` has shape \(3,\) and `sums` \(4,\)"),
         ({"pulls": [40, 40, 30, 0]}, "`pulls` is .* at least 1"),

@@ -14,6 +14,7 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
+    ("printable",),
     ("errors", "arrays", "tables"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
@@ -76,8 +77,8 @@ INSIDE: dict[str, Layers] = {
         ("elim", "eps_split"),
     ),
     "evaluation": (
-        ("numbering", "loop", "command"),
-        ("rewards", "calls"),
+        ("numbering", "loop", "program"),
+        ("rewards", "calls", "command"),
         ("flight",),
         ("executors",),
     ),

@@ -14,7 +14,7 @@ from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
-from shortlist.validation import number, whole
+from shortlist.validation import number, seeded, whole
 
 MOST_ARMS = 1_000_000  # of an experiment, so that a number in a file cannot fill the memory
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
@@ -150,7 +150,7 @@ def _manners(
 ) -> tuple[int, float | None, int, Late]:
     seconds = None if lease is None else number("lease", lease, above=0)
     return (
-        whole("seed", seed, at_least=0),
+        seeded(seed),
         seconds,
         whole("retries", retries, at_least=0),
         checked_late(late, seconds, model),

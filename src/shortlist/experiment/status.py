@@ -16,6 +16,7 @@ from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import State
 from shortlist.search import Progress
 from shortlist.tables import Tabular, TextTable
+from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
 
@@ -92,7 +93,7 @@ class Status(Tabular):
         # an arm of which nothing was told comes after all others
         worth = -self.arms.means if self.arms.minimize else self.arms.means
         best_first = np.argsort(-np.nan_to_num(worth, nan=-inf), kind="stable")
-        left_out = best_first.size - rows
+        left_out = best_first.size - whole("rows", rows, at_least=0)
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "to go"),
             [self.arms.cells(arm) for arm in best_first[:rows].tolist()],

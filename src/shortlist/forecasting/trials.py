@@ -19,7 +19,7 @@ from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
-from shortlist.validation import check_sendable, whole
+from shortlist.validation import MOST_RUNS, check_sendable, collected, manners, shown, whole
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
 FOR_BUDGET = ("expected-loss", "sar", "uniform")
@@ -68,8 +68,7 @@ def forecast(
     by name or as search functions of your own, are tried with every goal they serve; without that
     it is a good and a plain choice for each goal, less what would take too long. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
-    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(name, value, at_least=least)
+    manners(runs, jobs, seed)
     believed = guess(n, k, means, prior, pilot)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
@@ -123,7 +122,9 @@ def _goals(
     epsilon: float | None, delta: float, budget: int | Sequence[int] | None
 ) -> list[int | None]:
     """None for epsilon, and every budget once."""
-    budgets = [] if budget is None else list(budget) if isinstance(budget, Sequence) else [budget]
+    several = budget if isinstance(budget, Sequence) else [] if budget is None else [budget]
+    given = collected("budget", several, at_most=MOST_RUNS)
+    budgets = [whole("budget", each, at_least=1) for each in given]
     goals = [*([] if epsilon is None else [None]), *dict.fromkeys(budgets)]
     if not goals:
         goal_of(None, delta, None)  # refuses, in the words that every call has for it
@@ -145,8 +146,10 @@ def _defaults(goals: Sequence[int | None], left_out: Sequence[str]) -> Iterator[
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
     """Every algorithm once; two of the same name could not be told apart afterwards."""
-    if isinstance(algorithms, str) or not algorithms:
-        raise InvalidInput(f"`algorithms` is {algorithms!r}, but must be a list of at least one")
+    if isinstance(algorithms, str) or not isinstance(algorithms, Sequence) or not algorithms:
+        raise InvalidInput(
+            f"`algorithms` is {shown(algorithms)}, but must be a list of at least one"
+        )
     distinct: list[Algorithm] = []
     for each in map(find, algorithms):
         if each not in distinct:
