@@ -19,6 +19,7 @@ from click.testing import Result
 from command_line import invoke
 
 import shortlist
+from shortlist.storage.sqlite import SQLiteStore
 
 LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
 MAKE = ["-k", "2", "--budget", "50", "--algorithm", "uniform", "--store", "tests.db"]
@@ -666,14 +667,11 @@ def test_trouble_with_a_file_has_exit_status_1() -> None:
     )
     Path("tests.db").unlink()
     done("create", "arms.csv", *MAKE)
-    database = sqlite3.connect("tests.db")
-    database.execute(
-        "UPDATE experiments SET settings = replace(settings, '\"version\": 2', '\"version\": 9')"
-    )
-    database.commit()
-    database.close()
+    file = SQLiteStore("tests.db")
+    file.create("later", file.settings("experiment").replace('"version": 2', '"version": 9'))
+    file.close()
     refused(
-        call("ask", "--store", "tests.db"),
+        call("ask", "--store", "tests.db", "--name", "later"),
         1,
         "was made with version 9 of uniform, but this shortlist has version",
     )

@@ -3,9 +3,9 @@
 import math
 import random
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from shortlist.errors import (
 from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment import Experiment, State, Ticket, replay
 from shortlist.search import advance
-from shortlist.storage import Store
+from shortlist.storage import Event, RewardRow, Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 
@@ -757,15 +757,23 @@ def test_an_algorithm_that_is_gone_is_refused_in_words(
         Experiment.open(begun)
 
 
-def edit_settings(path: Path, change: Callable[[str], str]) -> None:
-    with sqlite3.connect(path) as database:
-        ((settings,),) = database.execute("SELECT settings FROM experiments")
-        database.execute("UPDATE experiments SET settings = ?", (change(settings),))
-    database.close()
+def rewrite(
+    path: Path,
+    change: Callable[[str], str] = lambda settings: settings,
+    told: Callable[[RewardRow], RewardRow] = lambda row: row,
+    events: Callable[[Event], Event] = lambda event: event,
+) -> None:
+    """Write the store anew with other content: nothing is damaged, it is only not as it was."""
+    with closing(SQLiteStore(path)) as old:
+        settings, news = old.settings("experiment"), old.read("experiment")
+    path.unlink()
+    with closing(SQLiteStore(path, "rwc")) as new, new.exclusive():
+        new.create("experiment", change(settings))
+        new.append("experiment", map(told, news.told.rows()), map(events, news.events))
 
 
 def test_another_format_of_tickets_is_refused_in_words(begun: Path) -> None:
-    edit_settings(begun, lambda text: text.replace('"format": 1', '"format": 2'))
+    rewrite(begun, lambda text: text.replace('"format": 1', '"format": 2'))
     with pytest.raises(
         CannotReplay, match="was made with format 2 of tickets, but this shortlist has format 1"
     ):
@@ -774,7 +782,7 @@ def test_another_format_of_tickets_is_refused_in_words(begun: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "no JSON"])
 def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) -> None:
-    edit_settings(begun, lambda _: text)
+    rewrite(begun, lambda _: text)
     with pytest.raises(
         StoreDamaged, match="the settings of experiment 'experiment' cannot be read"
     ):
@@ -794,7 +802,7 @@ def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) 
 def test_settings_that_make_no_sense_are_said_to_be_so(
     begun: Path, old: str, new: str, message: str
 ) -> None:
-    edit_settings(begun, lambda text: text.replace(old, new))
+    rewrite(begun, lambda text: text.replace(old, new))
     with pytest.raises(
         StoreDamaged, match=f"the settings of experiment 'experiment' make no sense: {message}"
     ):
@@ -802,7 +810,7 @@ def test_settings_that_make_no_sense_are_said_to_be_so(
 
 
 def test_a_search_that_asks_for_something_else_is_not_continued(begun: Path) -> None:
-    edit_settings(
+    rewrite(
         begun,
         lambda text: text.replace('"k": 2', '"k": 1').replace('"epsilon": 0.4', '"epsilon": 0.1'),
     )
@@ -811,10 +819,7 @@ def test_a_search_that_asks_for_something_else_is_not_continued(begun: Path) -> 
 
 
 def test_rewards_of_other_arms_than_asked_for_are_not_taken(begun: Path) -> None:
-    with sqlite3.connect(begun) as database:
-        database.execute("DROP TRIGGER rewards_refuse_update")
-        database.execute("UPDATE rewards SET arm = (arm + 1) % 5")
-    database.close()
+    rewrite(begun, told=lambda row: (row[0], (row[1] + 1) % 5, *row[2:]))
     with pytest.raises(CannotReplay, match="are not those asked for"):
         Experiment.open(begun)
 

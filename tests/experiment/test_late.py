@@ -353,9 +353,9 @@ def test_a_worker_has_a_text_for_a_name_on_every_store(
 
 def test_a_name_that_is_no_valid_text_is_refused_on_every_store(store: Store, clock: Clock) -> None:
     experiment = new(store, clock)
-    with pytest.raises(InvalidInput, match="is to be stored, but is no valid text"):
+    with pytest.raises(InvalidInput, match="must be a text in UTF-8"):
         experiment.ask(1, "\ud800")
-    with pytest.raises(InvalidInput, match="is to be stored, but is no valid text"):
+    with pytest.raises(InvalidInput, match="must be a text in UTF-8"):
         new(store, clock, name="\ud800")
 
 

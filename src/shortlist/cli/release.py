@@ -4,6 +4,7 @@ import click
 
 import shortlist
 from shortlist.cli.options import store_options
+from shortlist.cli.output import note
 
 
 @click.command()
@@ -41,4 +42,4 @@ def release(
     with shortlist.Experiment.open(store, name) as experiment:
         count = experiment.release(worker, tickets=tickets or None, overdue=overdue)
     are = "is" if count == 1 else "are"
-    click.echo(f"{plural(count, 'ticket')} {are} handed out again", err=True)
+    note(f"{plural(count, 'ticket')} {are} handed out again")

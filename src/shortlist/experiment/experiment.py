@@ -38,7 +38,7 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import whole
+from shortlist.validation import MOST_TOLD, collected, flag, shown, whole
 
 Clock = Callable[[], float]
 
@@ -82,6 +82,7 @@ class Experiment:
         delta: float = 0.05,
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
+        minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
@@ -99,8 +100,9 @@ class Experiment:
         is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
         A pull that failed is tried `retries` times more; after that the experiment stops. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
-        checked_name(name)
-        asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
+        name = checked_name(name)
+        flag("exist_ok", exist_ok)
+        asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries, late)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
@@ -128,12 +130,19 @@ class Experiment:
 
         With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
         refused."""
-        with opened(store, "ro" if readonly else "rw", keep=True) as place:
-            name = the_only(place.names()) if name is None else name
+        with opened(store, "ro" if flag("readonly", readonly) else "rw", keep=True) as place:
+            name = the_only(place.names()) if name is None else checked_name(name)
             settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
             experiment = cls(place, name, settings, clock, place is not store)
             experiment._catch_up()
         return experiment
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept.
+
+        `export_lines` reads it, even if its file was deleted under the open experiment."""
+        return self._store
 
     def ask(
         self,
@@ -177,8 +186,10 @@ class Experiment:
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
         if not isinstance(results, Iterable):
-            raise InvalidInput(f"{results!r} is told, but must be pairs of a ticket and its reward")
-        pairs = list(results)
+            raise InvalidInput(
+                f"{shown(results)} is told, but must be pairs of a ticket and its reward"
+            )
+        pairs = collected("results", results, at_most=MOST_TOLD)
         with self._writing() as now:
             tellings = new_tellings(pairs, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])

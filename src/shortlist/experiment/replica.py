@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from hashlib import blake2b
 
-from shortlist.display import plural, printable
-from shortlist.errors import CannotReplay
+from shortlist.display import plural
+from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment.lease import FREE
 from shortlist.experiment.ledger import Ledger
+from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.ticket import State, Ticket
+from shortlist.printable import printable
 from shortlist.result import Result
 from shortlist.storage import Event, Kind, RewardRow, Store
 
@@ -44,12 +46,14 @@ class Replica:
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
         news = store.read(self.name, self.ledger.position)
+        check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
         while self.replay.outcome is None and self.ledger.told >= self.replay.end:
             span = slice(self.replay.numbering.first, self.replay.end)
             self.replay.reply(self.ledger.rewards[span], self.ledger.arms[span])
         self._compare_steps()
+        self._check_asked()
         self._halfway = False
 
     def _compare_steps(self) -> None:
@@ -66,10 +70,22 @@ class Replica:
                 )
             self._compared = step + 1
 
+    def _check_asked(self) -> None:
+        """Refuse a log in which more was handed out, or more steps were taken, than the search
+        asked for."""
+        ledger, replay = self.ledger, self.replay
+        if ledger.issued > replay.end or len(ledger.steps) > len(replay.digests):
+            raise StoreDamaged(
+                f"{ledger.issued} tickets in {len(ledger.steps)} steps were handed out in"
+                f" experiment {self.name!r}, but its search asked for {replay.end} in"
+                f" {len(replay.digests)}"
+            )
+
     def available(self, worker: str, now: float) -> Iterator[int]:
         """Tickets that this worker may be handed now."""
         missed = self.missed(now)
-        tickets = self.ledger.available(worker, now, self.replay.end)
+        room = self.ledger.told + MOST_UNDER_WAY
+        tickets = self.ledger.available(worker, now, min(self.replay.end, room))
         return (ticket for ticket in tickets if ticket not in missed)
 
     def missed(self, now: float) -> set[int]:
@@ -135,8 +151,8 @@ class Replica:
         assert outcome is not None
         settings = self.settings
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
-        goal, algorithm = settings.problem.goal, settings.algorithm
-        return Result.of(outcome, settings.labels, goal, algorithm, settings.seed, seconds)
+        problem, algorithm = settings.problem, settings.algorithm
+        return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""

@@ -14,8 +14,9 @@ from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
-from shortlist.validation import number, whole
+from shortlist.validation import number, seeded, whole
 
+MOST_ARMS = 1_000_000  # of an experiment, so that a number in a file cannot fill the memory
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
 
@@ -39,6 +40,7 @@ class Settings:
         cls, asked: Question, seed: int, lease: float | None, retries: int, late: Late
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
+        _check_count(len(asked.labels))
         algorithm, options = asked.algorithm, dict(asked.options)
         manners = _manners(seed, lease, retries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
@@ -68,12 +70,16 @@ class Settings:
             "identity": self.identity,
             "arms": len(self.labels) if numbered else self.labels,
         }
+        if self.problem.minimize:  # said only where it is so, as files of version 0.1 do not say it
+            record["minimize"] = True
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
         """What is said differently by another, in words; who names no lease asks for none."""
         if self.labels != other.labels:
             return "other arms"
+        if self.problem.minimize != other.problem.minimize:
+            return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
         mine, theirs = self._flat(), other._flat()
         if other.lease is None:
             del mine["lease"]
@@ -112,7 +118,8 @@ class Settings:
                 if "epsilon" in data["goal"]
                 else FixedBudget(**data["goal"])
             )
-            problem = Problem(len(labels), data["k"], goal, rewards)
+            minimize = data.get("minimize", False)
+            problem = Problem(len(labels), data["k"], goal, rewards, minimize)
             algorithm.check(problem, data["options"])
             late = data.get("late", WAIT)
             manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
@@ -143,7 +150,7 @@ def _manners(
 ) -> tuple[int, float | None, int, Late]:
     seconds = None if lease is None else number("lease", lease, above=0)
     return (
-        whole("seed", seed, at_least=0),
+        seeded(seed),
         seconds,
         whole("retries", retries, at_least=0),
         checked_late(late, seconds, model),
@@ -151,8 +158,14 @@ def _manners(
 
 
 def _declared(data: dict[str, Any]) -> tuple[tuple[Label, ...], RewardModel]:
-    rewards = dict(data["rewards"])
-    return labels_of(data["arms"]), MODELS[rewards.pop("kind")](**rewards)
+    rewards, arms = dict(data["rewards"]), data["arms"]
+    _check_count(arms if isinstance(arms, int) else len(arms))
+    return labels_of(arms), MODELS[rewards.pop("kind")](**rewards)
+
+
+def _check_count(arms: int) -> None:
+    if arms > MOST_ARMS:
+        raise InvalidInput(f"there are {arms:,} arms, but must be at most {MOST_ARMS:,} to be kept")
 
 
 @contextmanager

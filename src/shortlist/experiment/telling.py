@@ -1,6 +1,7 @@
 """What may be told: of which ticket, with which reward, and how often."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.ticket import Ticket
 from shortlist.reward_models import RewardModel
-from shortlist.validation import whole
+from shortlist.validation import shown, whole
 
 
 class Telling(NamedTuple):
@@ -30,7 +31,9 @@ def new_tellings(
     """What is new in these results; or an error, if one of them may not be told."""
     for each in results:
         if not (isinstance(each, tuple | list) and len(each) == 2):
-            raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
+            raise InvalidInput(
+                f"{shown(each)} is told, but must be a pair of a ticket and its reward"
+            )
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, known) for ticket, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
@@ -50,7 +53,8 @@ def new_tellings(
 
 def known_id(ticket: Ticket | int, known: Replica) -> int:
     """The number of a ticket that was handed out some time, by this experiment."""
-    id_ = ticket.id if isinstance(ticket, Ticket) else whole("ticket", ticket, at_least=0)
+    number = ticket.id if isinstance(ticket, Ticket) else ticket
+    id_ = whole("ticket", number, at_least=0, at_most=inf)
     if isinstance(ticket, Ticket) and ticket.experiment not in ("", known.identity):
         raise UnknownTicket(f"ticket {id_} is not from here, but from another experiment")
     issued = known.ledger.issued

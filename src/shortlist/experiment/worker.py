@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shortlist.display import plural, printable
+from shortlist.display import plural
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.evaluation.calls import Call, Evaluation
 from shortlist.evaluation.command import Command
@@ -19,7 +19,8 @@ from shortlist.evaluation.flight import Done, InLoop
 from shortlist.experiment.lease import FOREVER
 from shortlist.experiment.place import checked_worker
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.validation import whole
+from shortlist.printable import printable
+from shortlist.validation import MOST_JOBS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
@@ -73,7 +74,7 @@ class Job:
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
         name = checked_worker(worker) or f"{socket.gethostname()}:{os.getpid()}"
-        whole("jobs", jobs, at_least=1)
+        whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
         whole("retries", retries, at_least=0)
         return cls(Evaluation.of(pull), jobs, retries, name, show)
 
