@@ -159,6 +159,8 @@ def _readable(where: str) -> Iterator[None]:
 
 def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorithm:
     """The algorithm as it was when the experiment was made."""
+    if not isinstance(algorithm, str):
+        raise InvalidInput(f"`algorithm` is {algorithm!r}, but must be a name")
     try:
         known = find(algorithm)
     except InvalidInput as error:

@@ -112,7 +112,7 @@ class SQLiteStore:
                 return self._written[name][1]
             new = self._id(name), after, head.position
             rewards = database.execute(REWARDS, new)
-            events = database.execute(EVENTS, new)
+            events = database.execute(EVENTS, new).fetchall()
             news = checked(before, head, rewards, events, where)
             self._heads[name] = head
             return news
