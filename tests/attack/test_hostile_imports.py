@@ -150,7 +150,7 @@ FORGED: list[tuple[list[Any], list[Event], str]] = [
     ([], [Event(Kind.LEASE, -1, 5, "ann", 1.0)], "no such event can be"),
     ([], [Event(Kind.LEASE, 0, -5, "ann", 1.0)], "no such event can be"),
     ([(HUGE, 0, 0.5, 1.0)], [], "are under way at a time"),
-    ([(-1, 0, 0.5, 1.0)], [], "the reward of ticket -1"),
+    ([(-1, 0, 0.5, 1.0)], [], "are under way at a time"),
     ([(0, 4, 0.5, 1.0)], [], "of an arm below 4"),
     ([(0, -1, 0.5, 1.0)], [], "of an arm below 4"),
     ([(0, 0, 25.0, 1.0)], [], "is 25.0 of arm 0 .* must be a number between 0 and 1"),
