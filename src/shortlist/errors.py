@@ -20,9 +20,14 @@ ShortlistError
     └── StoreDamaged                       not a store, or one that is damaged
 """
 
+from shortlist.printable import printable
+
 
 class ShortlistError(Exception):
-    """Root of all errors of this package."""
+    """Root of all errors of this package; a message may quote what others wrote."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__(), keep="\n")
 
 
 class InvalidInput(ShortlistError, ValueError):

@@ -265,7 +265,7 @@ def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
     with shortlist.Experiment.create(
         LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
     ) as experiment:
-        experiment.ask(50, "dead", lease=1)
+        experiment.ask(50, "dead", alive=1)
     result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
     assert result.exit_code == 0
     assert re.fullmatch(

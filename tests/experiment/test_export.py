@@ -172,7 +172,7 @@ DAMAGES: list[tuple[Any, str]] = [
     (edited('"plain"', '"\\ud800"'), "is to be stored, but is no valid text"),
     (
         edited('"experiment": "experiment"', '"experiment": "\\ud800"'),
-        "is to be stored, but is no valid text",
+        "`name` is .*, but must be a text in UTF-8",
     ),
     (
         edited('"experiment": "experiment"', '"experiment": ""'),

@@ -14,11 +14,12 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
+    ("printable",),
     ("errors", "arrays", "tables"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
-    ("metrics", "instances"),
+    ("metrics", "instances", "confidence"),
     ("exploration",),
     ("certification",),
     ("algorithms",),
@@ -76,8 +77,8 @@ INSIDE: dict[str, Layers] = {
         ("elim", "eps_split"),
     ),
     "evaluation": (
-        ("numbering", "loop", "command"),
-        ("rewards", "calls"),
+        ("numbering", "loop", "program"),
+        ("rewards", "calls", "command"),
         ("flight",),
         ("executors",),
     ),
@@ -86,6 +87,7 @@ INSIDE: dict[str, Layers] = {
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
+    "result": (("arm_result", "lift"), ("frame", "picture"), ("result",)),
     "storage": (
         ("store", "files", "words"),
         ("memory", "chain"),
@@ -95,11 +97,13 @@ INSIDE: dict[str, Layers] = {
         ("sqlite",),
     ),
     "experiment": (
-        ("ticket", "place", "settings"),
-        ("replay", "ledger", "worker"),
+        ("ticket", "place", "lease"),
+        ("settings", "ledger", "worker"),
+        ("replay", "durations"),
         ("status", "news"),
         ("replica",),
         ("telling",),
+        ("handing",),
         ("lines", "experiment"),
         ("export", "verification"),
     ),

@@ -11,7 +11,7 @@ import shortlist
 from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
 from shortlist.cli.options import experiment_options, name_option, store_options
-from shortlist.cli.output import format_option, print_rows
+from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
 from shortlist.errors import InvalidInput, ShortlistError
@@ -48,10 +48,9 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     labels = read_arms(arms)
     made = shortlist.Experiment.create(labels, k, store=store, **named(name), **settings)
     status = made.status()
-    click.echo(
+    note(
         f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
-        f"begins with {plural(status.wanted, 'pull')}",
-        err=True,
+        f"begins with {plural(status.wanted, 'pull')}"
     )
     made.close()
 
@@ -92,7 +91,7 @@ def ask(
     if rows or style == "json":
         print_rows(rows, style)
     if len(rows) < limit:
-        click.echo(f"{len(rows)} of {limit} tickets: {handout.state}", err=True)
+        note(f"{len(rows)} of {limit} tickets: {handout.state}")
     if trouble:
         raise stopped(trouble)
     if not rows:
@@ -213,7 +212,7 @@ def export(*, store: str, name: str | None) -> None:
     from shortlist.experiment import export_lines
 
     for line in export_lines(store, name):
-        click.echo(line)
+        print_data(line + "\n")
 
 
 @click.command("import")
@@ -241,7 +240,7 @@ def import_(*, path: str, store: str, name: str | None) -> None:
 
     with open_text(path) as file:
         name = import_lines(bounded_lines(file), store, name)
-    click.echo(f"{store}: experiment {name!r}", err=True)
+    note(f"{store}: experiment {name!r}")
 
 
 @click.command()

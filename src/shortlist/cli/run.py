@@ -14,7 +14,7 @@ import shortlist
 from shortlist.cli.arms import read_arms
 from shortlist.cli.experiments import named
 from shortlist.cli.options import experiment_options, name_option
-from shortlist.cli.output import format_option
+from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
 from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
@@ -70,9 +70,11 @@ def run(
 
     COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed}
     for a seed of that pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself.
-    There is no shell: a label is one argument whatever it holds (for labels that begin with a dash
-    write `-- {arm}` or `--arm={arm}`). A failure is an exit status other than 0, an output that is
-    not one number, or a timeout; it is tried again, and after --retries times the experiment stops.
+    No shell is started: a label is one argument whatever it holds (for labels that begin with a
+    dash write `-- {arm}` or `--arm={arm}`). In a script of your own (sh -c '...') a label could run
+    commands: write "$SHORTLIST_ARM" there. A failure is an exit status other than 0, an output that
+    is not one number, or a timeout; it is tried again, and after --retries times the experiment
+    stops.
 
     ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or
     a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
@@ -99,7 +101,7 @@ def run(
         try:
             result = experiment.run(command, jobs=jobs)
         except KeyboardInterrupt:
-            click.echo(_interrupted(experiment, store), err=True)
+            note(_interrupted(experiment, store))
             context.exit(INTERRUPTED)
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
@@ -178,7 +180,7 @@ class _OnStderr(logging.Handler):
     """Prints what a worker has to say, as it is."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(record.getMessage(), err=True)
+        note(record.getMessage())
 
 
 @contextmanager

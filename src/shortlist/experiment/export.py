@@ -8,6 +8,7 @@ that cannot continue it; what is imported is replayed, if it can be."""
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from math import inf
 from typing import Any
 
 from shortlist.arms import Label
@@ -148,7 +149,7 @@ class ImportedLog:
 
     def take_event(self, entry: dict[str, Any]) -> None:
         """Add an event."""
-        kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0)
+        kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0, at_most=inf)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         ticket = _ticket(entry, span, limit)
         self.events.append(
@@ -178,7 +179,7 @@ class ImportedLog:
 
 def _ticket(entry: dict[str, Any], span: int, limit: int) -> int:
     """The first of `span` tickets, all of them below the limit."""
-    ticket = whole("ticket", entry["ticket"], at_least=0)
+    ticket = whole("ticket", entry["ticket"], at_least=0, at_most=inf)
     if ticket + span > limit:
         raise InvalidInput(f"ticket {ticket + span - 1} was never handed out")
     return ticket
