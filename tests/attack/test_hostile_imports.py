@@ -15,10 +15,10 @@ from shortlist.errors import InvalidInput, ShortlistError, StoreDamaged
 from shortlist.experiment import Experiment, import_lines, lines
 from shortlist.experiment.lines import linked_lines
 from shortlist.experiment.news import MOST_UNDER_WAY
-from shortlist.experiment.settings import MOST_ARMS
 from shortlist.storage import Event, Kind
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
+from shortlist.validation import MOST_ARMS
 
 HUGE = 4 * 10**18
 MOST_MEMORY = 50e6  # bytes
@@ -83,8 +83,8 @@ def nested(entries: list[Entry]) -> None:
 
 
 HOSTILE = [
-    (setting(arms=10**10), "10,000,000,000 arms, but must be at most"),
-    (setting(arms=MOST_ARMS + 1), "arms, but must be at most"),
+    (setting(arms=10**10), "`arms` is 10000000000, but must be"),
+    (setting(arms=MOST_ARMS + 1), "`arms` is 1000001, but must be"),
     (setting(arms=1e10), "the settings of line 1"),
     (setting(arms=-3), "the settings of line 1"),
     (setting(k=10**10), "`k` is"),
@@ -179,7 +179,7 @@ def test_a_store_with_settings_for_too_many_arms_is_refused(tmp_path: Path) -> N
     made = Experiment.create(4, 1, budget=40).settings.to_json()
     with closing(SQLiteStore(path, "rwc")) as store:
         store.create("experiment", made.replace('"arms": 4', f'"arms": {10**10}'))
-    with pytest.raises(StoreDamaged, match="10,000,000,000 arms, but must be at most 1,000,000"):
+    with pytest.raises(StoreDamaged, match="`arms` is 10000000000, but must be"):
         Experiment.open(path)
 
 
