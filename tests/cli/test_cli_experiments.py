@@ -425,6 +425,53 @@ def test_list_names_all_experiments_also_those_it_cannot_continue(
     assert "second" in done("list", "tests.db")
 
 
+def test_verify_says_of_every_experiment_whether_it_is_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done("create", "arms.csv", *MAKE, "--name", "first")
+    done("create", "arms.csv", *MAKE, "--name", "second", "--algorithm", "sar")
+    done("ask", "--store", "tests.db", "--name", "first", "--limit", "3")
+    done("tell", "1", "0.5", "--store", "tests.db", "--name", "first")
+    listed = json.loads(done("verify", "tests.db", "--format", "json"))
+    assert listed == [
+        {"name": "first", "rows": 3, "verdict": "intact"},
+        {"name": "second", "rows": 0, "verdict": "intact"},
+    ]
+    with monkeypatch.context() as patch:
+        patch.delitem(shortlist.ALGORITHMS, "sar")
+        assert "this shortlist does not have" in done("verify", "tests.db", "--format", "csv")
+    damage("tests.db", "rewards_refuse_UPDATE", "UPDATE rewards SET reward = 0.25")
+    verified = call("verify", "tests.db", "--format", "json")
+    assert verified.exit_code == 1
+    first, second = json.loads(verified.stdout)
+    assert first["verdict"].startswith("row 3 of experiment 'first' in tests.db is not as it was")
+    assert second["verdict"] == "intact"
+    refused(call("status", "--store", "tests.db", "--name", "first"), 1, "row 3 of experiment")
+
+
+def damage(store: str, trigger: str, statement: str) -> None:
+    """Change what the file itself would refuse to change."""
+    database = sqlite3.connect(store, isolation_level=None)
+    query = "SELECT sql FROM sqlite_schema WHERE name = ?"
+    ((text,),) = database.execute(query, (trigger,)).fetchall()
+    for each in (f"DROP TRIGGER {trigger}", statement, text):
+        database.execute(each)
+    database.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted")
+def test_what_was_told_is_rescued_when_the_file_is_deleted_under_a_run(folder: Path) -> None:
+    deleting = folder / "deleting"
+    deleting.write_text("#!/bin/sh\n[ -e count ] && rm -f tests.db\ntouch count\necho 0.5\n")
+    deleting.chmod(0o755)
+    result = call("run", "arms.csv", "--pull", "./deleting {arm}", *MAKE)
+    refused(result, 1, "tests.db was deleted or moved while tests.db was open")
+    (rescued,) = re.findall(r"is in (\S+\.jsonl)", result.stderr)
+    done("import", rescued, "--store", "again.db")
+    Path(rescued).unlink()
+    assert json.loads(done("list", "again.db", "--format", "json"))[0]["pulls"] == 1
+
+
 def test_an_exported_experiment_goes_on_in_another_file() -> None:
     done("create", "arms.csv", *MAKE)
     done("ask", "--store", "tests.db", "--limit", "3")

@@ -153,7 +153,7 @@ class ImportedLog:
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         ticket = _ticket(entry, span, limit)
         self.events.append(
-            Event(kind, ticket, span, _stored(str(entry["text"])), finite("time", entry["time"]))
+            Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
         )
         if kind in self._ends:
             self._ends[kind] = max(self._ends[kind], ticket + span)
@@ -169,7 +169,7 @@ class ImportedLog:
     def take_reward(self, entry: dict[str, Any]) -> None:
         """Add a reward."""
         ticket, label = _ticket(entry, 1, self._ends[Kind.LEASE]), entry["arm"]
-        if label not in self._arms:
+        if not isinstance(label, str | int) or label not in self._arms:
             raise InvalidInput(f"there is no arm {label!r}")
         if ticket in self.rewards:
             raise InvalidInput("a second reward for a ticket")
@@ -185,8 +185,10 @@ def _ticket(entry: dict[str, Any], span: int, limit: int) -> int:
     return ticket
 
 
-def _stored(text: str) -> str:
+def _stored(text: object) -> str:
     """A text that a store can hold: half of a character, which JSON can spell, is none."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{text!r} is to be stored, but is no text")
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -7,6 +7,7 @@ from math import isfinite
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.errors import StoreDamaged
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.settings import Settings
@@ -23,7 +24,7 @@ def check_news(news: News, ledger: Ledger, settings: Settings, where: str) -> No
     for event in news.events:
         _check_event(event, where)
     leases = [event.ticket + event.span for event in news.events if event.kind is Kind.LEASE]
-    handed_out = max([*leases, int(news.told.tickets.max(initial=-1)) + 1])
+    handed_out = max([*leases, _largest(news.told.tickets) + 1])
     told = ledger.told + news.told.tickets.size
     if handed_out > told + MOST_UNDER_WAY:
         raise StoreDamaged(
@@ -33,16 +34,21 @@ def check_news(news: News, ledger: Ledger, settings: Settings, where: str) -> No
 
 
 def _check_rewards(told: Told, settings: Settings, where: str) -> None:
-    model = settings.problem.rewards
-    # (rewards,) what may have been told
-    admitted = np.isfinite(told.times) & np.asarray(model.admits(told.rewards), dtype=np.bool_)
-    admitted &= (told.tickets >= 0) & (told.arms >= 0) & (told.arms < settings.problem.n_arms)
-    for wrong in np.flatnonzero(~admitted):
-        raise StoreDamaged(
-            f"the reward of ticket {told.tickets[wrong]} in {where} is {told.rewards[wrong]} of arm"
-            f" {told.arms[wrong]} at {told.times[wrong]}, but must be {model.rule}, of an arm below"
-            f" {settings.problem.n_arms}"
-        )
+    model, n_arms = settings.problem.rewards, settings.problem.n_arms
+    admitted = np.asarray(model.admits(told.rewards) & np.isfinite(told.times))  # (rewards,)
+    if admitted.all() and _largest(told.arms) < n_arms:
+        return
+    wrong = np.flatnonzero(~admitted | ((told.arms < 0) | (told.arms >= n_arms)))[0]
+    raise StoreDamaged(
+        f"the reward of ticket {told.tickets[wrong]} in {where} is {told.rewards[wrong]} of arm"
+        f" {told.arms[wrong]} at {told.times[wrong]}, but must be {model.rule}, of an arm below"
+        f" {n_arms}"
+    )
+
+
+def _largest(numbers: IntArray) -> int:
+    """The largest of numbers from 0; one below 0 counts as larger than all."""
+    return int(np.ascontiguousarray(numbers).view(np.uint64).max()) if numbers.size else -1
 
 
 def _check_event(event: Event, where: str) -> None:

@@ -16,7 +16,6 @@ from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
 from shortlist.validation import number, seeded, whole
 
-MOST_ARMS = 1_000_000  # of an experiment, so that a number in a file cannot fill the memory
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
 
@@ -40,7 +39,6 @@ class Settings:
         cls, asked: Question, seed: int, lease: float | None, retries: int, late: Late
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
-        _check_count(len(asked.labels))
         algorithm, options = asked.algorithm, dict(asked.options)
         manners = _manners(seed, lease, retries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
@@ -158,14 +156,8 @@ def _manners(
 
 
 def _declared(data: dict[str, Any]) -> tuple[tuple[Label, ...], RewardModel]:
-    rewards, arms = dict(data["rewards"]), data["arms"]
-    _check_count(arms if isinstance(arms, int) else len(arms))
-    return labels_of(arms), MODELS[rewards.pop("kind")](**rewards)
-
-
-def _check_count(arms: int) -> None:
-    if arms > MOST_ARMS:
-        raise InvalidInput(f"there are {arms:,} arms, but must be at most {MOST_ARMS:,} to be kept")
+    rewards = dict(data["rewards"])
+    return labels_of(data["arms"]), MODELS[rewards.pop("kind")](**rewards)
 
 
 @contextmanager
@@ -180,6 +172,8 @@ def _readable(where: str) -> Iterator[None]:
 
 def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorithm:
     """The algorithm as it was when the experiment was made."""
+    if not isinstance(algorithm, str):
+        raise InvalidInput(f"`algorithm` is {algorithm!r}, but must be a name")
     try:
         known = find(algorithm)
     except InvalidInput as error:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -44,10 +45,30 @@ class OpenFile:
             self._connection.close()
             raise
 
+    def __enter__(self) -> sqlite3.Connection:
+        """The connection, for this thread only; errors of the block are put in words."""
+        if self._process != os.getpid():
+            raise StoreError(
+                f"{self.path} was opened by process {self._process}, but is used by {os.getpid()}: "
+                "open the experiment again in every process"
+            )
+        self._lock.acquire()
+        return self._connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+        if error is not None:
+            self._in_words.__exit__(kind, error, traceback)
+
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Let nobody else write meanwhile; if the block raises, nothing of it was written."""
-        with self.used() as database:
+        with self as database:
             if database.in_transaction:
                 yield
                 return
@@ -64,7 +85,7 @@ class OpenFile:
     @contextmanager
     def consistent(self) -> Iterator[None]:
         """Let all that is read inside be of one moment."""
-        with self.used() as database:
+        with self as database:
             if database.in_transaction:
                 yield
                 return
@@ -75,16 +96,10 @@ class OpenFile:
                 if database.in_transaction:
                     database.execute("ROLLBACK")
 
-    @contextmanager
-    def used(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread only; errors are in words."""
-        with self._lock, self._in_words:
-            yield self._database()
-
     def query(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
         """All rows of a statement's answer."""
-        with self._lock, self._in_words:
-            rows: list[Any] = self._database().execute(statement, values).fetchall()
+        with self as database:
+            rows: list[Any] = database.execute(statement, values).fetchall()
             return rows
 
     def close(self) -> None:
@@ -123,13 +138,16 @@ class OpenFile:
             version = version_of(self._connection, self.path)
         if mode == "ro":
             self._prepare_to_read(version)
-            return
+        else:
+            self._prepare_to_write(version)
+        self._identity = files.Identity(self.path)
+
+    def _prepare_to_write(self, version: int) -> None:
         if version == 0:
             self._patiently("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         if version < len(VERSIONS):
             self._upgrade()
-        self._identity = files.Identity(self.path)
 
     def _prepare_to_read(self, version: int) -> None:
         if version == 0:
@@ -168,11 +186,3 @@ class OpenFile:
                 time.sleep(random.uniform(0.001, 0.02))  # so that they do not meet again
             else:
                 return
-
-    def _database(self) -> sqlite3.Connection:
-        if self._process != os.getpid():
-            raise StoreError(
-                f"{self.path} was opened by process {self._process}, but is used by {os.getpid()}: "
-                "open the experiment again in every process"
-            )
-        return self._connection

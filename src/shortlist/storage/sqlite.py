@@ -29,6 +29,7 @@ ORPHANS = """SELECT experiment, seq FROM (SELECT experiment, seq FROM rewards UN
                                           SELECT experiment, seq FROM events) AS entry
              WHERE seq > coalesce((SELECT last FROM heads
                                    WHERE heads.experiment = entry.experiment), 0)"""
+NOTHING = Told.of(())
 
 
 class SQLiteStore:
@@ -43,6 +44,7 @@ class SQLiteStore:
         self.path = Path(path)
         self._ids: dict[str, int] = {}
         self._heads: dict[str, Head] = {}  # as far as every log was read and found right
+        self._locked: dict[str, Head] = {}  # where logs end while nobody else can write
         # what this store wrote last, between which heads: nobody need read that back
         self._written: dict[str, tuple[tuple[Head, Head], News]] = {}
         self._file = OpenFile(self.path, mode, timeout)
@@ -95,25 +97,28 @@ class SQLiteStore:
             for known in (self._ids, self._heads, self._written):
                 known.clear()
             raise
+        finally:
+            self._locked.clear()
 
     def read(self, name: str, after: int = 0) -> News:
         """What was added to a log after that position, if it is as it was written."""
-        with self._file.used() as database:
-            where = self._where(name)
+        with self._file as database:
             # All up to the head is there, whatever is added meanwhile: it was written with them.
-            head = self._head(self._id(name), where)
+            head = self._head(name)
             if head.position < after:
-                raise StoreDamaged(f"{where} ends with row {head.position}, but had {after} before")
+                raise StoreDamaged(
+                    f"{self._where(name)} ends with row {head.position}, but had {after} before"
+                )
             before = self._before(name, after)
             if head == before:
-                return News(Told.of(()), (), after)
+                return News(NOTHING, (), after)
             if name in self._written and self._written[name][0] == (before, head):
                 self._heads[name] = head
                 return self._written[name][1]
             new = self._id(name), after, head.position
             rewards = database.execute(REWARDS, new)
-            events = database.execute(EVENTS, new)
-            news = checked(before, head, rewards, events, where)
+            events = database.execute(EVENTS, new).fetchall()
+            news = checked(before, head, rewards, events, self._where(name))
             self._heads[name] = head
             return news
 
@@ -121,20 +126,21 @@ class SQLiteStore:
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
     ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
-        with self._file.used() as database:
+        with self._file as database:
             if not database.in_transaction:
                 raise StoreError("append was called outside of exclusive(), but needs it")
-            identity = self._id(name)
-            before = self._head(identity, self._where(name))
+            identity, before = self._id(name), self._head(name)
             rewards, others, head = chained(before, told, events)
             for statement, rows in ((REWARD, rewards), (EVENT, others)):
-                database.executemany(statement.format(identity), rows)
+                if rows:
+                    database.executemany(statement.format(identity), rows)
             self._set_head(identity, head)
+            self._locked[name] = head
             self._written[name] = (before, head), news_of(rewards, others, head)
 
     def verify(self) -> None:
         """Refuse a file that SQLite itself finds damaged, beside what reading it finds."""
-        with self._file.used() as database:
+        with self._file as database:
             check_integrity(database, self.path)
             for identity, position in self._file.query(ORPHANS):
                 raise StoreDamaged(
@@ -161,12 +167,18 @@ class SQLiteStore:
     def _where(self, name: str) -> str:
         return f"experiment {name!r} in {self.path}"
 
-    def _head(self, identity: int, where: str) -> Head:
+    def _head(self, name: str) -> Head:
         """Where the log ends."""
-        rows = self._file.query(HEAD, (identity,))
-        if len(rows) != 1 or not all(isinstance(value, int) for value in rows[0]):
-            raise StoreDamaged(f"the end of {where} is not as it was written")
-        return Head(*rows[0])
+        if name in self._locked:
+            return self._locked[name]
+        with self._file as database:
+            rows = database.execute(HEAD, (self._id(name),)).fetchall()
+            if len(rows) != 1 or not all(isinstance(value, int) for value in rows[0]):
+                raise StoreDamaged(f"the end of {self._where(name)} is not as it was written")
+            head = Head(*rows[0])
+            if database.in_transaction:
+                self._locked[name] = head
+        return head
 
     def _set_head(self, identity: int, head: Head) -> None:
         self._file.query(SET_HEAD, (*head, identity))

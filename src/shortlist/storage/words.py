@@ -46,6 +46,11 @@ class InWords:
         # half of a character, as in names of files that are not UTF-8
         if isinstance(error, UnicodeEncodeError):
             raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
+        # Python could not even read what SQLite says of the damage
+        if isinstance(error, UnicodeDecodeError):
+            raise StoreDamaged(
+                f"{self._path} is not a store of shortlist, or is damaged ({error.object!r})"
+            ) from error
 
 
 def is_busy(error: sqlite3.Error) -> bool:
