@@ -11,8 +11,9 @@ import numpy as np
 
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.problem import Problem
+from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Pulls, Rewards, advance
 
 MOST_PULLS = 2.0**62  # counts are 64-bit
@@ -60,6 +61,7 @@ def counted(
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
         rewards = yield turn
+        _check_near(rewards, turn, problem)
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)
         reply = to_unit_scale(rewards, turn, problem)
@@ -82,13 +84,18 @@ async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) ->
 
 
 def to_unit_scale(rewards: Rewards, request: Pulls, problem: Problem) -> Rewards:
-    """The same rewards as (x - shift) / scale."""
+    """The same rewards as (x - shift) / scale.
+
+    Squares far from 0 lose their digits: they are rounded up, so that no variance is too small. But
+    they stay equal to the sums where they are, for so 0/1 rewards are recognised; no more is
+    possible."""
     shift, scale = problem.rewards.shift, problem.rewards.scale
     if shift == 0 and scale == 1:
         return rewards
     sums = (rewards.sums - request.times * shift) / scale
     squares = (rewards.squares - 2 * shift * rewards.sums + request.times * shift**2) / scale**2
-    return Rewards(sums, squares)
+    rounded = 4 * ROUNDED * problem.rewards.distance**2 * request.times
+    return Rewards(sums, np.where(squares == sums, squares, squares + rounded))
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:
@@ -96,6 +103,19 @@ def to_user_scale(answer: Answer, problem: Problem) -> Answer:
     bound = answer.regret_bound
     bound = None if bound is None else bound * problem.rewards.scale
     return Answer(answer.top, bound, answer.confidence, answer.evidence)
+
+
+def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
+    """Refuse rewards without a range whose means are too far from 0, wherever they come from."""
+    if problem.rewards.has_range:  # it was refused when it was declared
+        return
+    means = rewards.sums / request.times
+    wrong = np.flatnonzero(~np.asarray(problem.rewards.admits(means)))
+    if wrong.size:
+        raise InvalidReward(
+            f"the mean of what arm {request.arms[wrong[0]]} gave is {means[wrong[0]]:.15g}, but"
+            f" rewards must be {problem.rewards.rule}"
+        )
 
 
 @contextmanager

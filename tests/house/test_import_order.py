@@ -14,7 +14,7 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-    ("errors", "arrays", "tables"),
+    ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
