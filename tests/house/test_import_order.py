@@ -15,7 +15,7 @@ Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable",),
-    ("errors", "arrays", "tables"),
+    ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),

@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
+from shortlist.rounding import ROUNDED
 
 ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it
 # pulls of one side of a swap up to which tails are exact to ROUNDING: beyond, Hoeffding counts
@@ -135,5 +136,7 @@ def _excess(size: int, gap: float, pulls: int) -> float:
 
 
 def _log_choose(n: int, m: IntArray) -> FloatArray:
-    result: FloatArray = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+    """Logarithm of the number of subsets, no less: digits are lost where factorials cancel."""
+    whole = gammaln(n + 1)
+    result: FloatArray = whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole
     return result

@@ -130,7 +130,7 @@ class Net:
         if min(problem.k, problem.n_arms - problem.k) > 1:  # then the share is small anyway
             return
         swaps = problem.n_arms - 1
-        gap = problem.k * problem.epsilon
+        gap = problem.k * problem.sharp_epsilon
         fails = swaps * edge_failure(gap, self.size, EDGE) / problem.delta
         tails = swaps * swap_failure(gap, self.size) / problem.delta
         if fails < tails < MOST:
@@ -139,12 +139,12 @@ class Net:
     def _design(self, rewards: RewardModel, share: float) -> int:
         problem = self.problem
         delta = problem.delta * share
-        return fixed_design(problem.n_arms, problem.k, problem.epsilon, delta, rewards)
+        return fixed_design(problem.n_arms, problem.k, problem.sharp_epsilon, delta, rewards)
 
     def _share(self, rewards: RewardModel, pulls: int) -> float:
         """The share of delta that a sample of so many pulls needs."""
         if pulls < 1:
             return 1.0
         problem = self.problem
-        fails = failure(problem.n_arms, problem.k, problem.epsilon, pulls, rewards)
+        fails = failure(problem.n_arms, problem.k, problem.sharp_epsilon, pulls, rewards)
         return min(1.0, max(LEAST, fails / problem.delta * (1 + ROUNDING)))

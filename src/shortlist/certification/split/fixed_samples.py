@@ -35,13 +35,13 @@ class FixedSamples:
     @classmethod
     def of(cls, problem: Problem, rng: np.random.Generator) -> "FixedSamples":
         """The smallest samples that leave the looks enough of delta."""
-        n_arms, k = problem.n_arms, problem.k
-        alone = fixed_design(n_arms, k, problem.epsilon, problem.delta, problem.rewards)
+        n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
+        alone = fixed_design(n_arms, k, epsilon, problem.delta, problem.rewards)
         largest = int(SLACK * alone)
-        needed = failure(n_arms, k, problem.epsilon, largest, problem.rewards) / problem.delta
+        needed = failure(n_arms, k, epsilon, largest, problem.rewards) / problem.delta
         share = min(1.0, max(LEAST_SHARE, needed))
         delta = share * problem.delta
-        size = min(largest, fixed_design(n_arms, k, problem.epsilon, delta, problem.rewards))
+        size = min(largest, fixed_design(n_arms, k, epsilon, delta, problem.rewards))
         explorable = n_arms * size
         provable = max(0, int(SLACK * n_arms * alone) - explorable)
         return cls(size, share, explorable, provable, rng.permutation(n_arms))
