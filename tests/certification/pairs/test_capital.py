@@ -81,7 +81,7 @@ def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
         assert fsum(chances) == pytest.approx(1)
         log_capitals, clocks = known[a, b]
         terms = chances * (np.exp(log_capitals + clocks * gap) @ race.mixture.weights)
-        assert fsum(terms) <= 1 + 1e-9
+        assert fsum(terms) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("model", [Bounded(), SubGaussian()])

@@ -177,9 +177,10 @@ def _ratios(standing: Standing, guess: Guess, doubts: FloatArray) -> FloatArray:
     if not standing.pulls.any():  # the net counts on it
         return np.ones(standing.pulls.size)
     ratio = _best_ratio(standing, guess) ** CAUTION
-    ratios: FloatArray = np.where(standing.top, max(1.0, ratio), max(1.0, 1 / ratio))
-    ratios = np.maximum(ratios, max(ratio, 1 / ratio) ** doubts)
-    return ratios
+    larger = max(ratio, 1 / ratio)
+    by_side = np.where(standing.top == (ratio > 1), larger, 1.0)  # (arm,)
+    result: FloatArray = np.maximum(by_side, larger**doubts)
+    return result
 
 
 def _best_ratio(standing: Standing, guess: Guess) -> float:
