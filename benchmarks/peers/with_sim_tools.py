@@ -14,9 +14,11 @@ class Arms:
         self.means, self.rng, self.pulls = means, np.random.default_rng(seed), 0
 
     def register_observer(self, observer: OCBAM) -> None:
+        """Remember whom to tell."""
         self.observer = observer
 
     def simulate(self, design: int) -> None:
+        """Pull an arm once."""
         self.pulls += 1
         self.observer.feedback(self, design, float(self.rng.random() < self.means[design]))
 
