@@ -51,7 +51,7 @@ def test_no_bet_stakes_more_than_its_share() -> None:
 
 
 def test_bets_on_rewards_without_a_range_pay_for_their_variance() -> None:
-    up, down = log_gains(draws(), ADVANCE, LOW, HIGH, SubGaussian())
+    up, down = log_gains(draws(), ADVANCE, LOW, HIGH, SubGaussian(0.5))
     cost = TIMES[:, None] * (STRENGTHS * UNIT_SIGMA) ** 2 / 2
     drift = STRENGTHS * np.array([x.sum() for x in X])[:, None]
     assert up == pytest.approx(drift - cost)
@@ -64,7 +64,7 @@ def test_idle_arms_keep_what_their_range_allows_or_nothing() -> None:
     assert up[0].tolist() == [0.0, 0.0]
     assert down[0].tolist() == (-ADVANCE).tolist()
     assert (up[1] < 0).all()
-    up, down = log_gains(idle, ADVANCE, LOW, HIGH, SubGaussian())
+    up, down = log_gains(idle, ADVANCE, LOW, HIGH, SubGaussian(0.5))
     assert up[0].tolist() == down[0].tolist() == [RUINED, RUINED]
     assert (up[1] > RUINED / 2).all()
 

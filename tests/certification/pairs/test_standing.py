@@ -61,6 +61,6 @@ def test_arms_clearly_behind_bear_stronger_bets_than_arms_in_doubt() -> None:
 
 
 def test_rewards_without_a_range_are_pulled_by_how_many_arms_are_on_a_side() -> None:
-    stage = next_stage(replace(LEADER, rewards=SubGaussian()), Pace(batch=40), 1)
+    stage = next_stage(replace(LEADER, rewards=SubGaussian(0.5)), Pace(batch=40), 1)
     assert stage.times[0] > stage.times[2]
     assert not stage.lower.any()
