@@ -15,7 +15,7 @@ from shortlist.errors import InvalidInput
 # of what has a unit: the square of a ratio of two of them must not overflow
 LARGEST, SMALLEST = 1e60, 1e-60
 COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit numbers
-MOST_ARMS = 10**6  # a search holds some hundred bytes an arm
+MOST_ARMS = 10**6  # docs/select.md says how much memory so many take
 MOST_RUNS = 10**6  # their outcomes are held together
 MOST_JOBS = 10**4  # processes or threads
 SEEDS = 2**128  # as many as a generator has states to begin in
