@@ -16,6 +16,7 @@ ShortlistError
     ├── StoreLocked (TimeoutError)         another program kept it locked for too long
     ├── StoreReadOnly (PermissionError)    it may be read, but not written
     ├── StoreFull                          the disk is full; nothing of the last step was written
+    ├── StoreReplaced                      deleted or replaced while it was open
     └── StoreDamaged                       not a store, or one that is damaged
 """
 
@@ -87,6 +88,11 @@ class StoreReadOnly(StoreError, PermissionError):
 
 class StoreFull(StoreError):
     """The disk is full; nothing of the last step was written."""
+
+
+class StoreReplaced(StoreError):
+    """The file was deleted, moved or replaced while it was open; nothing of the last step was
+    written."""
 
 
 class StoreDamaged(StoreError):

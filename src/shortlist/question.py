@@ -27,6 +27,7 @@ def question(
     delta: float,
     budget: int | None,
     rewards: RewardsDeclared,
+    minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
 ) -> Question:
@@ -39,7 +40,7 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    problem = Problem(len(labels), k, goal, model_of(rewards))
+    problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
     given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

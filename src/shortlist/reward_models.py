@@ -105,7 +105,7 @@ class Binary:
 class SubGaussian:
     """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
 
-    sigma: float = 0.5
+    sigma: float
     kind = "sub-gaussian"
     has_range = False
     is_binary = False

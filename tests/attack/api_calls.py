@@ -109,7 +109,7 @@ def _question(rng: random.Random) -> Arguments:
     return {
         "arms": rng.choice((4, ["a", "b", "c"], {"x": 1, "y": 2})),
         "k": 1,
-        "rewards": rng.choice(((0, 1), "binary", shortlist.SubGaussian())),
+        "rewards": rng.choice(((0, 1), "binary", shortlist.SubGaussian(0.5))),
         "algorithm": (name := _algorithm(rng)),
         "options": _options(rng, name),
         "seed": rng.randrange(5),
@@ -165,7 +165,7 @@ def _certify(rng: random.Random) -> Arguments:
         "boundary": 0.5,
         "delta": 0.05,
         "epsilon": rng.choice((None, 0.3)),
-        "rewards": rng.choice(((0, 1), "binary", shortlist.SubGaussian())),
+        "rewards": rng.choice(((0, 1), "binary", shortlist.SubGaussian(0.5))),
         "strength": rng.choice((None, 10.0)),
     }
 

@@ -154,7 +154,7 @@ def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(wh
         ({"sums": [30, 28, 12, -1]}, "the sum of arm 3 is -1"),
         ({"sums": [30, 28, -1, 61]}, "the sum of arm 2 is -1, but must be that of 30 rewards"),
         ({"sums": [30, 28, math.nan, 1]}, "the sum of arm 2 is nan"),
-        ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian()}, "the sum of arm 2 is inf"),
+        ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian(0.5)}, "the sum of arm 2 is inf"),
         (
             {"sums": [30, 28, 12.5, 1], "rewards": Binary()},
             "the sum of arm 2 is 12.5.* each 0 or 1",

@@ -19,6 +19,7 @@ from click.testing import Result
 from command_line import invoke
 
 import shortlist
+from shortlist.storage.sqlite import SQLiteStore
 
 LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
 MAKE = ["-k", "2", "--budget", "50", "--algorithm", "uniform", "--store", "tests.db"]
@@ -264,7 +265,7 @@ def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
     with shortlist.Experiment.create(
         LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
     ) as experiment:
-        experiment.ask(50, "dead", lease=1)
+        experiment.ask(50, "dead", alive=1)
     result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
     assert result.exit_code == 0
     assert re.fullmatch(
@@ -633,14 +634,11 @@ def test_trouble_with_a_file_has_exit_status_1() -> None:
     )
     Path("tests.db").unlink()
     done("create", "arms.csv", *MAKE)
-    database = sqlite3.connect("tests.db")
-    database.execute(
-        "UPDATE experiments SET settings = replace(settings, '\"version\": 2', '\"version\": 9')"
-    )
-    database.commit()
-    database.close()
+    file = SQLiteStore("tests.db")
+    file.create("later", file.settings("experiment").replace('"version": 2', '"version": 9'))
+    file.close()
     refused(
-        call("ask", "--store", "tests.db"),
+        call("ask", "--store", "tests.db", "--name", "later"),
         1,
         "was made with version 9 of uniform, but this shortlist has version",
     )

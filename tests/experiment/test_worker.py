@@ -257,8 +257,8 @@ def test_it_says_once_for_what_it_waits_if_that_takes_long(
         return now[0]
 
     experiment = new(clock=clock)
-    experiment.ask(2, "dead", lease=30)
-    experiment.ask(1, "dead too", lease=20)
+    experiment.ask(2, "dead", alive=30)
+    experiment.ask(1, "dead too", alive=20)
     experiment.run(reward)
     assert [note.split(" until")[0] for note in told(caplog)] == [
         "Waiting for 3 pulls that other workers hold"

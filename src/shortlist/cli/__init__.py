@@ -14,7 +14,7 @@ import click
 import shortlist
 from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
-from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
+from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
 from shortlist.cli.reproduce import reproduce
@@ -132,6 +132,6 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
+LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_, verify)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -1,4 +1,5 @@
-"""Experiments by hand: `shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`."""
+"""Experiments by hand: `shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`,
+`verify`."""
 
 import time
 from dataclasses import asdict
@@ -235,10 +236,38 @@ def import_(*, path: str, store: str, name: str | None) -> None:
       shortlist import exported.jsonl --store other.db
     """
     from shortlist.experiment import import_lines
+    from shortlist.experiment.lines import bounded_lines
 
-    with open_text(path) as lines:
-        name = import_lines(lines, store, name)
+    with open_text(path) as file:
+        name = import_lines(bounded_lines(file), store, name)
     note(f"{store}: experiment {name!r}")
+
+
+@click.command()
+@click.argument("store", type=click.Path(dir_okay=False), envvar="SHORTLIST_STORE")
+@format_option
+@click.pass_context
+def verify(context: click.Context, /, *, store: str, style: str) -> None:
+    """Check that a file is as it was written, row by row.
+
+    Every experiment is read along its chain of checksums and replayed; nothing is written. Exit
+    status: 0 all is as it was written, 1 something is damaged.
+
+    \b
+    Example:
+      shortlist verify tests.db
+    """
+    from shortlist.experiment import verify
+
+    verdicts = verify(store)
+    rows: list[dict[str, object]] = [
+        {"name": each.name, "rows": each.rows, "verdict": each.damage or each.replay or "intact"}
+        for each in verdicts
+    ]
+    if rows or style == "json":
+        print_rows(rows, style)
+    if any(each.damage for each in verdicts):
+        context.exit(1)
 
 
 def named(name: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 import shortlist
 from shortlist.cli.instance import read_means
-from shortlist.cli.options import algorithm_option
+from shortlist.cli.options import algorithm_option, minimize_option
 from shortlist.cli.output import (
     format_option,
     note,
@@ -72,6 +72,7 @@ def _pair(
     multiple=True,
     help="Pulls to spend, as often as needed: what is lost after them?",
 )
+@minimize_option
 @algorithm_option(
     "algorithms", multiple=True, help="Instead of the usual ones, as often as needed."
 )

@@ -47,6 +47,11 @@ algorithm_settings = click.option(
 )
 
 
+minimize_option = click.option(
+    "--minimize", is_flag=True, help="The best arms are those of the smallest mean rewards."
+)
+
+
 def _rewards(context: click.Context, parameter: click.Parameter, text: str) -> "RewardsDeclared":
     """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
     from shortlist import SubGaussian
@@ -88,6 +93,7 @@ def experiment_options(command: Command) -> Command:
                 metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
                 help="What rewards can be; another one is refused.",
             ),
+            minimize_option,
             algorithm_option(
                 default="auto",
                 show_default=True,

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from shortlist.cli.experiments import named
 from shortlist.cli.options import experiment_options, name_option
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
-from shortlist.errors import InvalidInput, Unfinished
+from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
 if TYPE_CHECKING:
     from shortlist import Experiment
@@ -104,6 +105,8 @@ def run(
             context.exit(INTERRUPTED)
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
+        except StoreReplaced as error:
+            raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
         print_result(result, style)
 
 
@@ -148,6 +151,17 @@ def _remedy(store: str | None) -> str:
     if store:
         return "Mend it, `shortlist resume`, and the same command goes on"
     return "Mend it, and run it again"
+
+
+def _rescued(experiment: "Experiment") -> str:
+    """Export what was told from the file that is still open, as long as it is."""
+    from shortlist.experiment import export_lines
+
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="shortlist-", suffix=".jsonl", delete=False
+    ) as file:
+        file.writelines(f"{line}\n" for line in export_lines(experiment.store, experiment.name))
+    return f"What was told before is in {file.name}, which `shortlist import` takes"
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from shortlist.errors import InvalidInput
 from shortlist.storage import Store
-from shortlist.storage.sqlite import Mode, SQLiteStore
+from shortlist.storage.connection import Mode
+from shortlist.storage.sqlite import SQLiteStore
 from shortlist.validation import shown, text
 
 Place = Store | str | os.PathLike[str]
@@ -47,3 +48,8 @@ def checked_name(name: object) -> str:
     if not text("name", name):
         raise InvalidInput("`name` is '', but must be a text that is not empty")
     return str(name)
+
+
+def checked_worker(worker: object) -> str:
+    """The name of a worker; None and an empty one are nobody's."""
+    return "" if worker is None else text("worker", worker)

@@ -16,20 +16,23 @@ from shortlist.evaluation.calls import Call, Evaluation
 from shortlist.evaluation.command import Command
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop
+from shortlist.experiment.lease import FOREVER
+from shortlist.experiment.place import checked_worker
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.printable import printable
 from shortlist.validation import MOST_JOBS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
-LEASE = 60.0  # seconds; renewed while the crew lives, so its tickets are lost so long if it dies
+# seconds within which a crew that lives asks again, so its tickets are lost so long if it dies
+LEASE = 60.0
 logger = logging.getLogger("shortlist.experiment")
 
 
 class Work(Protocol):
     """What a crew needs of an experiment."""
 
-    def ask(self, limit: int, worker: str | None, *, lease: float | None) -> Handout:
+    def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
         """Up to `limit` tickets, those that the worker holds first."""
 
     def tell(self, ticket: Ticket | int, reward: float) -> None:
@@ -41,7 +44,7 @@ class Work(Protocol):
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made."""
 
-    def release(self, worker: str) -> None:
+    def release(self, worker: str) -> int:
         """Take back the tickets of a worker."""
 
     def held(self) -> tuple[int, float]:
@@ -68,7 +71,7 @@ class Job:
         show: Callable[[], None],
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
-        name = f"{socket.gethostname()}:{os.getpid()}" if worker is None else worker
+        name = checked_worker(worker) or f"{socket.gethostname()}:{os.getpid()}"
         whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
         whole("retries", retries, at_least=0)
         return cls(Evaluation.of(pull), jobs, retries, name, show)
@@ -133,7 +136,7 @@ class Crew:
 
     def ask(self) -> State | None:
         """Ask and begin what is new; the state of the experiment once there is nothing to do."""
-        handout = self.experiment.ask(self.job.jobs, self.job.worker, lease=LEASE)
+        handout = self.experiment.ask(self.job.jobs, self.job.worker, alive=LEASE)
         for ticket in handout:
             if ticket.id not in self.tickets:
                 self.submit(_call(ticket))
@@ -148,8 +151,12 @@ class Crew:
             self.said = True
             held, until = self.experiment.held()
             whose = "that another worker holds" if held == 1 else "that other workers hold"
-            end = time.strftime("%H:%M:%S", time.localtime(until))
-            logger.warning("Waiting for %s %s until %s.", plural(held, "pull"), whose, end)
+            end = (
+                "; `release` those of one who is gone"
+                if until >= FOREVER
+                else f" until {time.strftime('%H:%M:%S', time.localtime(until))}"
+            )
+            logger.warning("Waiting for %s %s%s.", plural(held, "pull"), whose, end)
         return PAUSE
 
     def take_in(self, done: Iterable[Done]) -> None:

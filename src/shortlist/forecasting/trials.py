@@ -47,6 +47,7 @@ def forecast(
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     epsilon: float | None = None,
     delta: float = 0.05,
+    minimize: bool = False,
     budget: int | Sequence[int] | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
     runs: int = 20,
@@ -59,7 +60,8 @@ def forecast(
     What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b)
     means for `n` arms; or a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run
     drawing means from their empirical-Bayes posterior, so that what a short pilot leaves open
-    widens the forecast. Rewards are 0 or 1, the noisiest there are in [0, 1] for their mean.
+    widens the forecast. With `minimize` the best arms are those of the smallest means. Rewards
+    are 0 or 1, the noisiest there are in [0, 1] for their mean.
 
     `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
     what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`,
@@ -76,7 +78,7 @@ def forecast(
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta)
+        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta, minimize)
         for algorithm, each in wanted
     ]
     started = time.perf_counter()
@@ -182,9 +184,10 @@ def _candidate(
     k: int,
     epsilon: float | None,
     delta: float,
+    minimize: bool,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
-    problem = Problem(n_arms, k, wanted, Binary())
+    problem = Problem(n_arms, k, wanted, Binary(), minimize)
     algorithm.check(problem)
     return Candidate(algorithm, goal, problem)
 
@@ -196,4 +199,6 @@ def _run(believed: Guess, seed: int, item: tuple[Candidate, int]) -> tuple[int, 
     means_rng, run_rng = rng.spawn(2)
     means = believed.draw(means_rng)
     outcome = drive(candidate.algorithm, candidate.problem, BernoulliBandit(means), run_rng)
-    return int(outcome.pulls.sum()), aggregate_regret(means, outcome.answer.top)
+    return int(outcome.pulls.sum()), aggregate_regret(
+        candidate.problem.sign * means, outcome.answer.top
+    )

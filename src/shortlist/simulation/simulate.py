@@ -86,6 +86,7 @@ def simulate(
     seed: int = 0,
     jobs: int = 1,
     rewards: str = "bernoulli",
+    minimize: bool = False,
     options: Mapping[str, object] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
@@ -102,7 +103,7 @@ def simulate(
     chosen = find(algorithm)
     bandit = bandit_with(means, rewards)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    problem = Problem(bandit.means.size, k, goal, bandit.model)
+    problem = Problem(bandit.means.size, k, goal, bandit.model, minimize)
     chosen.check(problem, given)
     if jobs > 1:
         check_sendable(chosen.name, chosen)
@@ -139,6 +140,6 @@ def _run(
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),
-        aggregate_regret(theta, outcome.answer.top),
+        aggregate_regret(problem.sign * theta, outcome.answer.top),
         float("nan") if bound is None else bound,
     )
