@@ -191,6 +191,7 @@ USUAL: Sequence[Sequence[str]] = (
     ("result", *STORE, "--name", "experiment"),
     ("list", "tests.db", "--format", "json"),
     ("export", *STORE),
+    ("verify", "tests.db", "--format", "table"),
     ("import", "export.jsonl", "--store", "imported.db", "--name", "i"),
     ("run", "arms.csv", "--pull", "echo {arm}", "-k", "1", "--budget", "6", "--timeout", "2"),
     (

@@ -27,7 +27,7 @@ def open_text(path: str) -> Iterator[Iterator[str]]:
 
 
 def _lines(file: IO[Any], path: str) -> Iterator[str]:
-    """Every line, none read further than it may be long: a device may have no line's end at all."""
+    """Every line, of each no more than it takes to refuse it: a device may have no line's end."""
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST:
             raise InvalidInput(
