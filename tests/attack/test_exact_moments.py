@@ -295,7 +295,8 @@ def test_no_bet_gains_more_than_its_rewards_give_it(rewards: RewardModel) -> Non
             np.array([drawn.sum() * repeats]),
             np.array([(drawn**2).sum() * repeats]),
         )
-        up, down = log_gains(draws, advance, np.array([centre]), rewards)
+        around = np.array([centre])
+        up, down = log_gains(draws, advance, around, around, rewards)
         far = 1 + float(np.abs(drawn).max())
         for gain, sign in ((up[0, 0], 1), (down[0, 0], -1)):
             exactly = exact_gain(drawn, repeats, float(advance[0]), centre, sign, rewards)
