@@ -48,3 +48,21 @@ def test_information_is_the_divergence_of_0_or_1_rewards() -> None:
     found = information(np.array([0.3, 1.0]), np.array([0.5, 0.25]))
     assert found[0] == pytest.approx(0.3 * np.log(0.6) + 0.7 * np.log(1.4))
     assert found[1] == pytest.approx(np.log(4))
+
+
+def best_rate(low: float, high: float, ratio: float) -> float:
+    """What the best bets on .98 inside and .88 outside earn, per pull outside."""
+    advance = np.linspace(0.1, 6, 600)
+    inner = advance / ratio
+    fair = (inner * low < 1) & (advance * (1 - high) < 1)
+    inner, advance = inner[fair], advance[fair]
+    up = 0.98 * np.log1p(inner * (1 - low)) + 0.02 * np.log1p(-inner * low) + inner * low
+    down = 0.88 * np.log1p(-advance * (1 - high)) + 0.12 * np.log1p(advance * high)
+    return float((ratio * up + down - advance * high + advance * GAP).max())
+
+
+def test_bets_around_the_least_favourable_means_earn_all_that_can_be_earned() -> None:
+    best = minimize_scalar(evidence, bounds=(0.5, 0.909), args=(0.98, 0.88, 5.0), method="bounded")
+    assert best_rate(best.x, best.x + GAP, 5.0) == pytest.approx(best.fun, rel=1e-4)
+    assert best.fun == pytest.approx(0.42, abs=0.005)
+    assert best_rate(0.98, 0.88, 5.0) == pytest.approx(0.31, abs=0.005)
