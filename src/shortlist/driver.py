@@ -84,17 +84,29 @@ async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) ->
 
 
 def to_unit_scale(rewards: Rewards, request: Pulls, problem: Problem) -> Rewards:
-    """The same rewards as (x - shift) / scale.
+    """The same rewards as (x - shift) / scale; turned round where small ones are the good ones."""
+    model = problem.rewards
+    unit = rewards
+    if model.shift != 0 or model.scale != 1:
+        unit = _moved(rewards, request.times, model.shift, model.scale, model.distance)
+    if not problem.minimize:
+        return unit
+    # 1 - x where rewards have a range, so that they stay in it, and -x otherwise
+    top = 1.0 if model.has_range else 0.0
+    return _moved(unit, request.times, top, -1.0, top)
+
+
+def _moved(
+    rewards: Rewards, times: IntArray, shift: float, scale: float, distance: float
+) -> Rewards:
+    """The same rewards as (x - shift) / scale, from rewards up to `distance` scales from 0.
 
     Squares far from 0 lose their digits: they are rounded up, so that no variance is too small. But
     they stay equal to the sums where they are, for so 0/1 rewards are recognised; no more is
     possible."""
-    shift, scale = problem.rewards.shift, problem.rewards.scale
-    if shift == 0 and scale == 1:
-        return rewards
-    sums = (rewards.sums - request.times * shift) / scale
-    squares = (rewards.squares - 2 * shift * rewards.sums + request.times * shift**2) / scale**2
-    rounded = 4 * ROUNDED * problem.rewards.distance**2 * request.times
+    sums = (rewards.sums - times * shift) / scale
+    squares = (rewards.squares - 2 * shift * rewards.sums + times * shift**2) / scale**2
+    rounded = 4 * ROUNDED * distance**2 * times
     return Rewards(sums, np.where(squares == sums, squares, squares + rounded))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.reward_models import Bounded, RewardModel
 from shortlist.rounding import RESOLVED, ROUNDED
-from shortlist.validation import LARGEST, SMALLEST, check_choice, number, plain, whole
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
 
 UNIT = Bounded()
 
@@ -70,11 +70,22 @@ class Problem:
     k: int
     goal: Goal
     rewards: RewardModel = UNIT
+    minimize: bool = False  # whether the best arms are those of the least means
     blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
+        if not isinstance(self.goal, FixedConfidence | FixedBudget):
+            raise InvalidInput(f"`goal` is {shown(self.goal)}, but must be a goal")
+        if not isinstance(self.rewards, RewardModel):
+            raise InvalidInput(f"`rewards` is {shown(self.rewards)}, but must be a reward model")
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
+        plain(self, minimize=flag("minimize", self.minimize))
+
+    @property
+    def sign(self) -> int:
+        """What makes large rewards the good ones."""
+        return -1 if self.minimize else 1
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""
@@ -82,8 +93,9 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             epsilon = unit_epsilon(goal.epsilon, self.n_arms, self.k, self.rewards)
             goal = replace(goal, epsilon=epsilon)
-        blur = self.blur + ROUNDED * self.rewards.distance
-        return replace(self, goal=goal, rewards=self.rewards.unit(), blur=blur)
+        turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
+        blur = self.blur + ROUNDED * self.rewards.distance + turned
+        return replace(self, goal=goal, rewards=self.rewards.unit(), minimize=False, blur=blur)
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""

@@ -152,7 +152,7 @@ def test_rewards_of_0_and_1_have_no_discount() -> None:
     assert certificate.charges(sums, sums).tolist() == certificate.charges(sums).tolist()
 
 
-@pytest.mark.parametrize("rewards", [SubGaussian(), Binary()])
+@pytest.mark.parametrize("rewards", [SubGaussian(0.5), Binary()])
 def test_only_rewards_in_a_range_have_a_discount(rewards: RewardModel) -> None:
     pulls, sums = np.array([40, 40]), np.array([20.0, 21.0])
     certificate = declare(

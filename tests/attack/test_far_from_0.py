@@ -22,7 +22,7 @@ NAMES = sorted(ALGORITHMS)
 def problem_for(name: str) -> Problem:
     fixed_confidence = FixedConfidence in ALGORITHMS[name].goals
     goal = FixedConfidence(0.15, 0.05) if fixed_confidence else FixedBudget(400)
-    return Problem(4, 1, goal, SubGaussian())
+    return Problem(4, 1, goal, SubGaussian(0.5))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -42,12 +42,12 @@ def test_as_far_as_is_allowed_the_choice_is_right(name: str) -> None:
 
 
 def test_tell_and_select_refuse_them() -> None:
-    experiment = shortlist.Experiment.create(2, 1, epsilon=0.1, rewards=SubGaussian())
+    experiment = shortlist.Experiment.create(2, 1, epsilon=0.1, rewards=SubGaussian(0.5))
     ticket = experiment.ask(1)[0]
     with pytest.raises(InvalidReward, match=r"at most 1e[+]09 sigma"):
         experiment.tell(ticket, 1e15)
     with pytest.raises(InvalidReward, match=r"at most 1e[+]09 sigma"):
-        shortlist.select(lambda arm: 1e15, arms=2, k=1, epsilon=0.1, rewards=SubGaussian())
+        shortlist.select(lambda arm: 1e15, arms=2, k=1, epsilon=0.1, rewards=SubGaussian(0.5))
 
 
 def test_a_mean_that_is_no_number_is_refused() -> None:

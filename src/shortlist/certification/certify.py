@@ -12,7 +12,7 @@ from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.problem import unit_epsilon
 from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
 from shortlist.rounding import ROUNDED
-from shortlist.validation import LARGEST, SMALLEST, check_choice, number
+from shortlist.validation import LARGEST, SMALLEST, check_choice, listed, number
 
 UNIT = Bounded()
 MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
@@ -112,7 +112,7 @@ def _fresh(
     top: npt.ArrayLike, pulls: npt.ArrayLike, sums: npt.ArrayLike, rewards: RewardModel
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Pulls and sums per arm and the mask of the chosen ones, if they fit together."""
-    counts, totals = np.asarray(pulls), np.asarray(sums)
+    counts, totals = listed("pulls", pulls), listed("sums", sums)
     if counts.ndim != 1 or counts.shape != totals.shape:
         raise InvalidInput(
             f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number"
@@ -145,7 +145,7 @@ def _checked_squares(
     """The sums of squares, if they can be those of so many rewards with these sums."""
     if squares is None:
         return None
-    given = np.asarray(squares)
+    given = listed("squares", squares)
     if given.shape != sums.shape or given.dtype.kind not in "iuf":
         raise InvalidInput(f"`squares` is {squares!r}, but must be a number for each arm")
     least = sums**2 / pulls  # Cauchy and Schwarz

@@ -3,6 +3,7 @@
 Heavy imports wait until a command runs, so that help is instant."""
 
 import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +14,18 @@ import click
 import shortlist
 from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
-from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
+from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
+from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
 from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
+from shortlist.printable import printable
 
+SHOWN = 200  # characters of an argument in a message
 FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere
 
 
@@ -36,21 +40,33 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        raise BadInput(" ".join(error.format_message().split())) from error
+        raise BadInput(_line(error.format_message())) from error
     except (InvalidInput, StoreMissing, StoreExists) as error:
-        raise BadInput(_line(error)) from error
+        raise BadInput(_line(str(error))) from error
     except ShortlistError as error:
-        raise click.ClickException(_line(error)) from error
+        raise click.ClickException(_line(str(error))) from error
     except OSError as error:
         # whoever read the output has seen enough, which click knows how to end
         if error.errno == errno.EPIPE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
-        raise click.ClickException(f"{where}{error.strerror or error}") from error
+        raise click.ClickException(_line(f"{where}{error.strerror or error}")) from error
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).splitlines())
+def _line(message: str) -> str:
+    """A message in one line, whatever it quotes."""
+    return printable(" ".join(line.strip() for line in message.split("\n")))
+
+
+def _check_words(words: list[str]) -> None:
+    """Refuse what no shell could have passed on, but a program that calls this one can."""
+    for word in words:
+        try:
+            possible = b"\0" not in os.fsencode(word)
+        except UnicodeEncodeError:
+            possible = False
+        if not possible:
+            raise InvalidInput(f"the argument {word[:SHOWN]!r} holds what no argument can hold")
 
 
 @contextmanager
@@ -73,10 +89,13 @@ class OneLineErrors(click.Group):
         """The command of that name, or of one that it had before."""
         return super().get_command(context, FORMER.get(name, name))
 
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
+    ) -> click.Context:
         """Parse the group's own options."""
         with _one_line_errors():
-            return super().make_context(*args, **extra)
+            _check_words(args)
+            return super().make_context(info_name, args, *rest, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Parse and run the command."""
@@ -114,6 +133,6 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
+LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -17,7 +17,7 @@ from shortlist.simulation.bandit import BetaBandit
 
 def test_what_rounding_can_take_off_a_gap_is_added_to_it() -> None:
     """The more stages, the farther from 0, the slower the clock and the more blurred, the more."""
-    problem = Problem(3, 1, FixedConfidence(0.1, 0.05), SubGaussian())
+    problem = Problem(3, 1, FixedConfidence(0.1, 0.05), SubGaussian(0.5))
     race = Race(problem, np.random.default_rng(0), Pace())
     slow, fast = np.array([1e-3, 1.0]), np.array([10.0, 20.0])
     level = race.levels.max()
