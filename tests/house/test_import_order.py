@@ -43,8 +43,8 @@ INSIDE: dict[str, Layers] = {
     "certification.split": (
         ("tuning",),
         ("closed_offsets", "alpha_spending", "holdout", "candidates", "knapsack"),
-        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges"),
-        ("offsets", "expected_charges"),
+        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges", "discount"),
+        ("offsets", "expected_charges", "score_charges"),
         ("certificate",),
         ("drafting",),
         ("answers", "strengths"),

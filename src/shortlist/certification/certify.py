@@ -28,6 +28,7 @@ def certify(
     epsilon: float | None = None,
     rewards: RewardsDeclared = UNIT,
     strength: float | None = None,
+    squares: npt.ArrayLike | None = None,
 ) -> float:
     """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
@@ -37,6 +38,8 @@ def certify(
     With `epsilon`, the bound is made to be tight near `epsilon` and is infinite where it would
     exceed it. Everything but `sums` must be fixed before the rewards are seen, or the probability
     does not hold; so must `strength`, which trades ln(1/delta) against the noise.
+    `squares`, the sums of the squared rewards, make the bound smaller where rewards have a range
+    and vary less in it than 0/1 rewards would.
 
     The bound is rounded outward. Refused are an `epsilon` that is less than rounding can make up, a
     `strength` below 1e-60 or above 1e60 on the unit scale, and sub-Gaussian means or a boundary
@@ -64,7 +67,8 @@ def certify(
         rewards=model.unit(),
         blur=ROUNDED * model.distance,
     )
-    bound = certificate.bound((totals - counts * model.shift) / model.scale)
+    fresh = _on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
+    bound = certificate.bound(*fresh)
     # no more arms than these can be exchanged, each for one as far off as can be
     most = model.widest_gap * min(k, chosen.size - k) / k
     bound = min(most, bound) * model.scale
@@ -133,6 +137,38 @@ def _fresh(
     chosen = np.zeros(counts.size, dtype=np.bool_)
     chosen[arms] = True
     return counts.astype(np.int64), totals.astype(np.float64), chosen
+
+
+def _checked_squares(
+    squares: npt.ArrayLike | None, pulls: IntArray, sums: FloatArray
+) -> FloatArray | None:
+    """The sums of squares, if they can be those of so many rewards with these sums."""
+    if squares is None:
+        return None
+    given = listed("squares", squares)
+    if given.shape != sums.shape or given.dtype.kind not in "iuf":
+        raise InvalidInput(f"`squares` is {squares!r}, but must be a number for each arm")
+    least = sums**2 / pulls  # Cauchy and Schwarz
+    wrong = np.flatnonzero(~((given >= least * (1 - ROUNDING)) & np.isfinite(given)))
+    if wrong.size:
+        arm = wrong[0]
+        raise InvalidInput(
+            f"the sum of squares of arm {arm} is {given[arm]}, but {pulls[arm]} rewards with the"
+            f" sum {sums[arm]:.15g} have at least {least[arm]:.15g}"
+        )
+    return given.astype(np.float64)
+
+
+def _on_unit_scale(
+    pulls: IntArray, sums: FloatArray, squares: FloatArray | None, rewards: RewardModel
+) -> tuple[FloatArray, FloatArray | None]:
+    """The sums, and the squares where they are of use, of rewards as (x - shift) / scale."""
+    shift, scale = rewards.shift, rewards.scale
+    unit = (sums - pulls * shift) / scale
+    if squares is None:
+        return unit, None
+    around = squares - 2 * shift * sums + pulls * shift**2
+    return unit, around / scale**2 + 4 * ROUNDED * rewards.distance**2 * pulls
 
 
 def _possible(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:

@@ -16,6 +16,7 @@ class Holdout:
         self.blur = blur
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.sums: FloatArray = np.zeros(n_arms)
+        self.squares: FloatArray = np.zeros(n_arms)
 
     @property
     def spent(self) -> int:
@@ -36,3 +37,4 @@ class Holdout:
             rewards = yield Pulls(arms, times, progress)
             self.pulls[arms] += times
             self.sums[arms] += rewards.sums
+            self.squares[arms] += rewards.squares
