@@ -14,7 +14,7 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-    ("errors", "arrays", "tables"),
+    ("errors", "arrays", "tables", "traces"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
@@ -26,6 +26,8 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("simulation", "evaluation"),
     ("theory", "forecasting", "question", "result", "display", "storage"),
     ("reproduction", "selection", "experiment"),
+    ("wire",),
+    ("client", "service"),
     ("cli",),
     ("__main__",),
 )
@@ -86,14 +88,33 @@ INSIDE: dict[str, Layers] = {
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
-    "storage": (("store", "schema"), ("memory", "sqlite")),
+    "storage": (("store", "schema", "tokens"), ("memory", "sqlite")),
     "experiment": (
         ("ticket", "place", "settings"),
         ("replay", "ledger", "worker"),
         ("status",),
         ("replica",),
-        ("telling",),
+        ("telling", "runnable"),
         ("export", "experiment"),
+    ),
+    "client": (("connection",), ("client",)),
+    "service": (
+        ("limits", "metrics", "schemas", "tells", "tokens"),
+        ("replies", "opened"),
+        ("bodies", "gate"),
+        ("endpoints",),
+        ("routes",),
+        ("openapi", "service"),
+        ("pages",),
+        ("app",),
+        ("server",),
+    ),
+    "service.pages": (
+        ("words", "picture", "bounds"),
+        ("view",),
+        ("render",),
+        ("stream",),
+        ("answers",),
     ),
     "reproduction": (("design",), ("runs",), ("findings",), ("report",), ("study",)),
     "reproduction.design": (("panels", "methods", "budgets"), ("sweeps",), ("design",)),
@@ -109,9 +130,9 @@ INSIDE: dict[str, Layers] = {
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
         ("files", "completion", "output"),
-        ("columns", "options"),
+        ("columns", "options", "stores"),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
-        ("experiments", "forecast", "hardness", "simulate"),
+        ("experiments", "forecast", "hardness", "simulate", "serve", "tokens"),
         ("run",),
     ),
 }

@@ -18,8 +18,10 @@ from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
+from shortlist.cli.serve import serve
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
+from shortlist.cli.tokens import tokens
 from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
 
 FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere
@@ -114,6 +116,6 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
+LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_, serve, tokens)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -8,6 +8,7 @@ from shortlist.errors import InvalidInput
 from shortlist.storage import Store
 from shortlist.storage.sqlite import Mode, SQLiteStore
 
+SERVICES = ("http://", "https://")
 Place = Store | str | os.PathLike[str]
 
 
@@ -19,6 +20,10 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
             raise InvalidInput(f"`store` is {place!r}, but must be the name of a file, or a store")
         yield place
         return
+    if str(place).startswith(SERVICES):
+        raise InvalidInput(
+            f"`store` is {place!r}, a service, but must be a file or a store: a `Client` takes it"
+        )
     store = SQLiteStore(place, mode)
     try:
         yield store

@@ -95,18 +95,29 @@ class Settings:
         with _readable(where):
             data = json.loads(text)
             algorithm = _replayed(data["format"], data["algorithm"], data["version"], where)
-            labels, rewards = _declared(data)
-            goal = (
-                FixedConfidence(**data["goal"])
-                if "epsilon" in data["goal"]
-                else FixedBudget(**data["goal"])
-            )
-            problem = Problem(len(labels), data["k"], goal, rewards)
-            algorithm.check(problem, data["options"])
-            manners = _manners(data["seed"], data["lease"], data["retries"])
-            return cls(
-                labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners
-            )
+            settings = cls._of(data)
+            algorithm.check(settings.problem, settings.options)
+            return settings
+
+    @classmethod
+    def read(cls, text: str, where: str) -> "Settings":
+        """The same, whether this version of the package has the search or not: to look at them."""
+        with _readable(where):
+            return cls._of(json.loads(text))
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> "Settings":
+        labels, rewards = _declared(data)
+        goal = (
+            FixedConfidence(**data["goal"])
+            if "epsilon" in data["goal"]
+            else FixedBudget(**data["goal"])
+        )
+        problem = Problem(len(labels), data["k"], goal, rewards)
+        manners = _manners(data["seed"], data["lease"], data["retries"])
+        return cls(
+            labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners
+        )
 
 
 def _in_words(value: object) -> str:

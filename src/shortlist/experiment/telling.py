@@ -24,13 +24,21 @@ class Telling(NamedTuple):
     reward: float
 
 
+def pairs(results: object) -> Sequence[tuple[Ticket | int, float]]:
+    """Results as a list, if they are pairs of a ticket and its reward."""
+    if not isinstance(results, Iterable):
+        raise InvalidInput(f"{results!r} is told, but must be pairs of a ticket and its reward")
+    told = list(results)
+    for each in told:
+        if not (isinstance(each, tuple | list) and len(each) == 2):
+            raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
+    return told
+
+
 def new_tellings(
     results: Sequence[tuple[Ticket | int, float]], known: Replica
 ) -> Iterable[Telling]:
     """What is new in these results; or an error, if one of them may not be told."""
-    for each in results:
-        if not (isinstance(each, tuple | list) and len(each) == 2):
-            raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, ledger) for ticket, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)

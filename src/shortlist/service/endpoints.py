@@ -1,0 +1,229 @@
+"""What every request of the API does: plain functions, run in threads, from an `Inquiry` to a
+`Reply`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+
+from shortlist.errors import InvalidInput, LimitExceeded, ShortlistError
+from shortlist.experiment import Experiment, export_lines
+from shortlist.service.bodies import check_fields, results, text, ticket
+from shortlist.service.limits import Limits
+from shortlist.service.opened import Opened
+from shortlist.service.tells import Results
+from shortlist.validation import whole
+from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
+
+SETTINGS = (
+    "name",
+    "arms",
+    "k",
+    "epsilon",
+    "delta",
+    "budget",
+    "rewards",
+    "algorithm",
+    "options",
+    "seed",
+    "lease",
+    "retries",
+    "exist_ok",
+)
+PAGE = 100  # experiments in one list
+LINES = 1000  # of an export, sent together
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A request that was let in."""
+
+    opened: Opened
+    limits: Limits
+    name: str  # of the experiment; empty where none is meant
+    body: Json  # of a POST; of a GET what stands behind the question mark
+    etag: str | None = None  # of what whoever asks has already
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment that is meant."""
+        return self.opened.experiment(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What goes back: data as JSON, or lines."""
+
+    data: Json | None = None
+    status: int = 200
+    etag: str | None = None
+    lines: Iterator[str] | None = None
+
+
+def list_experiments(inquiry: Inquiry) -> Reply:
+    """Every experiment in a line, a hundred at a time."""
+    check_fields(inquiry.body, ("offset",))
+    offset = inquiry.body.get("offset", "0")
+    if not (offset.isdecimal() and offset.isascii() and len(offset) < 10):
+        raise InvalidInput(
+            f"`offset` is {offset[:100]!r}, but must be a whole number of at least 0"
+        )
+    first = int(offset)
+    names = inquiry.opened.store.names()
+    rows = [listed(inquiry.opened, name) for name in names[first : first + PAGE]]
+    following = first + PAGE if first + PAGE < len(names) else None
+    return Reply({"experiments": rows, "total": len(names), "next": following})
+
+
+def listed(opened: Opened, name: str) -> Json:
+    """An experiment in a line: its state, or why it has none."""
+    row: Json = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
+    try:
+        experiment = opened.experiment(name)
+        settings = experiment.settings
+        experiment.position()
+        row |= {"state": experiment.state().value, "arms": len(settings.labels)}
+        row |= {"k": settings.problem.k, "algorithm": settings.algorithm}
+        row |= {"pulls": experiment.standing()[0]}
+    except ShortlistError as error:
+        row["state"] = str(error)
+    return {**row, "name": name}
+
+
+def create(inquiry: Inquiry) -> Reply:
+    """Make an experiment. One that this package does not know itself is not searched by: a name
+    such as module:function would let whoever asks choose what the service imports."""
+    body = inquiry.body
+    check_fields(body, SETTINGS, ("arms", "k"))
+    _check_arms(body["arms"], inquiry.limits.arms)
+    algorithm = text(body, "algorithm") or "auto"
+    if ":" in algorithm:
+        raise InvalidInput(
+            f"`algorithm` is {algorithm!r}, but must be one of `shortlist algorithms` at a service"
+        )
+    given = {name: value for name, value in body.items() if value is not None}
+    there = inquiry.opened.store.names()
+    made = inquiry.opened.create(
+        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards", (0, 1)))}
+    )
+    return Reply(_described(made), 200 if made.name in there else 201)
+
+
+def _check_arms(arms: object, most: int) -> None:
+    count = len(arms) if isinstance(arms, list) else arms
+    if isinstance(count, int) and count > most:
+        raise LimitExceeded(f"`arms` are {count:,}, but a service takes {most:,} at most")
+    if isinstance(arms, Mapping):
+        raise InvalidInput("`arms` is an object, but must be a number of arms or a list of labels")
+
+
+def describe(inquiry: Inquiry) -> Reply:
+    """What an experiment was made with."""
+    return Reply(_described(inquiry.experiment))
+
+
+def _described(experiment: Experiment) -> Json:
+    return {"name": experiment.name, "settings": json.loads(experiment.settings.to_json())}
+
+
+def ask(inquiry: Inquiry) -> Reply:
+    """Hand out tickets."""
+    body = inquiry.body
+    check_fields(body, ("limit", "worker", "lease"))
+    limit = whole("limit", body.get("limit", 1), at_least=1)
+    if limit > MOST_TICKETS:
+        raise LimitExceeded(
+            f"`limit` is {limit:,}, but a service hands out {MOST_TICKETS:,} at a time at most"
+        )
+    experiment = inquiry.experiment
+    handout = experiment.ask(limit, text(body, "worker"), lease=body.get("lease"))
+    return Reply({**handout_to_json(handout), **_standing(experiment)})
+
+
+def told(inquiry: Inquiry) -> tuple[Experiment, Results]:
+    """What is told, and of which experiment; `tells.py` writes it down."""
+    return inquiry.experiment, results(inquiry.body)
+
+
+def fail(inquiry: Inquiry) -> Reply:
+    """Note that a pull could not be made.
+
+    Who says when the lease of the ticket ends, as it was handed out, fails that lease and no
+    later one: to say so twice counts once."""
+    body = inquiry.body
+    check_fields(body, ("ticket", "arm", "expires", "reason"), ("ticket", "reason"))
+    named = ticket(body) if "expires" in body else whole("ticket", body["ticket"], at_least=0)
+    inquiry.experiment.fail(named, text(body, "reason") or "")
+    return Reply({})
+
+
+def release(inquiry: Inquiry) -> Reply:
+    """Take back the tickets of a worker."""
+    check_fields(inquiry.body, ("worker",), ("worker",))
+    inquiry.experiment.release(text(inquiry.body, "worker") or "")
+    return Reply({})
+
+
+def resume(inquiry: Inquiry) -> Reply:
+    """Let an experiment that stopped go on."""
+    check_fields(inquiry.body, ())
+    inquiry.experiment.resume()
+    return Reply({})
+
+
+def status(inquiry: Inquiry) -> Reply:
+    """Where an experiment stands, arm by arm; nothing if whoever asks knows it already."""
+    check_fields(inquiry.body, ())
+    experiment = inquiry.experiment
+    etag = version_of(experiment)  # before the status: it may be older than that, never newer
+    if inquiry.etag is not None and etag in inquiry.etag:
+        return Reply(status=304, etag=etag)
+    return Reply(status_to_json(experiment.status()), etag=etag)
+
+
+def version_of(experiment: Experiment) -> str:
+    """What changes whenever the status does: with the log, and when leases end."""
+    position = experiment.position()
+    held, _ = experiment.held()
+    return f'"{position}-{held}"'
+
+
+def standing(inquiry: Inquiry) -> Reply:
+    """The figures that cost nothing."""
+    check_fields(inquiry.body, ())
+    experiment = inquiry.experiment
+    position = experiment.position()
+    held, until = experiment.held()
+    state = experiment.state().value
+    more = {"state": state, "position": position, "held": held, "held_until": until}
+    return Reply({**_standing(experiment), **more})
+
+
+def _standing(experiment: Experiment) -> Json:
+    count, progress = experiment.standing()
+    return {"told": count, "progress": asdict(progress)}
+
+
+def result(inquiry: Inquiry) -> Reply:
+    """The answer, once there is one."""
+    check_fields(inquiry.body, ())
+    return Reply(inquiry.experiment.result().to_dict())
+
+
+def export(inquiry: Inquiry) -> Reply:
+    """The whole experiment as lines of JSON."""
+    check_fields(inquiry.body, ())
+    lines = export_lines(inquiry.opened.store, inquiry.name)
+    return Reply(lines=_together(lines))
+
+
+def _together(lines: Iterator[str]) -> Iterator[str]:
+    """Many lines at a time. The first are read at once, so that an error is still one."""
+    first = list(islice(lines, LINES))
+    return _joined(first, lines)
+
+
+def _joined(first: list[str], lines: Iterator[str]) -> Iterator[str]:
+    while first:
+        yield "".join(f"{line}\n" for line in first)
+        first = list(islice(lines, LINES))
