@@ -4,7 +4,7 @@ Each pair of functions goes there and back. Figures that JSON has no word for ar
 an arm that was never pulled, the end of an interval without one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from math import inf, nan
 from typing import Any
 
@@ -21,12 +21,14 @@ from shortlist.reward_models import MODELS, RewardModel
 from shortlist.search import Progress
 
 Json = dict[str, Any]
+TICKET = tuple(field.name for field in fields(Ticket))
 MOST_TICKETS = 10_000  # that one request is handed
 
 
 def handout_to_json(handout: Handout) -> Json:
     """Tickets and the state that says why there are no more."""
-    return {"tickets": [asdict(ticket) for ticket in handout], "state": handout.state.value}
+    tickets = [{name: getattr(ticket, name) for name in TICKET} for ticket in handout]
+    return {"tickets": tickets, "state": handout.state.value}
 
 
 def handout_of(data: Json) -> Handout:

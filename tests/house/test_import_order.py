@@ -99,7 +99,7 @@ INSIDE: dict[str, Layers] = {
     ),
     "client": (("connection",), ("client",)),
     "service": (
-        ("limits", "metrics", "schemas", "tells", "tokens"),
+        ("limits", "metrics", "schemas", "tokens", "writes"),
         ("replies", "opened"),
         ("bodies", "gate"),
         ("endpoints",),

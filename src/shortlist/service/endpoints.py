@@ -1,5 +1,5 @@
-"""What every request of the API does: plain functions, run in threads, from an `Inquiry` to a
-`Reply`."""
+"""What every request of the API does: what only reads is a function from an `Inquiry` to a `Reply`,
+run in a thread; what writes says from its body what is to be done, and `writes.py` does it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from shortlist.experiment import Experiment, export_lines
 from shortlist.service.bodies import check_fields, results, text, ticket
 from shortlist.service.limits import Limits
 from shortlist.service.opened import Opened
-from shortlist.service.tells import Results
+from shortlist.service.writes import Act, Results
 from shortlist.validation import whole
 from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
 
@@ -126,49 +126,50 @@ def _described(experiment: Experiment) -> Json:
     return {"name": experiment.name, "settings": json.loads(experiment.settings.to_json())}
 
 
-def ask(inquiry: Inquiry) -> Reply:
+def ask(body: Json) -> Act:
     """Hand out tickets."""
-    body = inquiry.body
     check_fields(body, ("limit", "worker", "lease"))
     limit = whole("limit", body.get("limit", 1), at_least=1)
     if limit > MOST_TICKETS:
         raise LimitExceeded(
             f"`limit` is {limit:,}, but a service hands out {MOST_TICKETS:,} at a time at most"
         )
-    experiment = inquiry.experiment
-    handout = experiment.ask(limit, text(body, "worker"), lease=body.get("lease"))
-    return Reply({**handout_to_json(handout), **_standing(experiment)})
+    worker, lease = text(body, "worker"), body.get("lease")
+
+    def handed(experiment: Experiment) -> Json:
+        handout = experiment.ask(limit, worker, lease=lease)
+        return {**handout_to_json(handout), **_standing(experiment)}
+
+    return handed
 
 
-def told(inquiry: Inquiry) -> tuple[Experiment, Results]:
-    """What is told, and of which experiment; `tells.py` writes it down."""
-    return inquiry.experiment, results(inquiry.body)
+def tell(body: Json) -> Results:
+    """What is told."""
+    return results(body)
 
 
-def fail(inquiry: Inquiry) -> Reply:
+def fail(body: Json) -> Act:
     """Note that a pull could not be made.
 
     Who says when the lease of the ticket ends, as it was handed out, fails that lease and no
     later one: to say so twice counts once."""
-    body = inquiry.body
     check_fields(body, ("ticket", "arm", "expires", "reason"), ("ticket", "reason"))
     named = ticket(body) if "expires" in body else whole("ticket", body["ticket"], at_least=0)
-    inquiry.experiment.fail(named, text(body, "reason") or "")
-    return Reply({})
+    reason = text(body, "reason") or ""
+    return lambda experiment: experiment.fail(named, reason)
 
 
-def release(inquiry: Inquiry) -> Reply:
+def release(body: Json) -> Act:
     """Take back the tickets of a worker."""
-    check_fields(inquiry.body, ("worker",), ("worker",))
-    inquiry.experiment.release(text(inquiry.body, "worker") or "")
-    return Reply({})
+    check_fields(body, ("worker",), ("worker",))
+    worker = text(body, "worker") or ""
+    return lambda experiment: experiment.release(worker)
 
 
-def resume(inquiry: Inquiry) -> Reply:
+def resume(body: Json) -> Act:
     """Let an experiment that stopped go on."""
-    check_fields(inquiry.body, ())
-    inquiry.experiment.resume()
-    return Reply({})
+    check_fields(body, ())
+    return lambda experiment: experiment.resume()
 
 
 def status(inquiry: Inquiry) -> Reply:

@@ -2,11 +2,12 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import Any
 
 from shortlist.experiment import Experiment
-from shortlist.service.tells import Tells
+from shortlist.service.writes import Pending, Writes, write_together
 from shortlist.storage import Store
 
 Clock = Callable[[], float]
@@ -37,9 +38,18 @@ class Opened:
                     raise
         return slot.experiment
 
-    def tells(self, name: str) -> Tells:
-        """Where rewards of that experiment are handed in."""
-        return self._slot(name).tells
+    def writes(self, name: str) -> Writes:
+        """Where what is to be written of that experiment waits its turn."""
+        return self._slot(name).writes
+
+    def write(self, name: str, batch: Sequence[Pending]) -> list[Any]:
+        """Write all of it in one transaction, or nothing."""
+        experiment = self.experiment(name)
+        try:
+            return write_together(experiment, self.store, batch)
+        except BaseException:
+            self._drop(name)  # it may have read what was not written in the end
+            raise
 
     def create(self, **settings: object) -> Experiment:
         """Make an experiment, or open the one there is, as `Experiment.create` does."""
@@ -74,4 +84,4 @@ class _Slot:
     def __init__(self) -> None:
         self.lock = Lock()
         self.experiment: Experiment | None = None
-        self.tells = Tells()
+        self.writes = Writes()

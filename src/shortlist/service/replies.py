@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -50,7 +51,11 @@ class Refusal(ShortlistError):
 
 def json_reply(data: object, status: int = 200, headers: Mapping[str, str] = HEADERS) -> Response:
     """One line of JSON."""
-    text = json.dumps(_finite(data), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    write = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text = write(data)
+    except ValueError:  # null for infinities and NaN, for which JSON has no word
+        text = write(_finite(data))
     return Response(text.encode(), status, headers, "application/json")
 
 
@@ -77,7 +82,6 @@ def _kind(status: int) -> str:
 
 
 def _finite(data: Any) -> Any:
-    """The same with null for infinities and NaN, copied only where there are any."""
     if isinstance(data, Mapping):
         return {name: _finite(value) for name, value in data.items()}
     if isinstance(data, list | tuple):

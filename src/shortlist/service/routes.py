@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from shortlist.service import endpoints, schemas
 from shortlist.service.endpoints import Inquiry, Reply
 from shortlist.service.schemas import Schema
+from shortlist.service.writes import Act, Results
 from shortlist.storage.tokens import Scope
+from shortlist.wire import Json
 
 ONE = "/v1/experiments/{name}"
+
+
+Answer = Callable[[Inquiry], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What is done in turn with all others who write; results are told with those of others."""
+
+    wanted: Callable[[Json], Act | Results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +30,7 @@ class ApiRoute:
     method: str
     path: str
     scope: Scope
-    answer: Callable[[Inquiry], Reply] | None  # None: several are answered together, by `tells.py`
+    answer: Answer | Write
     summary: str
     gives: Schema | None  # None: lines of JSON
     takes: Schema | None = None  # None: no body
@@ -52,7 +64,7 @@ API = (
         "POST",
         f"{ONE}/ask",
         Scope.WORK,
-        endpoints.ask,
+        Write(endpoints.ask),
         "Be handed tickets; a worker with a name gets its own open ones first",
         schemas.HANDOUT,
         schemas.ASK,
@@ -61,7 +73,7 @@ API = (
         "POST",
         f"{ONE}/tell",
         Scope.WORK,
-        None,
+        Write(endpoints.tell),
         "Tell rewards, all or none; to tell the same again changes nothing",
         schemas.TOLD,
         schemas.TELL,
@@ -70,7 +82,7 @@ API = (
         "POST",
         f"{ONE}/fail",
         Scope.WORK,
-        endpoints.fail,
+        Write(endpoints.fail),
         "Say that a pull could not be made",
         schemas.NOTHING,
         schemas.FAIL,
@@ -79,7 +91,7 @@ API = (
         "POST",
         f"{ONE}/release",
         Scope.WORK,
-        endpoints.release,
+        Write(endpoints.release),
         "Give back the tickets of a worker",
         schemas.NOTHING,
         schemas.RELEASE,
@@ -88,7 +100,7 @@ API = (
         "POST",
         f"{ONE}/resume",
         Scope.ADMIN,
-        endpoints.resume,
+        Write(endpoints.resume),
         "Let an experiment that stopped go on",
         schemas.NOTHING,
         schemas.NOTHING,

@@ -4,28 +4,28 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from http import HTTPStatus
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from shortlist.errors import ShortlistError
-from shortlist.service import endpoints
 from shortlist.service.bodies import read_body
-from shortlist.service.endpoints import Inquiry, Reply
+from shortlist.service.endpoints import Inquiry
 from shortlist.service.gate import SAFE, Gate
 from shortlist.service.limits import Limits, Pace
 from shortlist.service.metrics import Metrics
 from shortlist.service.opened import Clock, Opened
 from shortlist.service.replies import HEADERS, Refusal, error_reply, json_reply
-from shortlist.service.routes import ApiRoute
+from shortlist.service.routes import Answer, ApiRoute, Write
 from shortlist.service.tokens import Tokens
+from shortlist.service.writes import Act, Pending, Results
 from shortlist.storage import Store
 from shortlist.storage.tokens import Scope
 from shortlist.traces import span
@@ -142,16 +142,25 @@ class Service:
         body = dict(request.query_params) if reads else await read_body(request, self.limits)
         known = request.headers.get("if-none-match")
         inquiry = Inquiry(self.opened, self.limits, name_in(request), body, known)
-        if route.answer is None:
-            return await self._tell(inquiry)
-        return await self.in_thread(_replied, route.answer, inquiry, self.metrics)
+        if isinstance(route.answer, Write):
+            return await self._write(inquiry, route.answer.wanted(body))
+        return await self.in_thread(_replied, route.answer, inquiry)
 
-    async def _tell(self, inquiry: Inquiry) -> Response:
-        experiment, results = await self.in_thread(endpoints.told, inquiry)
-        tells = self.opened.tells(inquiry.name)
-        await tells.tell(results, experiment, self.in_thread)
-        self.metrics.rewards += len(results)
-        return json_reply({"told": len(results)})
+    async def _write(self, inquiry: Inquiry, wanted: Act | Results) -> Response:
+        """Do what is wanted when it is its turn."""
+        name = inquiry.name
+        await self.in_thread(self.opened.experiment, name)  # or say that there is none
+
+        async def commit(batch: Sequence[Pending]) -> list[Any]:
+            return await self.in_thread(self.opened.write, name, batch)
+
+        if callable(wanted):
+            data = await self.opened.writes(name).write(commit, wanted) or {}
+            self.metrics.tickets += len(data.get("tickets", ()))
+            return json_reply(data)
+        await self.opened.writes(name).write(commit, None, wanted)
+        self.metrics.rewards += len(wanted)
+        return json_reply({"told": len(wanted)})
 
 
 def name_in(request: Request) -> str:
@@ -160,7 +169,7 @@ def name_in(request: Request) -> str:
     return unquote(request.path_params.get("name", ""))
 
 
-def _replied(answer: Callable[[Inquiry], Reply], inquiry: Inquiry, metrics: Metrics) -> Response:
+def _replied(answer: Answer, inquiry: Inquiry) -> Response:
     """The reply as a response; JSON is written in the thread, too, for it may be long."""
     reply = answer(inquiry)
     if reply.lines is not None:
@@ -170,5 +179,4 @@ def _replied(answer: Callable[[Inquiry], Reply], inquiry: Inquiry, metrics: Metr
         headers = {**HEADERS, "etag": reply.etag, "cache-control": "no-cache"}
     if reply.data is None:
         return Response(status_code=reply.status, headers=headers)
-    metrics.tickets += len(reply.data.get("tickets", ()))
     return json_reply(reply.data, reply.status, headers)

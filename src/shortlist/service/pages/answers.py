@@ -21,7 +21,7 @@ from shortlist.service.replies import HEADERS, Refusal
 from shortlist.service.service import Service, name_in
 from shortlist.storage.tokens import Scope
 
-STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
+STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MONTH = 30 * 86400  # seconds that a browser stays signed in
 FORM = 4096  # bytes of the form that signs in
 ONE = "/experiments/{name}"

@@ -1,10 +1,12 @@
 """What the intervals alone prove of the arms that lead, and how that came about pull by pull."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.experiment import Experiment
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import ArmsTold, intervals
 from shortlist.storage import Told
@@ -32,40 +34,58 @@ def proven(means: FloatArray, low: FloatArray, high: FloatArray, k: int) -> floa
 
 @dataclass(slots=True)
 class Course:
-    """Pulls told, and what the intervals proved then; infinite bounds are left out."""
+    """Pulls told, and what was proved then: by the search if it says so, else by the intervals."""
 
     pulls: list[int] = field(default_factory=list)
-    bounds: list[float] = field(default_factory=list)
+    bounds: list[float] = field(default_factory=list)  # finite ones
+    by_search: bool = False
+    last: float = inf  # the present bound
 
     @classmethod
     def of(cls, told: Told, settings: Settings) -> "Course":
-        """The course so far, at points that are closer at the beginning."""
+        """What the intervals proved so far, at points that are closer at the beginning."""
         course = cls()
-        n_arms = settings.problem.n_arms
-        counts = np.zeros(n_arms, dtype=np.int64)  # (n,)
-        sums = np.zeros(n_arms)  # (n,)
-        size = told.arms.size
-        ends = np.unique(np.geomspace(1, max(size, 1), POINTS).astype(int)) if size else ()
+        problem = settings.problem
+        counts = np.zeros(problem.n_arms, dtype=np.int64)  # (n,)
+        sums = np.zeros(problem.n_arms)  # (n,)
         begin = 0
-        for end in ends:
+        for end in _points(told.arms.size):
             arms = told.arms[begin:end]
-            counts += np.bincount(arms, minlength=n_arms)
-            sums += np.bincount(arms, told.rewards[begin:end], n_arms)
-            means = np.divide(sums, counts, out=np.full(n_arms, np.nan), where=counts > 0)
-            low, high = intervals(settings.problem, counts, means)
-            course._add(int(end), proven(means, low, high, settings.problem.k))
+            counts += np.bincount(arms, minlength=problem.n_arms)
+            sums += np.bincount(arms, told.rewards[begin:end], problem.n_arms)
+            means = np.divide(sums, counts, out=np.full(problem.n_arms, np.nan), where=counts > 0)
+            course._add(end, proven(means, *intervals(problem, counts, means), problem.k))
             begin = end
         return course
 
-    def go_on(self, arms: ArmsTold, k: int) -> float:
-        """Add where it stands now, if that is far enough from the last point; return the bound."""
-        bound = proven(arms.means, arms.low, arms.high, k)
+    def go_on(self, experiment: Experiment, arms: ArmsTold) -> None:
+        """Add what was proved since."""
+        problem = experiment.settings.problem
+        own = [
+            (pulls, progress.bound * problem.rewards.scale)
+            for pulls, progress in experiment.course()
+            if progress.bound is not None
+        ]
+        if own:
+            self.by_search = True
+            self.pulls = [pulls for pulls, _ in own]
+            self.bounds = [bound for _, bound in own]
+            self.last = self.bounds[-1]
+            return
+        self.last = proven(arms.means, arms.low, arms.high, problem.k)
         told = int(arms.pulls.sum())
         if told and (not self.pulls or told >= STEP * self.pulls[-1]):
-            self._add(told, bound)
-        return bound
+            self._add(told, self.last)
 
     def _add(self, pulls: int, bound: float) -> None:
         if np.isfinite(bound):
             self.pulls.append(pulls)
             self.bounds.append(bound)
+
+
+def _points(size: int) -> list[int]:
+    """How many pulls were told at the points of a course."""
+    if not size:
+        return []
+    points: list[int] = np.unique(np.geomspace(1, size, POINTS).astype(int)).tolist()
+    return points

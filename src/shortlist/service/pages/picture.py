@@ -5,12 +5,13 @@ so that they stay readable on a phone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 from math import isfinite, log10
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.display import plural
 from shortlist.experiment.status import ArmsTold
 
 SIDE = 1000.0
@@ -116,8 +117,8 @@ def band(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> Band:
     """All arms, some in one column where they are more than columns."""
     columns = np.array_split(order, min(COLUMNS, order.size))
     across = np.linspace(0, SIDE, len(columns)).round(1).tolist()
-    tops = [_height(axis, float(arms.high[column].max())) for column in columns]
-    feet = [_height(axis, float(arms.low[column].min())) for column in columns]
+    tops = [_height(axis, float(np.median(arms.high[column]))) for column in columns]
+    feet = [_height(axis, float(np.median(arms.low[column]))) for column in columns]
     means = [_mean(arms.means[column]) for column in columns]
     outline = [*zip(across, tops, strict=True), *reversed([*zip(across, feet, strict=True)])]
     line = [
@@ -166,6 +167,9 @@ class Line:
 def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> Line | None:
     """The bound against pulls; None where there is nothing to see yet."""
     points = [(x, y) for x, y in zip(pulls, bounds, strict=True) if y > 0]
+    flat = sum(1 for _ in takewhile(lambda point: point[1] == points[0][1], points))
+    points = points[max(0, flat - 1) :]  # from where it begins to fall
+    points = points[-1 :: -max(1, len(points) // COLUMNS)][::-1]
     if len(points) < 2:
         return None
     heights = [y for _, y in points] + ([] if goal is None else [goal])
@@ -175,7 +179,7 @@ def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> L
     return Line(
         points=_points(drawn),
         goal=None if goal is None else round(SIDE - _share(log10(goal), foot, top), 1),
-        across=(f"{points[0][0]:,}", f"{points[-1][0]:,}"),
+        across=(plural(points[0][0], "pull"), plural(points[-1][0], "pull")),
         up=(f"{min(heights):.3g}", f"{max(heights):.3g}"),
     )
 

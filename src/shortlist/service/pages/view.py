@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from urllib.parse import quote
 
 from shortlist.errors import Unfinished
@@ -42,6 +43,7 @@ class View:
     events: Sequence[tuple[str, str]]
     result: Result | None
     guarantee: str
+    proved_by_search: bool  # or by the intervals alone
     looked: str  # when
 
 
@@ -54,7 +56,7 @@ def look(opened: Opened, name: str, course: Course) -> View:
     axis = Axis.of(status.arms)
     order = picture.best_first(status.arms)
     k = settings.problem.k
-    bound = course.go_on(status.arms, k)
+    course.go_on(experiment, status.arms)
     result = _result(experiment)
     return View(
         name=name,
@@ -62,7 +64,7 @@ def look(opened: Opened, name: str, course: Course) -> View:
         settings=settings,
         status=status,
         state=words.STATES[status.state],
-        facts=_facts(status, settings, news, bound, result),
+        facts=_facts(status, settings, news, course.last, result),
         places=[(place, status.arms.places.count(place)) for place in ("in", "undecided", "out")],
         axis=axis.ticks(),
         groups=picture.bars(status.arms, order, axis, k),
@@ -72,14 +74,17 @@ def look(opened: Opened, name: str, course: Course) -> View:
         events=[words.event_in_words(event) for event in reversed(news.events[-SHOWN:])],
         result=result,
         guarantee="" if result is None else words.guarantee(result),
+        proved_by_search=course.by_search,
         looked=words.moment(time.time()),
     )
 
 
 def begun_course(opened: Opened, name: str) -> Course:
     """The course of the bound up to now."""
-    settings = opened.experiment(name).settings
-    return Course.of(opened.store.read(name).told, settings)
+    experiment = opened.experiment(name)
+    if any(progress.bound is not None for _, progress in experiment.course()):
+        return Course(by_search=True)  # the search remembers
+    return Course.of(opened.store.read(name).told, experiment.settings)
 
 
 def _result(experiment: Experiment) -> Result | None:
@@ -101,13 +106,15 @@ def _facts(
     facts = [("Pulls told", f"{status.told:,}"), ("Under way", f"{status.held:,}")]
     facts += [("Failed", f"{status.failures:,}")]
     pace = _pace(news)
-    if status.state not in OVER:
+    running = status.state not in OVER
+    if running:
         facts += [("Wanted next", f"{status.wanted:,}")]
-        facts += [("Told a minute", "–" if pace is None else words.figure(60 * pace))]
-        facts += [("Expected still", _left(status, settings, bound, pace))]
+        facts += [("Told a minute", "–" if pace is None else words.count(60 * pace))]
     shown = bound if result is None else result.regret_bound
     if shown is not None:
-        facts += [("May lose at most", words.figure(shown) if shown < 1e300 else "–")]
+        facts += [("May lose at most", words.figure(shown) if isfinite(shown) else "–")]
+    if running:
+        facts += [("Expected still", _left(status, settings, bound, pace))]
     return facts
 
 
@@ -124,19 +131,17 @@ def _left(status: Status, settings: Settings, bound: float, pace: float | None) 
     """Pulls and time that it may still take.
 
     What a budget leaves is known. A bound shrinks about as 1 / sqrt(pulls), so to bring it to
-    epsilon takes (bound / epsilon)^2 times the pulls so far: the search's own bound where it tells
-    one, that of the intervals otherwise, which is larger."""
+    epsilon takes (bound / epsilon)^2 times the pulls so far. That of the intervals is larger than
+    it need be, and so is what is expected of it."""
     goal = settings.problem.goal
-    most = None if goal.budget is None else max(0, goal.budget - status.told)
-    if isinstance(goal, FixedConfidence):
-        own = status.progress.bound
-        earned = bound if own is None else own * settings.problem.rewards.scale
-        if earned < 1e300 and status.told:
-            rest = round(status.told * max(0.0, (earned / goal.epsilon) ** 2 - 1))
-            rest = max(rest, status.held + status.wanted)
-            most = rest if most is None else min(most, rest)
-    if most is None:
+    left = None if goal.budget is None else max(0, goal.budget - status.told)
+    words_before = ""
+    if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
+        grown = status.told * max(0.0, (bound / goal.epsilon) ** 2 - 1)
+        expected = max(grown, status.held + status.wanted)
+        if left is None or expected < left:
+            left, words_before = round(expected), "up to about "
+    if left is None:
         return "not known yet"
-    about = f"{float(most):,.3g}" if most < 1e6 else f"{most:.1e}"
-    pulls = f"{'' if goal.budget and most == goal.budget - status.told else 'up to about '}{about}"
-    return f"{pulls} pulls" + (f", {words.duration(most / pace)}" if pace else "")
+    pulls = f"{words_before}{words.count(left)} pulls"
+    return f"{pulls}, {words.duration(left / pace)}" if pace else pulls

@@ -16,12 +16,21 @@ STATES = {
     State.BUDGET: "Finished: the budget is spent.",
     State.STOPPED: "Stopped: a pull failed too often.",
 }
+LARGE = 1e15  # from which on a count says nothing
 MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
 
 
 def figure(value: float) -> str:
     """A number as a table has it."""
     return f"{value:.4g}"
+
+
+def count(value: float) -> str:
+    """About how many: two digits that mean something."""
+    if value >= LARGE:
+        return "very many"
+    digits = max(0, len(str(int(value))) - 2)
+    return f"{round(value, -digits):,.0f}"
 
 
 def guarantee(result: Result) -> str:
