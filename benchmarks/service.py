@@ -56,7 +56,8 @@ def work(url: str, number: int, rounds: int, barrier: Any, results: Any) -> None
     client = Client(url)
     client.status  # noqa: B018
     barrier.wait(LIMIT)
-    asked, batches = [], []
+    asked: list[float] = []
+    batches: list[list[Ticket]] = []
     for _ in range(rounds):
         begun = time.perf_counter()
         batches.append(client.ask(SIZE, worker=f"client {number}-{len(batches)}"))

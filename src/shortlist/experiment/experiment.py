@@ -270,6 +270,18 @@ class Experiment(Runnable):
         self.close()
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is done inside be one transaction: one wait for the disk, and after an error
+        nothing of it was written."""
+        with self._lock:
+            try:
+                with self._writing():
+                    yield
+            except BaseException:
+                self._known = Replica(self.name, self.settings)  # it read what is not in the log
+                raise
+
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         """Be up to date, and be the only one who writes."""
         with self._lock:

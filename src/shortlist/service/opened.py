@@ -44,12 +44,7 @@ class Opened:
 
     def write(self, name: str, batch: Sequence[Pending]) -> list[Any]:
         """Write all of it in one transaction, or nothing."""
-        experiment = self.experiment(name)
-        try:
-            return write_together(experiment, self.store, batch)
-        except BaseException:
-            self._drop(name)  # it may have read what was not written in the end
-            raise
+        return write_together(self.experiment(name), batch)
 
     def create(self, **settings: object) -> Experiment:
         """Make an experiment, or open the one there is, as `Experiment.create` does."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.experiment import Experiment, Ticket
-from shortlist.storage import Store
 
 Results = Sequence[tuple[Ticket | int, float]]
 Act = Callable[[Experiment], Any]  # what is done to an experiment, and what that gives
@@ -68,15 +67,14 @@ class Writes:
 Commit = Callable[[Sequence[Pending]], Awaitable[list[Any]]]
 
 
-def write_together(experiment: Experiment, store: Store, batch: Sequence[Pending]) -> list[Any]:
+def write_together(experiment: Experiment, batch: Sequence[Pending]) -> list[Any]:
     """Do all of it in one transaction: what each gives, or the error of each that is refused.
 
-    If the transaction fails, this raises and nothing was written: but the experiment has read what
-    was to be written, and must be forgotten. Rewards come last: the search may think for long when
-    it has them, and does so when nobody is held up, before the next transaction."""
-    experiment.position()
+    If the transaction fails, this raises, and nothing was written. Rewards come last: the search
+    may think for long when it has them, and does so when nobody is held up, before the next
+    transaction."""
     outcomes: dict[int, Any] = {}
-    with store.exclusive():
+    with experiment.together():
         for place, write in enumerate(batch):
             if write.act is not None:
                 outcomes[place] = _attempt(write.act, experiment)
