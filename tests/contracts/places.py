@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from services import serving
+import pytest
 
 from shortlist import Client
 from shortlist.experiment import Experiment
@@ -28,6 +28,9 @@ class Remote:
         self._url: str | None = None
 
     def client(self, clock: Clock) -> Client:
+        pytest.importorskip("starlette")
+        from services import serving
+
         if self._url is None:
             self._url = self._stack.enter_context(serving(self.store, clock))
         return Client(self._url, patience=0)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
+from shortlist.errors import ShortlistError
 from shortlist.service.limits import Limits
 from shortlist.service.openapi import description
 from shortlist.service.opened import Clock
@@ -92,9 +93,13 @@ def _own(service: Service) -> Mapping[str, Answers]:
 
 def _figures(service: Service) -> dict[str, tuple[int, int]]:
     """Of every open experiment the rewards told and the tickets held."""
-    opened = service.opened
-    experiments = [opened.experiment(name) for name in opened.names()]
-    return {each.name: (each.standing()[0], each.held()[0]) for each in experiments}
+    figures = {}
+    for name in service.opened.names():
+        with suppress(ShortlistError):  # of one that cannot be read, its own page says so
+            experiment = service.opened.experiment(name)
+            experiment.position()
+            figures[name] = (experiment.standing()[0], experiment.held()[0])
+    return figures
 
 
 def _api(service: Service) -> Mapping[str, Answers]:

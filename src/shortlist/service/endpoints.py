@@ -12,7 +12,7 @@ from shortlist.service.bodies import check_fields, results, text, ticket
 from shortlist.service.limits import Limits
 from shortlist.service.opened import Opened
 from shortlist.service.writes import Act, Results
-from shortlist.validation import whole
+from shortlist.validation import shown, whole
 from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
 
 SETTINGS = (
@@ -96,6 +96,9 @@ def create(inquiry: Inquiry) -> Reply:
     body = inquiry.body
     check_fields(body, SETTINGS, ("arms", "k"))
     _check_arms(body["arms"], inquiry.limits.arms)
+    for name, kind, words in (("options", dict, "an object"), ("exist_ok", bool, "true or false")):
+        if not isinstance(body.get(name), kind | None):
+            raise InvalidInput(f"`{name}` is {shown(body[name])[:100]}, but must be {words}")
     algorithm = text(body, "algorithm") or "auto"
     if ":" in algorithm:
         raise InvalidInput(
