@@ -30,10 +30,11 @@ def serving(
     clock: Callable[[], float] = time.time,
     limits: Limits = GENEROUS,
     origins: tuple[str, ...] = (),
+    port: int = 0,
 ) -> Iterator[str]:
     """The address of a service in front of that store."""
     app = application(store, limits=limits, clock=clock, origins=origins)
-    listening = server(app, "127.0.0.1", 0, limits)
+    listening = server(app, "127.0.0.1", port, limits)
     thread = threading.Thread(target=listening.run, daemon=True)
     thread.start()
     try:
