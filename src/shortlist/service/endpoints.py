@@ -30,6 +30,7 @@ SETTINGS = (
     "retries",
     "exist_ok",
 )
+NEEDED = ("arms", "k")  # of them; the others may be null, which is as good as left out
 PAGE = 100  # experiments in one list
 LINES = 1000  # of an export, sent together
 
@@ -94,7 +95,7 @@ def create(inquiry: Inquiry) -> Reply:
     """Make an experiment. One that this package does not know itself is not searched by: a name
     such as module:function would let whoever asks choose what the service imports."""
     body = inquiry.body
-    check_fields(body, SETTINGS, ("arms", "k"))
+    check_fields(body, SETTINGS, NEEDED)
     _check_arms(body["arms"], inquiry.limits.arms)
     for name, kind, words in (("options", dict, "an object"), ("exist_ok", bool, "true or false")):
         if not isinstance(body.get(name), kind | None):
@@ -104,7 +105,7 @@ def create(inquiry: Inquiry) -> Reply:
         raise InvalidInput(
             f"`algorithm` is {algorithm!r}, but must be one of `shortlist algorithms` at a service"
         )
-    given = {name: value for name, value in body.items() if value is not None}
+    given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
     there = inquiry.opened.store.names()
     made = inquiry.opened.create(
         **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards", (0, 1)))}

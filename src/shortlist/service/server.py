@@ -48,6 +48,7 @@ def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
         http=PatientProtocol,
         ws="none",
         log_config=None,
+        log_level="error",  # who sends garbage should not fill the log
         access_log=False,
         server_header=False,
         proxy_headers=False,
