@@ -12,13 +12,14 @@ import numpy as np
 
 from shortlist import errors
 from shortlist.arrays import FloatArray
-from shortlist.errors import ShortlistError, UnknownName
+from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.experiment import Handout, State, Status, Ticket
 from shortlist.experiment.status import ArmsTold
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
-from shortlist.result import Arm, Result
+from shortlist.result import ArmResult, Result
 from shortlist.reward_models import MODELS, RewardModel
 from shortlist.search import Progress
+from shortlist.validation import shown
 
 Json = dict[str, Any]
 TICKET = tuple(field.name for field in fields(Ticket))
@@ -48,15 +49,20 @@ def rewards_of(data: object) -> object:
     limits = dict(data)
     kind = limits.pop("kind", None)
     model = MODELS.get(kind) if isinstance(kind, str) else None
-    if model is None or not limits.keys() <= set(model.__dataclass_fields__):
+    if model is None:
         known = ", ".join(MODELS)
-        raise UnknownName(f"`rewards` is {dict(data)!r}, but `kind` must be one of {known}")
+        raise UnknownName(f"`rewards` is {shown(dict(data))}, but `kind` must be one of {known}")
+    wanted = [field.name for field in fields(model)]
+    if sorted(limits) != sorted(wanted):
+        rule = " and ".join(f"`{name}`" for name in wanted) or "nothing else"
+        raise InvalidInput(f"`rewards` is {shown(dict(data))}, but {kind} takes {rule}")
     return model(**limits)
 
 
 def status_to_json(status: Status) -> Json:
     """What the command line prints, and how far the search is."""
-    return {**status.summary(), "progress": asdict(status.progress)}
+    more = {"progress": asdict(status.progress), "minimize": status.arms.minimize}
+    return {**status.summary(), **more}
 
 
 def status_of(data: Json) -> Status:
@@ -72,6 +78,7 @@ def status_of(data: Json) -> Status:
         failures=data["failures"],
         workers=data["workers"],
         progress=Progress(**data["progress"]),
+        overdue=data["overdue"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
@@ -80,6 +87,7 @@ def status_of(data: Json) -> Status:
             high=_figures(rows, "high", inf),
             places=tuple(row["place"] for row in rows),
             to_go=np.array([row["to_go"] for row in rows], dtype=np.int64),
+            minimize=data["minimize"],
         ),
     )
 
@@ -88,8 +96,8 @@ def _figures(rows: Sequence[Json], name: str, unknown: float) -> FloatArray:
     return np.array([unknown if row[name] is None else row[name] for row in rows])
 
 
-def result_of(data: Json) -> Result:
-    """What `Result.to_dict` says, as a result again."""
+def result_of(data: Json, rewards: RewardModel) -> Result:
+    """What `Result.to_dict` says, as a result again; what was declared of rewards is not in it."""
     return Result(
         top=tuple(data["top"]),
         regret_bound=data["regret_bound"],
@@ -100,9 +108,17 @@ def result_of(data: Json) -> Result:
         algorithm=data["algorithm"],
         seed=data["seed"],
         seconds=data["seconds"],
-        arms=tuple(Arm(**arm) for arm in data["arms"]),
+        arms=tuple(_arm(arm) for arm in data["arms"]),
+        rewards=rewards,
+        minimize=data["minimize"],
         evidence=data["evidence"],
     )
+
+
+def _arm(data: Json) -> ArmResult:
+    low = -inf if data["low"] is None else data["low"]
+    high = inf if data["high"] is None else data["high"]
+    return ArmResult(**{**data, "low": low, "high": high})
 
 
 def _goal(data: Json) -> Goal:

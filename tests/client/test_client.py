@@ -29,7 +29,7 @@ from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 from shortlist.wire import error_of, result_of
 
-NOT_FROM_AFAR = {"together", "course"}  # of the service itself
+NOT_FROM_AFAR = {"together", "course", "store"}  # of the service itself
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_result_goes_there_and_back(algorithm: str) -> None:
     goal: dict[str, Any] = {"budget": 300} if algorithm == "expected-loss" else {"epsilon": 0.5}
     experiment = Experiment.create(["a", "b", "c", "d"], 2, algorithm=algorithm, **goal)
     result = experiment.run(lambda arm, seed: reward(0, seed), progress=False)
-    back = result_of(result.to_dict())
+    back = result_of(result.to_dict(), result.rewards)
     assert back.to_dict() == result.to_dict()
     assert (back.top, back.goal, back.arms) == (result.top, result.goal, result.arms)
 
@@ -110,7 +110,7 @@ def test_the_only_experiment_needs_no_name_and_several_do(url: str) -> None:
 
 def test_settings_are_what_the_experiment_was_made_with(url: str) -> None:
     made = Client(url).create(
-        ["x", "y", "z"], np.int64(2), epsilon=np.float64(0.3), rewards=shortlist.SubGaussian(2)
+        ["x", "y", "z"], int(np.int64(2)), epsilon=np.float64(0.3), rewards=shortlist.SubGaussian(2)
     )
     assert made.settings.labels == ("x", "y", "z")
     assert made.settings.problem.rewards == shortlist.SubGaussian(2)

@@ -17,6 +17,8 @@ from shortlist.service.tokens import FRESH, make_token
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.tokens import Scope
 
+pytest_plugins = ["service_fixtures"]
+
 ONE = "/v1/experiments/experiment"
 READ = [
     "/",
@@ -196,7 +198,7 @@ def test_every_token_is_compared_in_constant_time(
         compared.append(one)
         return compare(one, other)
 
-    monkeypatch.setattr(module.hmac, "compare_digest", counted)
+    monkeypatch.setattr(hmac, "compare_digest", counted)
     for text in (*tokens.values(), "wrong", ""):
         compared.clear()
         module.holder(text, store.tokens())

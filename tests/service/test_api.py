@@ -11,6 +11,8 @@ from shortlist.experiment import Experiment, import_lines
 from shortlist.service.limits import Limits
 from shortlist.storage.memory import MemoryStore
 
+pytest_plugins = ["service_fixtures"]
+
 ONE = "/v1/experiments/experiment"
 
 
@@ -61,7 +63,7 @@ def test_a_failure_that_is_told_twice_counts_once(made: Call) -> None:
 def test_a_worker_gives_back_and_is_handed_again(made: Call) -> None:
     first = made("POST", f"{ONE}/ask", {"limit": 2, "worker": "ann"}).data["tickets"]
     assert made("GET", f"{ONE}/status").data["workers"] == {"ann": 2}
-    assert made("POST", f"{ONE}/release", {"worker": "ann"}).data == {}
+    assert made("POST", f"{ONE}/release", {"worker": "ann"}).data == {"released": 2}
     again = made("POST", f"{ONE}/ask", {"limit": 2, "worker": "ben"}).data["tickets"]
     assert [each["id"] for each in again] == [each["id"] for each in first]
 
@@ -94,12 +96,26 @@ def test_a_status_changes_when_a_lease_ends(store: MemoryStore) -> None:
     now = [1000.0]
     with serving(store, clock=lambda: now[0]) as url:
         call = caller(url)
-        call("POST", "/v1/experiments", {**MAKE, "lease": 10})
+        call("POST", "/v1/experiments", {**MAKE, "lease": 10, "late": "again"})
         call("POST", f"{ONE}/ask", {"limit": 3})
         etag = str(call("GET", f"{ONE}/status").headers["etag"])
         now[0] += 11
         changed = call("GET", f"{ONE}/status", if_none_match=etag)
         assert (changed.status, changed.data["held"]) == (200, 0)
+
+
+def test_a_status_changes_when_a_ticket_is_overdue(store: MemoryStore) -> None:
+    now = [1000.0]
+    with serving(store, clock=lambda: now[0]) as url:
+        call = caller(url)
+        call("POST", "/v1/experiments", {**MAKE, "lease": 10})
+        call("POST", f"{ONE}/ask", {"limit": 3, "worker": "ann"})
+        etag = str(call("GET", f"{ONE}/status").headers["etag"])
+        now[0] += 11
+        changed = call("GET", f"{ONE}/status", if_none_match=etag)
+        assert (changed.status, changed.data["overdue"]) == (200, 3)
+        given_back = call("POST", f"{ONE}/release", {"tickets": [{"ticket": 1}], "overdue": 1})
+        assert given_back.data == {"released": 1}
 
 
 def test_an_export_can_be_imported(made: Call) -> None:
@@ -149,6 +165,12 @@ def test_rewards_are_declared_as_in_python(call: Call, rewards: Any, kept: Any) 
         ),
         ({**MAKE, "algorithm": "unifrom"}, 400, "UnknownName", "algorithm 'unifrom' is unknown"),
         ({**MAKE, "rewards": {"kind": "x"}}, 400, "UnknownName", "`rewards` is {'kind': 'x'}, but"),
+        (
+            {**MAKE, "rewards": {"kind": "bounded", "low": 1}},
+            400,
+            "InvalidInput",
+            "`rewards` is {'kind': 'bounded', 'low': 1}, but bounded takes `low` and `high`",
+        ),
         ({**MAKE, "rewards": 7}, 400, "InvalidInput", "`rewards` is 7, but must be a range"),
         ({**MAKE, "name": ""}, 400, "InvalidInput", "`name` is '', but must be"),
         ({**MAKE, "options": {"x": 1}}, 400, "UnknownName", "option 'x' is unknown"),
@@ -187,7 +209,10 @@ def test_what_makes_no_sense_is_refused_in_the_words_of_the_command_line(
         ("tell", {"results": [{"ticket": 0, "reward": 1, "arm": []}]}, 400, "`arm` is [], but"),
         ("fail", {"ticket": 0}, 400, "`reason` is not given, but is needed"),
         ("fail", {"ticket": 0, "reason": "x" * 10_001}, 400, "`reason` is xxxx"),
-        ("release", {}, 400, "`worker` is not given, but is needed"),
+        ("release", {}, 400, "no `worker`, `tickets` or `overdue` is given, but one is needed"),
+        ("release", {"tickets": 7}, 400, "`tickets` is 7, but must be a list"),
+        ("release", {"tickets": [7]}, 400, "a ticket is 7, but must be an object"),
+        ("release", {"tickets": [{"ticket": 9}]}, 404, "ticket 9 was never handed out"),
     ],
 )
 def test_a_request_that_makes_no_sense_changes_nothing(

@@ -65,7 +65,9 @@ def _as_at_first(browser: Browser) -> Iterator[None]:
     browser.get_log("browser")
     yield
     severe = [each for each in browser.get_log("browser") if each["level"] == "SEVERE"]
-    assert [each for each in severe if "401" not in each["message"]] == []
+    browser.get("about:blank")
+    expected = ("401", "ERR_CONNECTION_REFUSED")  # not signed in, or the service ended
+    assert [each for each in severe if not any(word in each["message"] for word in expected)] == []
 
 
 def show(browser: Browser, width: int, height: int, scheme: str = "light") -> None:
@@ -199,7 +201,7 @@ def test_the_policy_stops_what_would_be_markup(browser: Browser) -> None:
 
 
 def test_everything_is_reached_by_the_keyboard(browser: Browser) -> None:
-    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver import ActionChains, Keys
 
     store = MemoryStore()
     filled(store, 5, 2, 60)
@@ -208,12 +210,14 @@ def test_everything_is_reached_by_the_keyboard(browser: Browser) -> None:
         until(lambda: browser.find_element("id", "live").text == "live")
         seen = []
         for _ in range(12):
-            browser.switch_to.active_element.send_keys(Keys.TAB)
-            active = browser.switch_to.active_element
-            if active.tag_name == "body":
+            ActionChains(browser).send_keys(Keys.TAB).perform()
+            tag, text, outline = browser.execute_script(
+                "const e = document.activeElement;"
+                "return [e.tagName, e.innerText.trim(), getComputedStyle(e).outlineStyle]"
+            )
+            if tag == "BODY":
                 break
-            outline = active.value_of_css_property("outline-style")
-            seen.append((active.text.strip().split("\n")[0], outline != "none"))
+            seen.append((text.split("\n")[0], outline != "none"))
         names = [name for name, _ in seen]
         for link in ("Skip to the content", "All experiments", "arms as CSV", "everything"):
             assert link in names

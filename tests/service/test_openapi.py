@@ -9,6 +9,8 @@ from shortlist.service.openapi import description
 from shortlist.service.routes import API
 from shortlist.storage.memory import MemoryStore
 
+pytest_plugins = ["service_fixtures"]
+
 ONE = "/v1/experiments/experiment"
 CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/experiments", MAKE),

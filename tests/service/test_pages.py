@@ -14,13 +14,16 @@ from services import Call
 
 from shortlist.experiment import Experiment
 from shortlist.experiment.status import ArmsTold
-from shortlist.problem import FixedBudget, FixedConfidence
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
+from shortlist.reward_models import Binary
 from shortlist.service.pages import words
 from shortlist.service.pages.bounds import Course, proven
 from shortlist.service.pages.picture import FEW, Axis, band, bars, best_first, line
 from shortlist.storage import Event, Kind, Told
 from shortlist.storage.memory import MemoryStore
+
+pytest_plugins = ["service_fixtures"]
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -210,7 +213,10 @@ def test_what_intervals_prove_is_the_worst_choice_they_allow() -> None:
             - sum(low[arm] for arm in chosen - set(other))
             for other in combinations(range(size), k)
         )
-        assert proven(means, low, high, k) == pytest.approx(max(0, worst) / k)
+        problem = Problem(size, k, FixedBudget(9))
+        assert proven(means, low, high, problem) == pytest.approx(max(0, worst) / k)
+        mirrored = Problem(size, k, FixedBudget(9), minimize=True)
+        assert proven(-means, -high, -low, mirrored) == pytest.approx(max(0, worst) / k)
 
 
 def test_a_course_is_the_same_whether_it_is_read_or_watched(store: MemoryStore) -> None:
@@ -233,12 +239,8 @@ def test_a_search_that_proves_something_is_believed_before_the_intervals() -> No
     course.go_on(made, made.status().arms)
     own = [progress.bound for _, progress in made.course() if progress.bound is not None]
     assert (course.by_search, course.last) == (True, own[-1])
-    assert course.last < proven(*_intervals(made), 1)
-
-
-def _intervals(made: Experiment) -> Any:
     arms = made.status().arms
-    return arms.means, arms.low, arms.high
+    assert course.last < proven(arms.means, arms.low, arms.high, made.settings.problem)
 
 
 def test_a_course_of_nothing_is_empty() -> None:
@@ -302,7 +304,7 @@ def test_counts_are_about_right(value: float, said: str) -> None:
         (Event(Kind.STEP, 9, 0, "abc", 0.0), "The search has its answer"),
         (
             Event(Kind.LEASE, 0, 1, "", 60.0),
-            "Somebody was handed ticket 0, until 1970-01-01 00:01:00",
+            "Somebody was handed ticket 0, due 1970-01-01 00:01:00",
         ),
         (Event(Kind.LEASE, 0, 3, "ann", 0.0), "ann gave back tickets 0 to 2"),
         (Event(Kind.FAIL, 7, 1, "rain", 0.0), "Ticket 7 failed: rain"),
@@ -325,6 +327,8 @@ def result(**more: Any) -> Result:
         "seed": 0,
         "seconds": 1.0,
         "arms": (),
+        "rewards": Binary(),
+        "minimize": False,
         "evidence": {},
     }
     return Result(**{**facts, **more})
@@ -335,6 +339,8 @@ def test_a_guarantee_is_said_without_a_symbol() -> None:
         "If you go with these 2, you give up at most 0.02 of average reward compared with the best"
         " 2 there are. Of 100 such statements at most 5 are wrong."
     )
+    cheap = words.guarantee(result(minimize=True))
+    assert cheap.startswith("If you go with these 2, you pay at most 0.02 too much on average")
     early = words.guarantee(result(reached=False, regret_bound=0.3))
     assert early.startswith(
         "The budget ended before the precision asked for was reached. If you go"

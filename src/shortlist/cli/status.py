@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shortlist.cli.options import store_options
-from shortlist.cli.output import format_option, print_json, print_rows, print_tables
+from shortlist.cli.output import format_option, print_data, print_json, print_rows, print_tables
 from shortlist.cli.stores import open_experiment
 from shortlist.errors import Unfinished
 
@@ -91,7 +91,7 @@ def stopped(trouble: str) -> click.ClickException:
 def print_result(result: "Result", style: str) -> None:
     """A table, all of it as JSON, or an arm a line."""
     if style == "json":
-        click.echo(result.to_json())
+        print_data(result.to_json() + "\n")
     elif style == "csv":
         rows = [asdict(arm) for arm in result.arms]
         print_rows([{"arm": row.pop("label"), **row} for row in rows], style)

@@ -10,7 +10,8 @@ from shortlist.algorithms import AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arms, labels_of, labels_to_keep
 from shortlist.client.connection import Connection
 from shortlist.experiment import Handout, State, Status, Ticket
-from shortlist.experiment.place import checked_name, the_only
+from shortlist.experiment.lease import WAIT, Late
+from shortlist.experiment.place import checked_name, checked_worker, the_only
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.telling import pairs, told_reward
@@ -19,8 +20,6 @@ from shortlist.reward_models import RewardsDeclared, model_of
 from shortlist.search import Progress
 from shortlist.validation import number, real, whole
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
-
-HOUR = 3600.0
 
 
 class Client(Runnable):
@@ -78,10 +77,12 @@ class Client(Runnable):
         delta: float = 0.05,
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
+        minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
-        lease: float = HOUR,
+        lease: float | None = None,
+        late: Late = WAIT,
         retries: int = 2,
         exist_ok: bool = False,
     ) -> "Client":
@@ -94,10 +95,12 @@ class Client(Runnable):
             "delta": delta,
             "budget": budget,
             "rewards": rewards_to_json(model_of(rewards)),
+            "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
             "options": dict(options or {}),
             "seed": seed,
             "lease": lease,
+            "late": late,
             "retries": retries,
             "exist_ok": exist_ok,
         }
@@ -123,13 +126,19 @@ class Client(Runnable):
         return self._settings
 
     def ask(
-        self, limit: int = 1, worker: str | None = None, *, lease: float | None = None
+        self,
+        limit: int = 1,
+        worker: str | None = None,
+        *,
+        lease: float | None = None,
+        alive: float | None = None,
     ) -> Handout:
         """Up to `limit` tickets: pulls that the search wants next; 10,000 at a time at most.
 
         If an answer is lost on the way, a worker with a name gets the same tickets again; those of
         a worker without one wait until their lease ends."""
-        body: Json = {"limit": whole("limit", limit, at_least=1), "worker": worker or None}
+        whole("limit", limit, at_least=1)
+        body: Json = {"limit": limit, "worker": checked_worker(worker), "alive": alive}
         if lease is not None:
             body["lease"] = number("lease", lease, above=0)
         reply = self._call("POST", "/ask", body)
@@ -163,14 +172,22 @@ class Client(Runnable):
 
         It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
         told, or is not its holder's any more, this changes nothing."""
-        body = {**_said(ticket), "reason": str(reason)}
-        if isinstance(ticket, Ticket):
-            body["expires"] = ticket.expires
-        self._call("POST", "/fail", body)
+        self._call("POST", "/fail", {**_held(ticket), "reason": str(reason)})
 
-    def release(self, worker: str) -> None:
-        """Take back the tickets of a worker who will not tell them any more."""
-        self._call("POST", "/release", {"worker": worker})
+    def release(
+        self,
+        worker: str | None = None,
+        *,
+        tickets: Iterable[Ticket | int] | None = None,
+        overdue: float | None = None,
+    ) -> int:
+        """Take back tickets of which no result will come; they are handed out again at once.
+
+        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
+        is said; returns how many."""
+        named = None if tickets is None else [_held(ticket) for ticket in tickets]
+        body: Json = {"worker": worker, "tickets": named, "overdue": overdue}
+        return int(self._call("POST", "/release", body)["released"])
 
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
@@ -197,6 +214,10 @@ class Client(Runnable):
         """How many entries the log has: whatever happens to the experiment adds one."""
         return int(self._look()["position"])
 
+    def version(self) -> str:
+        """What changes whenever `status` does: with the log, and as time goes by."""
+        return str(self._look()["version"])
+
     def state(self) -> State:
         """Whether there are tickets, an answer, or trouble."""
         return State(self._look()["state"])
@@ -208,7 +229,7 @@ class Client(Runnable):
 
     def result(self) -> Result:
         """The answer, once there is one."""
-        return result_of(self._call("GET", "/result"))
+        return result_of(self._call("GET", "/result"), self.settings.problem.rewards)
 
     def export_lines(self) -> Iterator[str]:
         """The experiment as lines of JSON, which `import_lines` takes."""
@@ -248,8 +269,14 @@ class Client(Runnable):
         self._standing = (reply["told"], Progress(**reply["progress"]))
 
 
+def _held(ticket: Ticket | int) -> Json:
+    """The same with when it is due: then it is that lease which is meant, and no later one."""
+    more = {"expires": ticket.expires} if isinstance(ticket, Ticket) else {}
+    return {**_said(ticket), **more}
+
+
 def _said(ticket: Ticket | int) -> Json:
     """What a ticket says of itself; who names the arm learns if the ticket is of another one."""
     if isinstance(ticket, Ticket):
-        return {"ticket": ticket.id, "arm": ticket.arm}
+        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment}
     return {"ticket": whole("ticket", ticket, at_least=0)}

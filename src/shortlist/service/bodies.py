@@ -15,6 +15,7 @@ from shortlist.validation import number, shown, whole
 from shortlist.wire import Json
 
 LONGEST = 10_000  # characters of a text
+NAMED = ("ticket", "arm", "experiment")  # what a ticket may say of itself
 ANYWHERE = 0.0  # what a ticket needs not to say of itself to be told
 
 
@@ -93,11 +94,11 @@ def ticket(body: Json) -> Ticket | int:
     id_ = whole("ticket", body.get("ticket"), at_least=0)
     if "arm" not in body:
         return id_
-    arm = body["arm"]
+    arm, identity = body["arm"], text(body, "experiment") or ""
     if isinstance(arm, bool) or not isinstance(arm, str | int):
         raise InvalidInput(f"`arm` is {_short(arm)}, but must be a text or a whole number")
     expires = number("expires", body.get("expires", ANYWHERE))
-    return Ticket(id_, arm, draw=0, seed=0, expires=expires)
+    return Ticket(id_, arm, draw=0, seed=0, expires=expires, experiment=identity)
 
 
 def results(body: Json) -> list[tuple[Ticket | int, float]]:
@@ -113,8 +114,25 @@ def _result(given: Any) -> tuple[Ticket | int, float]:
     if not isinstance(given, dict):
         rule = 'must be an object such as {"ticket": 0, "reward": 0.5}'
         raise InvalidInput(f"a result is {_short(given)}, but {rule}")
-    check_fields(given, ("ticket", "reward", "arm"), ("ticket", "reward"))
+    check_fields(given, (*NAMED, "reward"), ("ticket", "reward"))
     return ticket(given), given["reward"]
+
+
+def listed_tickets(given: object) -> list[Ticket | int]:
+    """Tickets to be given back."""
+    if not isinstance(given, list):
+        raise InvalidInput(f"`tickets` is {_short(given)}, but must be a list")
+    for each in given:
+        if not isinstance(each, dict):
+            rule = 'must be an object such as {"ticket": 0}'
+            raise InvalidInput(f"a ticket is {_short(each)}, but {rule}")
+        check_fields(each, (*NAMED, "expires"), ("ticket",))
+    return [held_ticket(each) for each in given]
+
+
+def held_ticket(body: Json) -> Ticket | int:
+    """The ticket that is meant; who says when it is due means that lease and no later one."""
+    return ticket(body) if "expires" in body else whole("ticket", body["ticket"], at_least=0)
 
 
 def _short(value: object) -> str:

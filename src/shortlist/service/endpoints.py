@@ -8,7 +8,14 @@ from itertools import islice
 
 from shortlist.errors import InvalidInput, LimitExceeded, ShortlistError
 from shortlist.experiment import Experiment, export_lines
-from shortlist.service.bodies import check_fields, results, text, ticket
+from shortlist.service.bodies import (
+    NAMED,
+    check_fields,
+    held_ticket,
+    listed_tickets,
+    results,
+    text,
+)
 from shortlist.service.limits import Limits
 from shortlist.service.opened import Opened
 from shortlist.service.writes import Act, Results
@@ -23,10 +30,12 @@ SETTINGS = (
     "delta",
     "budget",
     "rewards",
+    "minimize",
     "algorithm",
     "options",
     "seed",
     "lease",
+    "late",
     "retries",
     "exist_ok",
 )
@@ -97,9 +106,8 @@ def create(inquiry: Inquiry) -> Reply:
     body = inquiry.body
     check_fields(body, SETTINGS, NEEDED)
     _check_arms(body["arms"], inquiry.limits.arms)
-    for name, kind, words in (("options", dict, "an object"), ("exist_ok", bool, "true or false")):
-        if not isinstance(body.get(name), kind | None):
-            raise InvalidInput(f"`{name}` is {shown(body[name])[:100]}, but must be {words}")
+    if not isinstance(body.get("options"), dict | None):
+        raise InvalidInput(f"`options` is {shown(body['options'])[:100]}, but must be an object")
     algorithm = text(body, "algorithm") or "auto"
     if ":" in algorithm:
         raise InvalidInput(
@@ -132,16 +140,17 @@ def _described(experiment: Experiment) -> Json:
 
 def ask(body: Json) -> Act:
     """Hand out tickets."""
-    check_fields(body, ("limit", "worker", "lease"))
+    check_fields(body, ("limit", "worker", "lease", "alive"))
     limit = whole("limit", body.get("limit", 1), at_least=1)
     if limit > MOST_TICKETS:
         raise LimitExceeded(
             f"`limit` is {limit:,}, but a service hands out {MOST_TICKETS:,} at a time at most"
         )
-    worker, lease = text(body, "worker"), body.get("lease")
+    worker = text(body, "worker")
+    how = {"lease": body.get("lease"), "alive": body.get("alive")}
 
     def handed(experiment: Experiment) -> Json:
-        handout = experiment.ask(limit, worker, lease=lease)
+        handout = experiment.ask(limit, worker, **how)
         return {**handout_to_json(handout), **_standing(experiment)}
 
     return handed
@@ -153,21 +162,24 @@ def tell(body: Json) -> Results:
 
 
 def fail(body: Json) -> Act:
-    """Note that a pull could not be made.
-
-    Who says when the lease of the ticket ends, as it was handed out, fails that lease and no
-    later one: to say so twice counts once."""
-    check_fields(body, ("ticket", "arm", "expires", "reason"), ("ticket", "reason"))
-    named = ticket(body) if "expires" in body else whole("ticket", body["ticket"], at_least=0)
+    """Note that a pull could not be made; of the same lease, twice counts once."""
+    check_fields(body, (*NAMED, "expires", "reason"), ("ticket", "reason"))
+    named = held_ticket(body)
     reason = text(body, "reason") or ""
     return lambda experiment: experiment.fail(named, reason)
 
 
 def release(body: Json) -> Act:
-    """Take back the tickets of a worker."""
-    check_fields(body, ("worker",), ("worker",))
-    worker = text(body, "worker") or ""
-    return lambda experiment: experiment.release(worker)
+    """Take back tickets: of a worker, by number, or overdue."""
+    check_fields(body, ("worker", "tickets", "overdue"))
+    worker, overdue = text(body, "worker"), body.get("overdue")
+    given = body.get("tickets")
+    tickets = None if given is None else listed_tickets(given)
+
+    def released(experiment: Experiment) -> Json:
+        return {"released": experiment.release(worker, tickets=tickets, overdue=overdue)}
+
+    return released
 
 
 def resume(body: Json) -> Act:
@@ -180,17 +192,10 @@ def status(inquiry: Inquiry) -> Reply:
     """Where an experiment stands, arm by arm; nothing if whoever asks knows it already."""
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
-    etag = version_of(experiment)  # before the status: it may be older than that, never newer
+    etag = f'"{experiment.version()}"'  # before the status: it may be older than that, never newer
     if inquiry.etag is not None and etag in inquiry.etag:
         return Reply(status=304, etag=etag)
     return Reply(status_to_json(experiment.status()), etag=etag)
-
-
-def version_of(experiment: Experiment) -> str:
-    """What changes whenever the status does: with the log, and when leases end."""
-    position = experiment.position()
-    held, _ = experiment.held()
-    return f'"{position}-{held}"'
 
 
 def standing(inquiry: Inquiry) -> Reply:
@@ -200,7 +205,8 @@ def standing(inquiry: Inquiry) -> Reply:
     position = experiment.position()
     held, until = experiment.held()
     state = experiment.state().value
-    more = {"state": state, "position": position, "held": held, "held_until": until}
+    more: Json = {"state": state, "position": position, "version": experiment.version()}
+    more |= {"held": held, "held_until": until}
     return Reply({**_standing(experiment), **more})
 
 

@@ -92,8 +92,8 @@ API = (
         f"{ONE}/release",
         Scope.WORK,
         Write(endpoints.release),
-        "Give back the tickets of a worker",
-        schemas.NOTHING,
+        "Give back tickets: of a worker, by number, or overdue by so many seconds",
+        schemas.RELEASED,
         schemas.RELEASE,
     ),
     ApiRoute(

@@ -52,7 +52,7 @@ ARMS: Schema = {"anyOf": [{"type": "integer", "minimum": 2}, {**array(LABEL), "m
 PROGRESS = every(
     round=COUNT, accepted=COUNT, rejected=COUNT, undecided=COUNT, bound=nullable("number")
 )
-TICKET = every(id=COUNT, arm=LABEL, draw=COUNT, seed=COUNT, expires=NUMBER)
+TICKET = every(id=COUNT, arm=LABEL, draw=COUNT, seed=COUNT, expires=NUMBER, experiment=TEXT)
 ARM = every(
     arm=LABEL,
     pulls=COUNT,
@@ -62,7 +62,14 @@ ARM = every(
     place={"enum": ["in", "out", "undecided"]},
     to_go=COUNT,
 )
-CHOSEN_ARM = every(label=LABEL, pulls=COUNT, mean=nullable("number"), chosen=FLAG)
+CHOSEN_ARM = every(
+    label=LABEL,
+    pulls=COUNT,
+    mean=nullable("number"),
+    low=nullable("number"),
+    high=nullable("number"),
+    chosen=FLAG,
+)
 LISTED = every(
     name=TEXT,
     state=TEXT,
@@ -71,7 +78,7 @@ LISTED = every(
     algorithm=nullable("string"),
     pulls=nullable("integer"),
 )
-RESULT_TOLD = record(("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL)
+RESULT_TOLD = record(("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT)
 
 CREATE = record(
     ("arms", "k"),
@@ -82,10 +89,12 @@ CREATE = record(
     delta={**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.05},
     budget={"type": ["integer", "null"], "minimum": 1},
     rewards=REWARDS,
+    minimize={**FLAG, "default": False},
     algorithm={**TEXT, "default": "auto"},
     options=ANYTHING,
     seed={**COUNT, "default": 0},
-    lease={**NUMBER, "exclusiveMinimum": 0, "default": 3600},
+    lease={"type": ["number", "null"], "exclusiveMinimum": 0},
+    late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
     retries={**COUNT, "default": 2},
     exist_ok={**FLAG, "default": False},
 )
@@ -93,17 +102,37 @@ ASK = record(
     limit={**POSITIVE, "maximum": MOST_TICKETS, "default": 1},
     worker=nullable("string"),
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
+    alive={"type": ["number", "null"], "exclusiveMinimum": 0},
 )
 TELL = record(("results",), results=array(RESULT_TOLD))
-FAIL = record(("ticket", "reason"), ticket=COUNT, reason=TEXT, arm=LABEL, expires=NUMBER)
-RELEASE = record(("worker",), worker=TEXT)
+FAIL = record(
+    ("ticket", "reason"),
+    ticket=COUNT,
+    reason=TEXT,
+    arm=LABEL,
+    experiment=TEXT,
+    expires=NUMBER,
+)
+HELD_TICKET = record(("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, expires=NUMBER)
+RELEASE = record(
+    worker=nullable("string"),
+    tickets={"type": ["array", "null"], "items": HELD_TICKET},
+    overdue={"type": ["number", "null"], "minimum": 0},
+)
 NOTHING = record()
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))
 DESCRIBED = every(name=TEXT, settings=ANYTHING)
 TOLD = every(told=COUNT)
+RELEASED = every(released=COUNT)
 STANDING = every(
-    told=COUNT, progress=PROGRESS, state=STATE, position=COUNT, held=COUNT, held_until=NUMBER
+    told=COUNT,
+    progress=PROGRESS,
+    state=STATE,
+    position=COUNT,
+    version=TEXT,
+    held=COUNT,
+    held_until=NUMBER,
 )
 HANDOUT = every(tickets=array(TICKET), state=STATE, told=COUNT, progress=PROGRESS)
 STATUS = every(
@@ -112,11 +141,13 @@ STATUS = every(
     trouble=nullable("string"),
     told=COUNT,
     held=COUNT,
+    overdue=COUNT,
     wanted=COUNT,
     failures=COUNT,
     workers={"type": "object", "additionalProperties": COUNT},
     arms=array(ARM),
     progress=PROGRESS,
+    minimize=FLAG,
 )
 RESULT = every(
     algorithm=TEXT,
@@ -133,6 +164,7 @@ RESULT = every(
     pulls=COUNT,
     seconds=NUMBER,
     evidence=ANYTHING,
+    minimize=FLAG,
     arms=array(CHOSEN_ARM),
 )
 HEALTH = every(status={"const": "ok"}, version=TEXT)

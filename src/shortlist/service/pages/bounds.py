@@ -6,17 +6,19 @@ from math import inf
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.confidence import intervals
 from shortlist.experiment import Experiment
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import ArmsTold, intervals
+from shortlist.experiment.status import ArmsTold
+from shortlist.problem import Problem
 from shortlist.storage import Told
 
 POINTS = 60  # of a course at first
 STEP = 1.03  # pulls from one point to the next, as a ratio
 
 
-def proven(means: FloatArray, low: FloatArray, high: FloatArray, k: int) -> float:
-    """What the k arms of highest mean lose at most, if every mean lies in its interval.
+def proven(means: FloatArray, low: FloatArray, high: FloatArray, problem: Problem) -> float:
+    """What the k best arms by their means lose at most, if every mean lies in its interval.
 
     The best set swaps some chosen arms for others, and each swap gains at most high - low: the
     largest gains first,
@@ -24,6 +26,9 @@ def proven(means: FloatArray, low: FloatArray, high: FloatArray, k: int) -> floa
         k R_T <= sum_j max(0, high_(j) outside - low_(j) inside).
 
     The intervals hold together at all times with probability 1 - delta, so this does, too."""
+    k = problem.k
+    if problem.minimize:
+        means, low, high = -means, -high, -low
     order = np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")
     inside = np.sort(low[order[:k]])
     outside = -np.sort(-high[order[k:]])
@@ -54,7 +59,7 @@ class Course:
             counts += np.bincount(arms, minlength=problem.n_arms)
             sums += np.bincount(arms, told.rewards[begin:end], problem.n_arms)
             means = np.divide(sums, counts, out=np.full(problem.n_arms, np.nan), where=counts > 0)
-            course._add(end, proven(means, *intervals(problem, counts, means), problem.k))
+            course._add(end, proven(means, *intervals(problem, counts, means), problem))
             begin = end
         return course
 
@@ -72,7 +77,7 @@ class Course:
             self.bounds = [bound for _, bound in own]
             self.last = self.bounds[-1]
             return
-        self.last = proven(arms.means, arms.low, arms.high, problem.k)
+        self.last = proven(arms.means, arms.low, arms.high, problem)
         told = int(arms.pulls.sum())
         if told and (not self.pulls or told >= STEP * self.pulls[-1]):
             self._add(told, self.last)

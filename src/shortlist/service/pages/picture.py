@@ -75,7 +75,8 @@ class Band:
 
 def best_first(arms: ArmsTold) -> IntArray:
     """The arms by their means; those never pulled come last."""
-    order: IntArray = np.argsort(-np.nan_to_num(arms.means, nan=-np.inf), kind="stable")
+    worth = -arms.means if arms.minimize else arms.means
+    order: IntArray = np.argsort(-np.nan_to_num(worth, nan=-np.inf), kind="stable")
     return order
 
 

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from shortlist.errors import LimitExceeded, ShortlistError
-from shortlist.service.endpoints import version_of
 from shortlist.service.opened import Opened
 from shortlist.service.pages.bounds import Course
 from shortlist.service.pages.render import parts
@@ -60,7 +59,7 @@ class Watch:
     def _look(self) -> bytes | None:
         """The parts of the page, if anything changed."""
         opened: Opened = self._service.opened
-        version = version_of(opened.experiment(self._name))
+        version = opened.experiment(self._name).version()
         if version == self._version:
             return None
         if self._course is None:

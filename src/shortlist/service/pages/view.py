@@ -52,7 +52,7 @@ def look(opened: Opened, name: str, course: Course) -> View:
     experiment = opened.experiment(name)
     status, settings = experiment.status(), experiment.settings
     after = max(0, experiment.position() - RECENT)
-    news = opened.store.read(name, after, everything=True)
+    news = opened.store.read(name, after)
     axis = Axis.of(status.arms)
     order = picture.best_first(status.arms)
     k = settings.problem.k
@@ -104,6 +104,8 @@ def _facts(
 ) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
     facts = [("Pulls told", f"{status.told:,}"), ("Under way", f"{status.held:,}")]
+    if status.overdue:
+        facts += [("Overdue", f"{status.overdue:,}")]
     facts += [("Failed", f"{status.failures:,}")]
     pace = _pace(news)
     running = status.state not in OVER

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from shortlist.display import plural
 from shortlist.experiment import State
-from shortlist.experiment.ledger import FREE
+from shortlist.experiment.lease import FREE, Lease
 from shortlist.result import Result
 from shortlist.storage import Event, Kind
 
@@ -44,10 +44,15 @@ def guarantee(result: Result) -> str:
             " about what else might have been better."
         )
     wrong = 100 * (1 - result.confidence)
+    lost = f"at most {figure(result.regret_bound)}"
+    price = (
+        f"pay {lost} too much on average"
+        if result.minimize
+        else f"give up {lost} of average reward"
+    )
     promise = (
-        f"If you go with {chosen}, you give up at most {figure(result.regret_bound)} of average"
-        f" reward compared with {best} there are. Of 100 such statements at most"
-        f" {figure(round(wrong, 6))} are wrong."
+        f"If you go with {chosen}, you {price} compared with {best} there are. Of 100 such"
+        f" statements at most {figure(round(wrong, 6))} are wrong."
     )
     early = "The budget ended before the precision asked for was reached. "
     return early + promise if result.reached is False else promise
@@ -89,7 +94,8 @@ def _lease(event: Event) -> str:
     who = event.text or "Somebody"
     if event.time == FREE:
         return f"{who} gave back {_tickets(event)}"
-    return f"{who} was handed {_tickets(event)}, until {moment(event.time)}"
+    due = moment(Lease(event.text, event.time).due)
+    return f"{who} was handed {_tickets(event)}, due {due}"
 
 
 SAID: dict[Kind, Callable[[Event], str]] = {
