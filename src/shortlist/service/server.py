@@ -16,6 +16,7 @@ from shortlist.service.limits import Limits
 from shortlist.service.service import Service
 from shortlist.service.tokens import Tokens
 
+BACKLOG = 2048  # connections that wait to be accepted
 GRACE = 10  # seconds for what is under way when the service is told to end
 HEAD = 64 * 2**10  # bytes of a request's head
 HERE = "localhost"
@@ -66,6 +67,13 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
         self.announce: Callable[[str], None] = lambda _address: None  # called once it listens
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen until it is told to end; an address that is taken is an error."""
+        host, port = self.config.host, self.config.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, port), family=family, backlog=BACKLOG) as own:
+            super().run([own] if sockets is None else sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say where."""
