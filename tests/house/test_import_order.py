@@ -14,8 +14,13 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
+<<<<<<< HEAD
     ("printable",),
     ("errors", "arrays", "tables", "rounding"),
+=======
+    ("printable", "traces"),
+    ("errors", "arrays", "tables"),
+>>>>>>> eb8e4a772b5e291404fddbb697b9604c10abbf78
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
@@ -27,6 +32,8 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("simulation", "evaluation"),
     ("theory", "forecasting", "question", "result", "display", "storage"),
     ("reproduction", "selection", "experiment"),
+    ("wire",),
+    ("client", "service"),
     ("cli",),
     ("__main__",),
 )
@@ -89,7 +96,7 @@ INSIDE: dict[str, Layers] = {
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",)),
     "storage": (
-        ("store", "files", "words"),
+        ("store", "files", "tokens", "words"),
         ("memory", "chain"),
         ("migration",),
         ("schema",),
@@ -102,10 +109,29 @@ INSIDE: dict[str, Layers] = {
         ("replay", "durations"),
         ("status", "news"),
         ("replica",),
-        ("telling",),
+        ("telling", "runnable"),
         ("handing",),
         ("lines", "experiment"),
         ("export", "verification"),
+    ),
+    "client": (("connection",), ("client",)),
+    "service": (
+        ("limits", "metrics", "schemas", "tokens", "writes"),
+        ("replies", "opened"),
+        ("bodies", "gate"),
+        ("endpoints",),
+        ("routes",),
+        ("openapi", "service"),
+        ("pages",),
+        ("app",),
+        ("server",),
+    ),
+    "service.pages": (
+        ("words", "picture", "bounds"),
+        ("view",),
+        ("render",),
+        ("stream",),
+        ("answers",),
     ),
     "reproduction": (("design",), ("runs",), ("findings",), ("report",), ("study",)),
     "reproduction.design": (("panels", "methods", "budgets"), ("sweeps",), ("design",)),
@@ -121,9 +147,9 @@ INSIDE: dict[str, Layers] = {
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
         ("files", "completion", "output"),
-        ("columns", "options"),
+        ("columns", "options", "stores"),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
-        ("experiments", "forecast", "hardness", "release", "simulate"),
+        ("experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
         ("run",),
     ),
 }

@@ -20,8 +20,10 @@ from shortlist.cli.hardness import hardness
 from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
+from shortlist.cli.serve import serve
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
+from shortlist.cli.tokens import tokens
 from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
 from shortlist.printable import printable
 
@@ -134,5 +136,6 @@ def main(context: click.Context) -> None:
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
-for _command in (*LIVE, *KNOWN_MEANS):
+SERVED = (serve, tokens)
+for _command in (*LIVE, *SERVED, *KNOWN_MEANS):
     main.add_command(_command)

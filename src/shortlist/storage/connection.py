@@ -5,6 +5,7 @@ write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds
 that somebody else was quicker. Before it commits, the file must still be the one that was opened.
 Not for network drives: write-ahead logging needs shared memory."""
 
+import logging
 import os
 import random
 import sqlite3
@@ -22,6 +23,7 @@ from shortlist.storage import files
 from shortlist.storage.schema import VERSIONS, back_up, upgrade, version_of
 from shortlist.storage.words import InWords, is_busy
 
+logger = logging.getLogger("shortlist.storage")
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
 
 
@@ -174,6 +176,8 @@ class OpenFile:
             if version < len(VERSIONS):
                 upgrade(self._connection, version, self.path)
             self._connection.execute("COMMIT")
+            if 0 < version < len(VERSIONS):
+                logger.info("%s was upgraded from schema version %d.", self.path, version)
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
