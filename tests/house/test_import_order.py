@@ -14,13 +14,8 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-<<<<<<< HEAD
-    ("printable",),
-    ("errors", "arrays", "tables", "rounding"),
-=======
     ("printable", "traces"),
-    ("errors", "arrays", "tables"),
->>>>>>> eb8e4a772b5e291404fddbb697b9604c10abbf78
+    ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
