@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel
 from shortlist.validation import LARGEST, SMALLEST, check_choice, number, plain, whole
 
@@ -69,10 +70,17 @@ class Problem:
     k: int
     goal: Goal
     rewards: RewardModel = UNIT
+    items: Items | None = None  # a test set; None if an arm can be pulled for ever
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
+        if self.items is not None:
+            self.items.check(self.n_arms)
+            if not self.rewards.has_range:
+                raise InvalidInput(
+                    "`rewards` have no range, but scores on items need one: say (low, high)"
+                )
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""
@@ -85,7 +93,10 @@ class Problem:
                     " scale"
                 )
             goal = replace(goal, epsilon=min(epsilon, LARGEST))
-        return replace(self, goal=goal, rewards=self.rewards.unit())
+        items = self.items
+        if items is not None:
+            items = items.unit(self.rewards.shift, self.rewards.scale)
+        return replace(self, goal=goal, rewards=self.rewards.unit(), items=items)
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
@@ -94,6 +105,13 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
         return replace(self, k=rest, goal=goal)
+
+    def mirrored(self) -> "Problem":
+        """The same problem on the unit scale with scores 1 - x."""
+        items = self.items
+        if items is not None:
+            items = items.unit(1.0, -1.0)
+        return replace(self, items=items)
 
     @property
     def epsilon(self) -> float:

@@ -16,6 +16,7 @@ Layers = tuple[tuple[str, ...], ...]
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("errors", "arrays", "tables"),
     ("validation", "grouping"),
+    ("items",),
     ("reward_models", "arms"),
     ("problem", "search"),
     ("metrics", "instances"),
@@ -30,8 +31,21 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("__main__",),
 )
 INSIDE: dict[str, Layers] = {
-    "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
-    "certification": (("design",), ("split", "pairs"), ("certify",)),
+    "exploration": (
+        ("tuning",),
+        ("sharing", "grid", "two_way"),
+        ("posterior", "item_loss"),
+        ("explore",),
+    ),
+    "certification": (("design",), ("split", "pairs", "items"), ("certify",)),
+    "certification.items": (
+        ("tuning", "matching"),
+        ("capital",),
+        ("verdicts",),
+        ("standing",),
+        ("history",),
+        ("item_race",),
+    ),
     "certification.pairs": (
         ("bets", "swaps", "net", "mixture"),
         ("stages",),
@@ -76,13 +90,13 @@ INSIDE: dict[str, Layers] = {
         ("elim", "eps_split"),
     ),
     "evaluation": (
-        ("numbering", "loop", "command"),
+        ("numbering", "loop", "command", "cells"),
         ("rewards", "calls"),
         ("flight",),
         ("executors",),
     ),
     "evaluation.executors": (("processes", "ray"),),
-    "simulation": (("bandit", "parallel"), ("drive",), ("simulate",)),
+    "simulation": (("bandit", "parallel", "matrix"), ("drive",), ("simulate",)),
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),

@@ -76,10 +76,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             certified,
             (FixedConfidence,),
             REGRET,
-            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md",
+            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md; shared items,"
+            " docs/items.md",
             capped=True,
             version=3,
             earlier={2: split_search},
+            items=True,
         ),
         Algorithm(
             "expected-loss",
@@ -89,6 +91,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "empirical Bayes, docs/certificate.md",
             version=2,
             anytime=expected_loss_anytime,
+            items=True,
         ),
         Algorithm(
             "uniform",
