@@ -11,7 +11,7 @@ GAPS = (1.5, 3.0, 6.0, 12.0)
 # and the shares of the capital on each
 WEIGHTS = (0.25, 0.25, 0.25, 0.25)
 # of the capital, at most: no score ruins
-STAKE = 0.9
+STAKE = 0.98
 # differences that the variance of the first items counts for
 PRIOR = 10.0
 # variance of a difference before anything is seen: about that of 0/1 scores
