@@ -173,7 +173,7 @@ def nothing(arm: object, item: object) -> float:
         ({"scores": [[0, 1]] * 2}, "`scores` is given without `items`"),
         ({"order": "independent"}, "`order` is given without `items`"),
         ({"items": 2, "algorithm": "lucb"}, "lucb cannot be told of items"),
-        ({"items": 2, "rewards": shortlist.SubGaussian()}, "scores on items need one"),
+        ({"items": 2, "rewards": shortlist.SubGaussian(0.5)}, "scores on items need one"),
         ({"items": 2, "options": {"rounds": 3}}, "`rounds` is 3, but the certificate on items"),
         ({"items": 2, "options": {"certificate": "split"}}, "'split' and items are given"),
     ],

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel
-from shortlist.validation import LARGEST, SMALLEST, check_choice, number, plain, whole
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
 
 UNIT = Bounded()
 
@@ -70,17 +70,28 @@ class Problem:
     k: int
     goal: Goal
     rewards: RewardModel = UNIT
+    minimize: bool = False  # whether the best arms are those of the least means
     items: Items | None = None  # a test set; None if an arm can be pulled for ever
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
+        if not isinstance(self.goal, FixedConfidence | FixedBudget):
+            raise InvalidInput(f"`goal` is {shown(self.goal)}, but must be a goal")
+        if not isinstance(self.rewards, RewardModel):
+            raise InvalidInput(f"`rewards` is {shown(self.rewards)}, but must be a reward model")
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
+        plain(self, minimize=flag("minimize", self.minimize))
         if self.items is not None:
             self.items.check(self.n_arms)
             if not self.rewards.has_range:
                 raise InvalidInput(
                     "`rewards` have no range, but scores on items need one: say (low, high)"
                 )
+
+    @property
+    def sign(self) -> int:
+        """What makes large rewards the good ones."""
+        return -1 if self.minimize else 1
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""
@@ -96,7 +107,10 @@ class Problem:
         items = self.items
         if items is not None:
             items = items.unit(self.rewards.shift, self.rewards.scale)
-        return replace(self, goal=goal, rewards=self.rewards.unit(), items=items)
+        if items is not None and self.minimize:
+            items = items.unit(1.0, -1.0)
+        unit = self.rewards.unit()
+        return replace(self, goal=goal, rewards=unit, minimize=False, items=items)
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""

@@ -11,7 +11,7 @@ from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells, ItemsGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
-from shortlist.validation import number, whole
+from shortlist.validation import named, number, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ def question(
     delta: float,
     budget: int | None,
     rewards: RewardsDeclared,
+    minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
     cells: CellsGiven | None = None,
@@ -69,12 +70,13 @@ def question(
     labels = labels_of(arms)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
-    chosen = find(usual if algorithm == AUTOMATIC else algorithm)
+    automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
+    chosen = find(usual if automatic else algorithm)
     model = model_of(rewards)
     found = None if cells is None else cells.of(len(labels), model)
     items = None if found is None else found.problem_items
-    problem = Problem(len(labels), k, goal, model, items)
-    given = dict(options or {})
+    problem = Problem(len(labels), k, goal, model, minimize, items)
+    given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):

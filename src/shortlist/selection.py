@@ -25,7 +25,7 @@ from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Pulls, Rewards
-from shortlist.validation import whole
+from shortlist.validation import MOST_JOBS, seeded, whole
 
 
 def select(
@@ -37,6 +37,7 @@ def select(
     delta: float = 0.05,
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
+    minimize: bool = False,
     items: ItemsGiven | None = None,
     scores: npt.ArrayLike | None = None,
     order: str = "shared",
@@ -54,7 +55,8 @@ def select(
     `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
     rewards, and is never asked for more than `batch` at once. `arm` is one of `arms`, a key if they
     are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
-    independent and keep to `rewards`: a range, "binary", or a reward model.
+    independent and keep to `rewards`: a range, "binary", or a reward model. The best arms are
+    those of the largest means, or with `minimize` of the smallest.
 
     With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
@@ -71,7 +73,7 @@ def select(
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
     `workers`. Async functions run `workers` at a time."""
     cells = cells_given(items, seed, scores, order)
-    asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options, cells)
+    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
     evaluation = Evaluation.of(pull, pull_many, on_items=cells is not None)
     selection = Selection(asked, evaluation, seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
@@ -89,6 +91,7 @@ async def select_async(
     delta: float = 0.05,
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
+    minimize: bool = False,
     items: ItemsGiven | None = None,
     scores: npt.ArrayLike | None = None,
     order: str = "shared",
@@ -104,7 +107,7 @@ async def select_async(
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
     cells = cells_given(items, seed, scores, order)
-    asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options, cells)
+    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
     evaluation = Evaluation.of(pull, pull_many, on_items=cells is not None)
     selection = Selection(asked, evaluation, seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
@@ -123,17 +126,17 @@ class Selection:
         batch: int | None,
         workers: int | None,
     ) -> None:
-        whole("seed", seed, at_least=0)
-        for name, value in (("batch", batch), ("workers", workers)):
-            if value is not None:
-                whole(name, value, at_least=1)
+        if batch is not None:
+            whole("batch", batch, at_least=1)
+        if workers is not None:
+            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
                 f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
-        self.seed = seed
+        self.seed = seeded(seed)
         self.workers = workers
         rng = np.random.default_rng(seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
@@ -209,4 +212,4 @@ class Selection:
         asked = self.asked
         seconds = time.perf_counter() - started
         name = asked.algorithm.name
-        return Result.of(outcome, asked.labels, asked.problem.goal, name, self.seed, seconds)
+        return Result.of(outcome, asked.labels, asked.problem, name, self.seed, seconds)

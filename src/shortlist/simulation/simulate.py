@@ -20,7 +20,7 @@ from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, whole
+from shortlist.validation import arm_means, check_sendable, manners, named, shown
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -96,6 +96,7 @@ def simulate(
     seed: int = 0,
     jobs: int = 1,
     rewards: str = "bernoulli",
+    minimize: bool = False,
     scores: npt.ArrayLike | None = None,
     order: str = "shared",
     options: Mapping[str, object] | None = None,
@@ -113,12 +114,13 @@ def simulate(
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set may be
     given: then a run draws the order of the items, the same for all arms unless `order` is
     "independent", and no cell is drawn twice. `Runs.summary()` says which share of the cells."""
-    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(name, value, at_least=least)
+    manners(runs, jobs, seed)
+    given = named("options", options)
     chosen = find(algorithm)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    one, problem = _prepared(chosen, means, scores, k, goal, rewards, order, dict(options or {}))
-    chosen.check(problem, options)
+    world = World(means, scores, rewards, order, minimize)
+    one, problem = _prepared(chosen, world, k, goal, given)
+    chosen.check(problem, given)
     if jobs > 1:
         check_sendable(chosen.name, chosen)
     started = time.perf_counter()
@@ -129,38 +131,43 @@ def simulate(
     return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds, size)
 
 
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is simulated, in plain arguments: arms by their means, or a matrix of scores."""
+
+    means: npt.ArrayLike | None
+    scores: npt.ArrayLike | None
+    rewards: str
+    order: str
+    minimize: bool
+
+
 def _prepared(
-    algorithm: Algorithm,
-    means: npt.ArrayLike | None,
-    scores: npt.ArrayLike | None,
-    k: int,
-    goal: Goal,
-    rewards: str,
-    order: str,
-    options: dict[str, object],
+    algorithm: Algorithm, world: World, k: int, goal: Goal, options: dict[str, object]
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
     """What to do in a run, and the problem that it solves."""
-    if (means is None) == (scores is None):
-        given = "neither" if means is None else "both"
-        raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
-    if means is not None:
-        bandit = bandit_with(means, rewards)
-        problem = Problem(bandit.means.size, k, goal, bandit.model)
+    if world.means is not None and world.scores is None:
+        bandit = bandit_with(world.means, world.rewards)
+        problem = Problem(bandit.means.size, k, goal, bandit.model, world.minimize)
         return partial(_run, algorithm, problem, bandit, options), problem
-    if order not in ORDERS:
-        raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
-    matrix = score_matrix(scores)  # type: ignore[arg-type]
-    items = Items(matrix.shape[1])
-    problem = Problem(matrix.shape[0], k, goal, model_of_scores(matrix), items)
-    return partial(_run_on_scores, algorithm, problem, matrix, order, options), problem
+    if world.scores is None or world.means is not None:
+        given = "neither" if world.means is None else "both"
+        raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
+    if world.order not in ORDERS:
+        raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
+    matrix = score_matrix(world.scores)
+    model = model_of_scores(matrix)
+    problem = Problem(len(matrix), k, goal, model, world.minimize, Items(matrix.shape[1]))
+    return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
 def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
-    if rewards not in BANDITS:
-        raise UnknownName(f"`rewards` is {rewards!r}, but must be one of {', '.join(BANDITS)}")
+    if not isinstance(rewards, str) or str(rewards) not in BANDITS:
+        there = ", ".join(BANDITS)
+        raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
     low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
-    return BANDITS[rewards](arm_means(means, low, high))
+    return BANDITS[str(rewards)](arm_means(means, low, high))
 
 
 def _run(
@@ -176,7 +183,7 @@ def _run(
     rng = np.random.default_rng(seed)
     theta = rng.permutation(bandit.means)
     outcome = drive(algorithm, problem, bandit.with_means(theta), rng, **options)
-    return _row(outcome, theta)
+    return _row(outcome, problem.sign * theta)
 
 
 def _run_on_scores(
@@ -193,7 +200,7 @@ def _run_on_scores(
     search_rng, order_rng = rng.spawn(2)
     table = ScoreTable(shuffled, order_rng, order)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
-    return _row(outcome, shuffled.mean(axis=1))
+    return _row(outcome, problem.sign * shuffled.mean(axis=1))
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:
