@@ -34,7 +34,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 INSIDE: dict[str, Layers] = {
     "exploration": (
         ("tuning",),
-        ("sharing", "grid", "two_way"),
+        ("sharing", "grid"),
         ("posterior", "item_loss"),
         ("explore",),
     ),
