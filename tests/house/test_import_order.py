@@ -136,6 +136,8 @@ INSIDE: dict[str, Layers] = {
     "cli": (
         ("files", "completion", "output"),
         ("columns", "options"),
+        ("scores",),
+        ("items",),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("experiments", "forecast", "hardness", "release", "simulate"),
         ("run",),

@@ -53,6 +53,16 @@ class Cells:
             return Items(len(self.labels))
         return Items(len(self.labels), np.take_along_axis(self.known, self.orders, axis=1))
 
+    def to_record(self) -> dict[str, Any]:
+        """What JSON has of them: all that it takes to make them again, with the seed."""
+        numbered = isinstance(self.labels, range)
+        known = None
+        if self.known is not None:
+            rows = self.known.tolist()
+            known = [[None if each != each else each for each in row] for row in rows]
+        labels = len(self.labels) if numbered else list(self.labels)
+        return {"labels": labels, "order": self.order, "scores": known}
+
     def item(self, arm: int, draw: int) -> int:
         """The number of the item that this pull of the arm is."""
         return int(self._queues[arm][draw])

@@ -8,11 +8,14 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
+import numpy.typing as npt
+
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import display, plural
 from shortlist.errors import InvalidInput, ShortlistError, Unfinished
 from shortlist.evaluation.calls import asynchronous
+from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
@@ -32,7 +35,7 @@ from shortlist.experiment.status import Status
 from shortlist.experiment.telling import known_id, new_tellings
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.worker import Job, work, work_async
-from shortlist.question import question
+from shortlist.question import cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
@@ -83,6 +86,9 @@ class Experiment:
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
         minimize: bool = False,
+        items: ItemsGiven | None = None,
+        scores: npt.ArrayLike | None = None,
+        order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
@@ -102,7 +108,10 @@ class Experiment:
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
         name = checked_name(name)
         flag("exist_ok", exist_ok)
-        asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
+        cells = cells_given(items, seed, scores, order)
+        asked = question(
+            arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells
+        )
         settings = Settings.of(asked, seed, lease, retries, late)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
@@ -245,17 +254,19 @@ class Experiment:
     ) -> Result:
         """Make the pulls with a function until the experiment is over; return its result.
 
-        `pull(arm)` returns a reward, and may take a `seed`, as in `select`; it may be async, or a
-        `Command`. `jobs` calls are under way at a time (1, or 16 of an async function), in threads
-        or on an `executor`. A call that raises has failed; this worker tries it `retries` times
-        more before the experiment hears of it. An experiment that stops because a pull failed too
-        often raises `Unfinished`.
+        `pull(arm)`, or `pull(arm, item)` where there are items, returns a reward, and may take a
+        `seed`, as in `select`; it may be async, or a `Command`. `jobs` calls are under way at a
+        time (1, or 16 of an async function), in threads or on an `executor`. A call that raises has
+        failed; this worker tries it `retries` times more before the experiment hears of it. An
+        experiment that stops because a pull failed too often raises `Unfinished`.
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
         call goes on. Any number of programs may run the same experiment at once."""
         if not asynchronous(pull):
             with self._shown(progress) as show:
-                job = Job.of(pull, 1 if jobs is None else jobs, retries, worker, show)
+                on_items = self.settings.cells is not None
+                many = 1 if jobs is None else jobs
+                job = Job.of(pull, many, retries, worker, show, on_items=on_items)
                 return self._over(work(self, job, executor))
         refuse_executor(executor)
         how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
@@ -274,7 +285,9 @@ class Experiment:
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with self._shown(progress) as show:
-            job = Job.of(pull, CONCURRENT if jobs is None else jobs, retries, worker, show)
+            on_items = self.settings.cells is not None
+            many = CONCURRENT if jobs is None else jobs
+            job = Job.of(pull, many, retries, worker, show, on_items=on_items)
             return self._over(await work_async(self, job))
 
     def status(self) -> Status:
