@@ -95,7 +95,8 @@ def rejects(
 ) -> float:
     """Mean regret of successive rejects without replacement."""
     rng = np.random.default_rng(seed)
-    counts = phases(*scores.shape, k, budget)
+    n, size = scores.shape
+    counts = phases(n, size, k, budget)
     regrets = []
     for _ in range(runs):
         arms = rng.permutation(scores)

@@ -83,7 +83,7 @@ class Standing:
         n, size = seen.shape
         around = seen - seen.mean(1, keepdims=True)
         pooled = 2 * n * (around**2).sum() - 2 * (around.sum(0) ** 2).sum()
-        variance: float = pooled / (n * (n - 1) * size)
+        variance: float = max(0.0, pooled / (n * (n - 1) * size))
         return variance
 
     def means(self) -> FloatArray:
@@ -142,6 +142,4 @@ class Standing:
         behind &= self.reached[:, None] < self.size
         step = np.maximum(1, (tuning.GROWTH * self.reached).astype(np.int64))
         further = np.minimum(self.reached + step, self.size)
-        if not behind.any():  # exact, and yet too far apart: only who was not seen can help
-            return np.where(self.verdicts.out, self.reached, further)
         return np.where(behind.any(1), further, self.reached)

@@ -10,16 +10,29 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import Experiment, instances
+from shortlist import Experiment, Ticket, instances
+from shortlist.arrays import FloatArray
 from shortlist.errors import ConflictingReward, InvalidInput, StoreExists
 
 SCORES = instances.item_response(6, 60, np.random.default_rng(0))
 
 
-def made(store: Path | None = None, **more: object) -> Experiment:
+def made(store: Path | None = None, scores: FloatArray | None = None) -> Experiment:
     return Experiment.create(
-        6, 2, store=store, epsilon=0.05, items=60, rewards="binary", exist_ok=True, **more
-    )  # type: ignore[arg-type]
+        *(6, 2),
+        store=store,
+        epsilon=0.05,
+        items=60,
+        scores=scores,
+        rewards="binary",
+        exist_ok=True,
+    )
+
+
+def score_of(ticket: Ticket) -> float:
+    assert isinstance(ticket.arm, int)
+    assert isinstance(ticket.item, int)
+    return float(SCORES[ticket.arm, ticket.item])
 
 
 def test_a_ticket_names_its_item_and_no_cell_has_two() -> None:
@@ -27,7 +40,7 @@ def test_a_ticket_names_its_item_and_no_cell_has_two() -> None:
     cells = []
     while handout := experiment.ask(40):
         cells += [(ticket.arm, ticket.item) for ticket in handout]
-        experiment.tell_many((ticket, SCORES[ticket.arm, ticket.item]) for ticket in handout)
+        experiment.tell_many((ticket, score_of(ticket)) for ticket in handout)
 
     assert len(set(cells)) == len(cells) == experiment.result().pulls
     assert experiment.result().reached
@@ -48,12 +61,12 @@ def test_run_gives_what_select_gives(tmp_path: Path) -> None:
 
 def test_reopened_in_the_middle_it_asks_for_the_same_cells(tmp_path: Path) -> None:
     once, twice = made(tmp_path / "a.db"), made(tmp_path / "b.db")
-    cells: list[list[tuple[int, int]]] = [[], []]
+    cells: list[list[object]] = [[], []]
     for turn in range(200):
         for which, experiment in enumerate((once, twice)):
             handout = experiment.ask(25)
-            cells[which] += [(ticket.arm, ticket.item) for ticket in handout]  # type: ignore[misc]
-            experiment.tell_many((ticket, SCORES[ticket.arm, ticket.item]) for ticket in handout)
+            cells[which] += [(ticket.arm, ticket.item) for ticket in handout]
+            experiment.tell_many((ticket, score_of(ticket)) for ticket in handout)
         if not handout:
             break
         if turn == 3:
@@ -106,7 +119,7 @@ def test_known_scores_stay_with_the_experiment(tmp_path: Path) -> None:
     asked = []
     while handout := experiment.ask(50):
         asked += [ticket.item for ticket in handout]
-        experiment.tell_many((ticket, SCORES[ticket.arm, ticket.item]) for ticket in handout)
+        experiment.tell_many((ticket, score_of(ticket)) for ticket in handout)
 
     assert all(isinstance(item, int) and item >= 20 for item in asked)
     with pytest.raises(StoreExists, match="other items, or other scores known of them"):
