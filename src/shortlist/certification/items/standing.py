@@ -27,8 +27,9 @@ class Standing:
         self.pilot = 0  # items that all arms were scored on at first
         self.ties: IntArray = rng.permutation(n)
         grid = np.array(tuning.BOUNDS) * problem.epsilon
-        grid = grid[grid <= self.allowed + EXACT]
-        self.capital = Capital(grid, np.array(tuning.GAPS) * problem.epsilon, self.scores)
+        grid = np.append(grid[grid < self.allowed - EXACT], self.allowed)
+        gaps = np.array(tuning.GAPS) * problem.epsilon * np.sqrt(k)
+        self.capital = Capital(grid, gaps, self.scores)
         self.verdicts = Verdicts(n, k, problem.delta)
         self.top: IntArray = np.empty(0, dtype=np.int64)
         self.outside: IntArray = np.arange(n)
