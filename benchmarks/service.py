@@ -156,9 +156,7 @@ def main() -> None:
     ):
         for what, value, limit, met in rows(url, rounds):
             table.add_row(what, value, limit, "[green]yes" if met else "[red]no")
-
-
-Console().print(table)
+    Console().print(table)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def plain_label(label: OwnLabel) -> Label:
     return shown_label(label) if kept is None else kept
 
 
-def labels_to_keep(labels: Iterable[OwnLabel]) -> tuple[Label, ...]:
+def labels_to_keep(labels: Iterable[OwnLabel], what: str = "an arm") -> tuple[Label, ...]:
     """Labels for a store, which has texts and whole numbers only.
 
     A member of a StrEnum or an IntEnum is equal to its value, which is kept. What would come back
@@ -59,7 +59,7 @@ def labels_to_keep(labels: Iterable[OwnLabel]) -> tuple[Label, ...]:
         plain = _equal_and_plain(label)
         if plain is None:
             raise InvalidInput(
-                f"an arm is called {label!r}, but a label that is kept must be a text or a whole"
+                f"{what} is called {label!r}, but a label that is kept must be a text or a whole"
                 " number (or equal to one, as the members of a StrEnum are)"
             )
         kept.append(plain)

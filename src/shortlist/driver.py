@@ -49,6 +49,7 @@ def counted(
     it is meant."""
     with _countable(algorithm.name):
         search = algorithm.start(problem, rng, **options)
+    left = _cells_left(problem)
     pulls = np.zeros(problem.n_arms, dtype=np.int64)
     sums = np.zeros(problem.n_arms)
     asked = 0.0
@@ -60,6 +61,8 @@ def counted(
                 return Outcome(to_user_scale(turn, problem), pulls, sums)
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
+            np.subtract.at(left, turn.arms, turn.times)
+            _check_cells(algorithm.name, left)
         rewards = yield turn
         _check_near(rewards, turn, problem)
         np.add.at(pulls, turn.arms, turn.times)
@@ -107,7 +110,8 @@ def _moved(
     sums = (rewards.sums - times * shift) / scale
     squares = (rewards.squares - 2 * shift * rewards.sums + times * shift**2) / scale**2
     rounded = 4 * ROUNDED * distance**2 * times
-    return Rewards(sums, np.where(squares == sums, squares, squares + rounded))
+    each = None if rewards.each is None else (rewards.each - shift) / scale
+    return Rewards(sums, np.where(squares == sums, squares, squares + rounded), each)
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:
@@ -142,3 +146,18 @@ def _countable(name: str) -> Iterator[None]:
 def _check_countable(pulls: float) -> None:
     if pulls > MOST_PULLS:
         raise OverflowError(f"{pulls:.1e} pulls")
+
+
+def _cells_left(problem: Problem) -> FloatArray:
+    """How often every arm can be pulled: for ever, or once an item that is not known yet."""
+    if problem.items is None:
+        return np.full(problem.n_arms, np.inf)
+    unknown = np.isnan(problem.items.by_position(problem.n_arms))
+    left: FloatArray = unknown.sum(1, dtype=np.float64)
+    return left
+
+
+def _check_cells(name: str, left: FloatArray) -> None:
+    if (left < 0).any():
+        arm = int(np.flatnonzero(left < 0)[0])
+        raise InvalidInput(f"{name} asks for more pulls of arm {arm} than it has items left")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel
 from shortlist.rounding import RESOLVED, ROUNDED
 from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
@@ -71,6 +72,7 @@ class Problem:
     goal: Goal
     rewards: RewardModel = UNIT
     minimize: bool = False  # whether the best arms are those of the least means
+    items: Items | None = None  # a test set; None if an arm can be pulled for ever
     blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
 
     def __post_init__(self) -> None:
@@ -81,6 +83,12 @@ class Problem:
             raise InvalidInput(f"`rewards` is {shown(self.rewards)}, but must be a reward model")
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
         plain(self, minimize=flag("minimize", self.minimize))
+        if self.items is not None:
+            self.items.check(self.n_arms)
+            if not self.rewards.has_range:
+                raise InvalidInput(
+                    "`rewards` have no range, but scores on items need one: say (low, high)"
+                )
 
     @property
     def sign(self) -> int:
@@ -93,9 +101,15 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             epsilon = unit_epsilon(goal.epsilon, self.n_arms, self.k, self.rewards)
             goal = replace(goal, epsilon=epsilon)
+        items = self.items
+        if items is not None:
+            items = items.unit(self.rewards.shift, self.rewards.scale)
+        if items is not None and self.minimize:
+            items = items.unit(1.0, -1.0)
         turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
         blur = self.blur + ROUNDED * self.rewards.distance + turned
-        return replace(self, goal=goal, rewards=self.rewards.unit(), minimize=False, blur=blur)
+        unit = self.rewards.unit()
+        return replace(self, goal=goal, rewards=unit, minimize=False, items=items, blur=blur)
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
@@ -104,6 +118,13 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
         return replace(self, k=rest, goal=goal)
+
+    def mirrored(self) -> "Problem":
+        """The same problem on the unit scale with scores 1 - x."""
+        items = self.items
+        if items is not None:
+            items = items.unit(1.0, -1.0)
+        return replace(self, items=items)
 
     @property
     def epsilon(self) -> float:

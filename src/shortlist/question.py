@@ -3,11 +3,41 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy.typing as npt
+
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, labels_of
+from shortlist.errors import InvalidInput
+from shortlist.evaluation.cells import Cells, ItemsGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
-from shortlist.reward_models import RewardsDeclared, model_of
-from shortlist.validation import named, number
+from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
+from shortlist.validation import named, number, whole
+
+
+@dataclass(frozen=True, slots=True)
+class CellsGiven:
+    """A test set in plain arguments."""
+
+    items: ItemsGiven
+    seed: int
+    scores: npt.ArrayLike | None = None
+    order: str = "shared"
+
+    def of(self, n_arms: int, rewards: RewardModel) -> Cells:
+        """Its cells, if they make sense for these arms."""
+        return Cells(self.items, n_arms, rewards, self.seed, self.scores, self.order)
+
+
+def cells_given(
+    items: ItemsGiven | None, seed: int, scores: npt.ArrayLike | None, order: str
+) -> CellsGiven | None:
+    """The test set that these arguments name, if they name one."""
+    if items is not None:
+        return CellsGiven(items, whole("seed", seed, at_least=0), scores, order)
+    if scores is not None or order != "shared":
+        name = "scores" if scores is not None else "order"
+        raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +48,7 @@ class Question:
     problem: Problem
     algorithm: Algorithm
     options: Mapping[str, object]
+    cells: Cells | None = None  # of a test set
 
 
 def question(
@@ -30,6 +61,7 @@ def question(
     minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
+    cells: CellsGiven | None = None,
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
@@ -40,10 +72,13 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
+    model = model_of(rewards)
+    found = None if cells is None else cells.of(len(labels), model)
+    items = None if found is None else found.problem_items
+    problem = Problem(len(labels), k, goal, model, minimize, items)
     given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):
         given.setdefault("delta", number("delta", delta))
-    return Question(labels, problem, chosen, given)
+    return Question(labels, problem, chosen, given, found)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
 from shortlist.arrays import FloatArray, IntArray
 
 
@@ -48,6 +50,17 @@ class Rewards:
 
     sums: FloatArray
     squares: FloatArray
+    # where there are items: every reward, entry by entry, in the order of pulls
+    each: FloatArray | None = None
+
+
+def rewards_of(each: FloatArray, entries: IntArray, size: int) -> Rewards:
+    """The reply made of single rewards, in the order of pulls, and the entry that each is of."""
+    sums = np.zeros(size)
+    squares = np.zeros(size)
+    np.add.at(sums, entries, each)
+    np.add.at(squares, entries, each**2)
+    return Rewards(sums, squares, each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
@@ -14,12 +15,13 @@ from shortlist.display import Show, display
 from shortlist.driver import Outcome, counted, finish, finish_async
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.calls import Call, Evaluation, asynchronous, calls_of
+from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_busy_async
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
-from shortlist.question import Question, question
+from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Pulls, Rewards
@@ -36,6 +38,9 @@ def select(
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
     minimize: bool = False,
+    items: ItemsGiven | None = None,
+    scores: npt.ArrayLike | None = None,
+    order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -57,12 +62,20 @@ def select(
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
     possible and promises nothing.
 
+    With `items`, a number or a list, the function is `pull(arm, item)`, or `pull_many(arm, items)`
+    with a list of items, and what counts is an arm's mean over these items. No item is asked twice
+    of an arm. All arms go through the items in one random order that comes from the seed, unless
+    `order` is "independent". `scores` are cells that are known already, a row an arm and a column
+    an item, NaN where there is none.
+
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
     `workers`. Async functions run `workers` at a time."""
-    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
-    selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
+    cells = cells_given(items, seed, scores, order)
+    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
+    evaluation = Evaluation.of(pull, pull_many, on_items=cells is not None)
+    selection = Selection(asked, evaluation, seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -79,6 +92,9 @@ async def select_async(
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
     minimize: bool = False,
+    items: ItemsGiven | None = None,
+    scores: npt.ArrayLike | None = None,
+    order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -90,8 +106,10 @@ async def select_async(
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
-    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
-    selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
+    cells = cells_given(items, seed, scores, order)
+    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
+    evaluation = Evaluation.of(pull, pull_many, on_items=cells is not None)
+    selection = Selection(asked, evaluation, seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)
@@ -139,7 +157,7 @@ class Selection:
                 numbering = self._numbered(request)
                 received = Received(numbering)
                 keep_busy(flight, self._calls(numbering), self._receiver(received, request, show))
-                return received.rewards()
+                return received.rewards(single=self.asked.cells is not None)
 
             outcome = finish(self._search, pull)
         return self._result(outcome, started)
@@ -155,7 +173,7 @@ class Selection:
                 received = Received(numbering)
                 receive = self._receiver(received, request, show)
                 await keep_busy_async(flight, self._calls(numbering), receive)
-                return received.rewards()
+                return received.rewards(single=self.asked.cells is not None)
 
             outcome = await finish_async(self._search, pull)
         return self._result(outcome, started)
@@ -169,7 +187,8 @@ class Selection:
 
     def _calls(self, numbering: Numbering) -> Iterable[Call]:
         seed = self.seed if self.evaluation.seeded else None
-        return calls_of(numbering, self.asked.labels, seed)
+        cells, many = self.asked.cells, self.evaluation.many
+        return calls_of(numbering, self.asked.labels, seed, cells, many=many)
 
     def _receiver(self, received: Received, request: Pulls, show: Show) -> Receive:
         def receive(done: Done) -> None:

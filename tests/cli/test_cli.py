@@ -485,6 +485,11 @@ def test_every_command_that_help_shows_as_an_example_runs(
     Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
     Path("evaluate").chmod(0o755)
+    Path("models.csv").write_text("arm\n" + "".join(f"model {number}\n" for number in range(8)))
+    Path("items.csv").write_text("item\n" + "".join(f"{number}\n" for number in range(5)))
+    Path("scores.csv").write_text("".join(f"{arm % 2},0,1\n" for arm in range(8)))
+    Path("score").write_text(Path("evaluate").read_text())
+    Path("score").chmod(0o755)
     examples = []
     for name in main.commands:
         text = run(name, "--help").stdout.replace("\\\n", " ")

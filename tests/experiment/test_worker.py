@@ -154,7 +154,9 @@ def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest(
         def __init__(self) -> None:
             pass
 
-        def __call__(self, arm: Any, *, seed: int, draw: int, ticket: int) -> float:
+        def __call__(
+            self, arm: Any, item: Any = None, *, seed: int, draw: int, ticket: int
+        ) -> float:
             if ticket >= 10:
                 ended.wait(10)
                 raise EvaluationFailed("it was ended")

@@ -17,6 +17,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable", "traces"),
     ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
+    ("items",),
     ("reward_models", "arms"),
     ("problem", "search"),
     ("metrics", "instances", "confidence"),
@@ -33,8 +34,21 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("__main__",),
 )
 INSIDE: dict[str, Layers] = {
-    "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
-    "certification": (("design",), ("split", "pairs"), ("certify",)),
+    "exploration": (
+        ("tuning",),
+        ("sharing", "grid"),
+        ("posterior", "item_loss"),
+        ("explore",),
+    ),
+    "certification": (("design",), ("split", "pairs", "items"), ("certify",)),
+    "certification.items": (
+        ("tuning", "matching"),
+        ("capital",),
+        ("verdicts",),
+        ("standing",),
+        ("history",),
+        ("item_race",),
+    ),
     "certification.pairs": (
         ("bets", "swaps", "net", "mixture", "least_favourable"),
         ("stages",),
@@ -79,13 +93,13 @@ INSIDE: dict[str, Layers] = {
         ("elim", "eps_split"),
     ),
     "evaluation": (
-        ("numbering", "loop", "program"),
+        ("numbering", "loop", "program", "cells"),
         ("rewards", "calls", "command"),
         ("flight",),
         ("executors",),
     ),
     "evaluation.executors": (("processes", "ray"),),
-    "simulation": (("bandit", "parallel"), ("drive",), ("simulate",)),
+    "simulation": (("bandit", "parallel", "matrix"), ("drive",), ("simulate",)),
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
@@ -143,6 +157,8 @@ INSIDE: dict[str, Layers] = {
     "cli": (
         ("files", "completion", "output"),
         ("columns", "options", "stores"),
+        ("scores",),
+        ("items",),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
         ("run",),

@@ -32,6 +32,7 @@ class Algorithm:
     earlier: Mapping[int, SearchFunction] = field(default_factory=dict, hash=False)
     # look at every request and at the answer: no contract test has seen this search
     guarded: bool = False
+    items: bool = False  # knows what to do with a test set
     # where there is an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
 
@@ -70,6 +71,10 @@ class Algorithm:
         """Refuse a goal this algorithm does not serve, a budget too small, and unknown options."""
         check_options(self.name, self.search, {} if options is None else options)
         self._check_goal(problem.goal)
+        if problem.items is not None and not (self.items or self.guarded):
+            raise UnsupportedGoal(
+                f"{self.name} cannot be told of items, but certified and expected-loss can"
+            )
         budget = problem.goal.budget
         if budget is not None and budget < problem.n_arms:
             raise InvalidInput(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from shortlist.algorithms.options import Count
+from shortlist.certification.items.item_race import item_race
 from shortlist.certification.pairs.swap_race import swap_race
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search
@@ -10,7 +11,7 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.search import Search
 
-CERTIFICATES = ("auto", "pairs", "split")
+CERTIFICATES = ("auto", "pairs", "split", "items")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
 
@@ -30,6 +31,8 @@ def certified(
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
     many arms average out ("split", docs/certificate.md). That is settled before any reward is seen.
 
+    With items, every pair of arms is compared on shared items ("items", docs/items.md).
+
     For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
     design, ties included; docs/pairs.md says what holds for other rewards.
     Pairs ask for `batch` pulls at first and then for more and more at a time, or in at most
@@ -37,6 +40,8 @@ def certified(
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
+    if problem.items is not None or certificate == "items":
+        return _on_items(problem, rng, certificate, rounds)
     if suitable(problem) == "pairs" if certificate == "auto" else certificate == "pairs":
         return swap_race(problem, rng, batch=batch, rounds=rounds)
     if rounds is not None:
@@ -47,6 +52,20 @@ def certified(
 def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
     """The second version of `certified`: the split certificate alone, no spread learned."""
     return split_search(problem, rng, learns_spread=False)
+
+
+def _on_items(
+    problem: Problem, rng: np.random.Generator, certificate: str, rounds: int | None
+) -> Search:
+    if problem.items is None or certificate not in ("auto", "items"):
+        given = "are" if problem.items is not None else "are not"
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and items {given} given, but 'items' is the"
+            " certificate where they are, and only there"
+        )
+    if rounds is not None:
+        raise InvalidInput(f"`rounds` is {rounds}, but the certificate on items cannot be told")
+    return item_race(problem, rng)
 
 
 def suitable(problem: Problem) -> str:

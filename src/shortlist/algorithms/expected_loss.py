@@ -6,6 +6,7 @@ from shortlist.certification.split.final_look import final_look
 from shortlist.certification.split.holdout import Holdout
 from shortlist.errors import InvalidInput
 from shortlist.exploration.explore import explore
+from shortlist.exploration.item_loss import explore_items
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.search import Answer, RunUpTo, Search
@@ -19,7 +20,8 @@ def expected_loss(
 
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
-    posterior with tempered likelihood. Fixed budget; no guarantee, unless a share `holdout` of the
+    posterior with tempered likelihood. On items, none is asked twice (exploration/item_loss.py).
+    Fixed budget; no guarantee, unless a share `holdout` of the
     budget is set aside: its fresh pulls then give a bound on the regret that holds with probability
     at least 1 - `delta`."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
@@ -44,6 +46,10 @@ def _within_budget(
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
     number("delta", delta, above=0, below=1)
+    if problem.items is not None:
+        if holdout > 0:
+            raise InvalidInput(f"`holdout` is {holdout}, but must be 0 where there are items")
+        return (yield from explore_items(problem, rng))
     if holdout == 0:
         return (yield from _anytime(posterior, rng)(problem.budget))
     explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))

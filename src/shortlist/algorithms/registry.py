@@ -79,10 +79,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             certified,
             (FixedConfidence,),
             REGRET,
-            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md",
+            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md; shared items,"
+            " docs/items.md",
             capped=True,
             version=3,
             earlier={2: certified_by_split},
+            items=True,
         ),
         Algorithm(
             "expected-loss",
@@ -93,6 +95,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             version=3,
             earlier={2: expected_loss_of_one_spread},
             anytime=expected_loss_anytime,
+            items=True,
         ),
         Algorithm(
             "uniform",

@@ -9,6 +9,7 @@ import click
 
 from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
+from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.rewards import read_rewards
@@ -22,6 +23,7 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 @click.command()
 @arms_argument
 @experiment_options
+@item_options
 @lease_options
 @store_options
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
@@ -40,7 +42,8 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     if k is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     labels = read_arms(arms)
-    made = create_experiment(labels, k=k, store=store, **named(name), **settings)
+    known = with_test_set(settings, labels)
+    made = create_experiment(labels, k=k, store=store, **named(name), **known)
     status = made.status()
     note(
         f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
@@ -80,6 +83,8 @@ def ask(
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
     for row in rows:
         del row["experiment"]  # the store says which, and tickets are told by number
+        if row["item"] is None:
+            del row["item"]
     if style == "table":
         rows = [
             {**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows

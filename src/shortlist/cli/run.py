@@ -13,6 +13,7 @@ from click.core import ParameterSource
 import shortlist
 from shortlist.cli.arms import read_arms
 from shortlist.cli.experiments import named
+from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
@@ -20,7 +21,7 @@ from shortlist.cli.stores import create_experiment, open_experiment
 from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
 if TYPE_CHECKING:
-    from shortlist import Client, Experiment
+    from shortlist import Client, Command, Experiment
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
 
@@ -44,6 +45,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
 )
 @experiment_options
+@item_options
 @lease_options
 @click.option(
     "--store",
@@ -78,6 +80,8 @@ def run(
     is not one number, or a timeout; it is tried again, and after --retries times the experiment
     stops.
 
+    With --items the command is run once a cell and has {item} in it, too; no cell is asked twice.
+
     ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or
     a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
     goes on with what is in the store, as that was made: no settings are taken then.
@@ -89,6 +93,7 @@ def run(
     Examples:
       shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --jobs 2 --store runs.db
       shortlist run --pull './evaluate {arm}' --store runs.db
+      shortlist run models.csv --items items.csv --pull './score {arm} {item}' -k 5 --epsilon 0.02
     """
     command = shortlist.Command(template, timeout)
     if jobs < 1:  # before there is a file
@@ -100,6 +105,7 @@ def run(
         _terminable(),
         _notes_on_stderr(),
     ):
+        _check_item(command, experiment)
         try:
             result = experiment.run(command, jobs=jobs)
         except KeyboardInterrupt:
@@ -139,7 +145,16 @@ def _experiment(
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     labels = read_arms(arms)
-    return create_experiment(labels, store=store, exist_ok=True, **named(name), **settings)
+    known = with_test_set(settings, labels)
+    return create_experiment(labels, store=store, exist_ok=True, **named(name), **known)
+
+
+def _check_item(command: "Command", experiment: "Experiment | Client") -> None:
+    """Refuse a command that asks for an item where there is none, or does not where there is."""
+    there = experiment.settings.cells is not None
+    if command.on_items != there:
+        rule = "must contain {item}" if there else "only --items give {item} a meaning"
+        raise InvalidInput(f"the command is {command.template!r}, but {rule}")
 
 
 def _interrupted(experiment: "Experiment | Client", store: str | None) -> str:

@@ -1,6 +1,6 @@
 """`shortlist simulate`: run an algorithm many times on arms whose means are known."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,11 +8,31 @@ import shortlist
 from shortlist.cli.instance import instance_options, means_of
 from shortlist.cli.options import algorithm_option, algorithm_settings, minimize_option
 from shortlist.cli.output import format_option, print_summary, progress_bar
+from shortlist.cli.scores import read_scores
+from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray
 
 
 @click.command()
 @instance_options
-@algorithm_option(required=True, help="See `shortlist algorithms`; or package.module:function.")
+@click.option(
+    "--scores",
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    metavar="FILE",
+    help="Scores of a test set instead: a CSV with a row an arm and a column an item.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["shared", "independent"]),
+    default="shared",
+    show_default=True,
+    help="With --scores: one order of the items for all arms, or one an arm.",
+)
+@algorithm_option(
+    help="See `shortlist algorithms`; or package.module:function. Needed without --scores."
+)
 @click.option(
     "--epsilon", type=float, help="Regret allowed; with --budget, what counts as a failure."
 )
@@ -60,12 +80,13 @@ def simulate(
     k: int,
     p: float | None,
     path: str | None,
-    algorithm: str,
+    scores: str | None,
+    algorithm: str | None,
     runs: int,
     style: str,
     **settings: Any,
 ) -> None:
-    """Run an algorithm many times on known means.
+    """Run an algorithm many times on known means, or on the scores of a test set.
 
     Prints what it spends, what it loses and how often it fails: a run fails if its set of k arms
     has an aggregate regret above epsilon. Without --budget the algorithm stops by itself once it
@@ -80,10 +101,31 @@ def simulate(
       shortlist simulate --instance synthetic -p 6 -n 1000 -k 100 --algorithm uniform \\
           --budget 29000 --epsilon 0.01 --runs 200 --format json
       shortlist simulate --means means.csv -k 10 --algorithm uniform --epsilon 0.1
+      shortlist simulate --scores scores.csv -k 5 --epsilon 0.02 --runs 20 --format json
     """
-    means = means_of(instance, n, k, p, path)
+    arms: dict[str, Any] = {"scores": None}
+    if scores is None:
+        arms["means"] = means_of(instance, n, k, p, path)
+    else:
+        arms["scores"] = _scores(scores, {"instance": instance, "n": n, "p": p, "means": path})
+        algorithm = algorithm or usual(settings["epsilon"])
+    if algorithm is None:
+        raise InvalidInput("`algorithm` is not given, but only --scores needs none")
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
-            algorithm, means, k=k, runs=runs, progress=progress, **settings
+            algorithm, k=k, runs=runs, progress=progress, **arms, **settings
         )
     print_summary(outcome, outcome.summary(), style)
+
+
+def usual(epsilon: float | None) -> str:
+    """The algorithm for a test set that nobody named one for."""
+    return "expected-loss" if epsilon is None else "certified"
+
+
+def _scores(path: str, others: dict[str, object]) -> "FloatArray":
+    """The matrix in a file, if nothing else names the arms."""
+    for name, value in others.items():
+        if value is not None:
+            raise InvalidInput(f"`{name}` and --scores are given, but only one names the arms")
+    return read_scores(path).scores

@@ -9,6 +9,7 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.errors import InvalidInput
+from shortlist.evaluation.cells import Cells
 from shortlist.evaluation.numbering import Numbering
 from shortlist.validation import shown
 
@@ -27,6 +28,7 @@ class Call(NamedTuple):
     draw: int  # the first pull that it makes, counted per arm from 0
     times: int
     seed: int | None  # None if the function does not want one
+    item: Any = None  # of a test set, or a list of `times` of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +38,24 @@ class Evaluation:
     function: Callable[..., Any]
     many: bool  # takes the number of pulls, and returns that many rewards
     wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
+    on_items: bool = False  # takes the item, or a list of items, beside the arm
 
     @classmethod
     def of(
-        cls, pull: Callable[..., Any] | None, pull_many: Callable[..., Any] | None = None
+        cls,
+        pull: Callable[..., Any] | None,
+        pull_many: Callable[..., Any] | None = None,
+        *,
+        on_items: bool = False,
     ) -> "Evaluation":
         """Take the one function that is given."""
         for name, function in (("pull", pull), ("pull_many", pull_many)):
             if function is not None and not callable(function):
                 raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
         if pull is not None and pull_many is None:
-            return cls(pull, False, wanted_by(pull))
+            return cls(pull, False, wanted_by(pull), on_items)
         if pull_many is not None and pull is None:
-            return cls(pull_many, True, wanted_by(pull_many))
+            return cls(pull_many, True, wanted_by(pull_many), on_items)
         both = "`pull` and `pull_many`"
         given = f"neither of {both} is" if pull is None else f"both {both} are"
         raise InvalidInput(f"{given} given, but it must be one of them")
@@ -60,7 +67,11 @@ class Evaluation:
 
     def __call__(self, call: Call) -> Any:
         """Evaluate an arm; whatever the user's function returns or raises."""
-        arguments = (call.label, call.times) if self.many else (call.label,)
+        arguments: tuple[Any, ...] = (call.label,)
+        if self.on_items:
+            arguments = (call.label, call.item)
+        elif self.many:
+            arguments = (call.label, call.times)
         return self.function(*arguments, **{name: getattr(call, name) for name in self.wanted})
 
 
@@ -92,7 +103,14 @@ def draw_seed(seed: int, arm: int, draw: int) -> int:
     return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
 
 
-def calls_of(numbering: Numbering, labels: Sequence[Label], seed: int | None) -> Iterator[Call]:
+def calls_of(
+    numbering: Numbering,
+    labels: Sequence[Label],
+    seed: int | None,
+    cells: Cells | None = None,
+    *,
+    many: bool = False,
+) -> Iterator[Call]:
     """The calls of a request, in the order of their tickets; `seed` is that of the run."""
     for first in range(numbering.first, numbering.end, AT_ONCE):
         tickets = np.arange(first, min(first + AT_ONCE, numbering.end))
@@ -100,4 +118,11 @@ def calls_of(numbering: Numbering, labels: Sequence[Label], seed: int | None) ->
         rows = zip(tickets.tolist(), *(column.tolist() for column in columns), strict=True)
         for ticket, arm, draw, times in rows:
             own = None if seed is None else draw_seed(seed, arm, draw)
-            yield Call(ticket, labels[arm], draw, times, own)
+            item = None if cells is None else _item(cells, arm, draw, times, many)
+            yield Call(ticket, labels[arm], draw, times, own, item)
+
+
+def _item(cells: Cells, arm: int, draw: int, times: int, many: bool) -> Any:
+    if many:
+        return [cells.label(arm, each) for each in range(draw, draw + times)]
+    return cells.label(arm, draw)

@@ -13,7 +13,7 @@ from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.evaluation.program import Output, Program
 from shortlist.validation import number, shown
 
-PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
+PLACEHOLDERS = ("arm", "item", "seed", "draw", "ticket")
 PREFIX = "SHORTLIST_"  # of the same in the environment, as a shell wants them
 # a name in two pairs of braces, or in one
 BRACED = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")
@@ -24,12 +24,12 @@ LINE = 200  # characters of it that a message has room for
 
 
 class Command:
-    """Runs a program once a pull, {arm}, {seed}, {draw} and {ticket} in its arguments filled in.
+    """Runs a program once a pull; {arm}, {item}, {seed}, {draw}, {ticket} in it are filled in.
 
     No shell is involved: the template is split into arguments first and filled in afterwards, so
     whatever a label holds is part of one argument. {{word}} stands for {word} itself. A program
     that is a shell (`sh -c '...'`) takes its argument for a script, and a label in that for a part
-    of the script: it can run commands. There, write "$SHORTLIST_ARM" for {arm}: the four are in the
+    of the script: it can run commands. There, write "$SHORTLIST_ARM" for {arm}: they are in the
     environment, too, and what a variable holds is never run.
 
     A failure is an exit status other than 0, an output that is not one number, or more than
@@ -45,15 +45,25 @@ class Command:
         self._stopped = False
         self._lock = Lock()
 
-    def arguments(self, arm: Label, *, seed: int, draw: int, ticket: int) -> list[str]:
+    @property
+    def on_items(self) -> bool:
+        """Whether it wants to know the item of a test set."""
+        return any(found[2] == "item" for part in self.parts for found in BRACED.finditer(part))
+
+    def arguments(
+        self, arm: Label, item: Label | None = None, *, seed: int, draw: int, ticket: int
+    ) -> list[str]:
         """The program and its arguments for one pull; what is filled in is not looked at again."""
-        values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
+        values = _filled(arm, item, seed, draw, ticket)
         return [BRACED.sub(lambda found: found[1] or values[found[2]], part) for part in self.parts]
 
-    def __call__(self, arm: Label, *, seed: int, draw: int, ticket: int) -> float:
+    def __call__(
+        self, arm: Label, item: Label | None = None, *, seed: int, draw: int, ticket: int
+    ) -> float:
         """Run the program and return the number it prints."""
-        values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
-        program = self._start(self.arguments(arm, seed=seed, draw=draw, ticket=ticket), values)
+        values = _filled(arm, item, seed, draw, ticket)
+        arguments = self.arguments(arm, item, seed=seed, draw=draw, ticket=ticket)
+        program = self._start(arguments, values)
         try:
             status = program.wait(self.timeout)
         except TimeoutError:
@@ -82,6 +92,11 @@ class Command:
                 raise EvaluationFailed(f"it cannot be started: {error}") from error
             self._running.add(program)
             return program
+
+
+def _filled(arm: Label, item: Label | None, seed: int, draw: int, ticket: int) -> dict[str, str]:
+    values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
+    return values if item is None else {**values, **_texts(item=item)}
 
 
 def _texts(**values: object) -> dict[str, str]:

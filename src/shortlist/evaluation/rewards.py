@@ -64,6 +64,7 @@ class Received:
         self._sums = np.zeros(numbering.total)  # (calls,)
         self._squares = np.zeros(numbering.total)
         self._opening = np.zeros(numbering.total)  # the first reward of every call
+        self._lists: dict[int, FloatArray] = {}  # by call, of those of several pulls
 
     def take(self, ticket: int, reward: float) -> None:
         """Note the reward of a call that is one pull."""
@@ -74,6 +75,7 @@ class Received:
     def take_many(self, ticket: int, rewards: FloatArray) -> None:
         """Note the rewards of a call of several pulls."""
         call = ticket - self._numbering.first
+        self._lists[call] = rewards
         self._opening[call] = rewards[0]
         self._sums[call] = (rewards - rewards[0]).sum() + rewards.size * rewards[0]
         self._squares[call] = rewards @ rewards
@@ -83,13 +85,20 @@ class Received:
         self._opening = self._sums = rewards
         self._squares = rewards**2
 
-    def rewards(self) -> Rewards:
-        """What the search is sent when all calls are in."""
-        entries, _, _, times = self._numbering.places(self._numbering.tickets)
+    def rewards(self, *, single: bool = False) -> Rewards:
+        """What the search is sent when all calls are in; with items, single rewards too."""
+        entries, _, draws, times = self._numbering.places(self._numbering.tickets)
         size = self._numbering.pulls.arms.size
         sums = sums_by_entry(self._sums, times, self._opening, entries, size)
         squares = np.bincount(entries, self._squares, size)
-        return Rewards(sums, np.asarray(squares, dtype=np.float64))
+        each = self._each(np.lexsort((draws, entries))) if single else None
+        return Rewards(sums, np.asarray(squares, dtype=np.float64), each)
+
+    def _each(self, order: IntArray) -> FloatArray:
+        """Every reward, call by call in this order."""
+        if not self._lists:
+            return self._sums[order]
+        return np.concatenate([self._lists[call] for call in order.tolist()])
 
 
 def sums_by_entry(

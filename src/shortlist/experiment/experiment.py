@@ -7,10 +7,13 @@ from itertools import islice
 from threading import RLock
 from types import TracebackType
 
+import numpy.typing as npt
+
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import plural
 from shortlist.errors import ShortlistError, Unfinished
+from shortlist.evaluation.cells import ItemsGiven
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -29,7 +32,7 @@ from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status
 from shortlist.experiment.telling import known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.question import question
+from shortlist.question import cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
@@ -80,6 +83,9 @@ class Experiment(Runnable):
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
         minimize: bool = False,
+        items: ItemsGiven | None = None,
+        scores: npt.ArrayLike | None = None,
+        order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
@@ -99,7 +105,10 @@ class Experiment(Runnable):
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
         name = checked_name(name)
         flag("exist_ok", exist_ok)
-        asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
+        cells = cells_given(items, seed, scores, order)
+        asked = question(
+            arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells
+        )
         settings = Settings.of(asked, seed, lease, retries, late)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:

@@ -27,6 +27,7 @@ class Replay:
         rng = np.random.default_rng(settings.seed)
         self._run = counted(algorithm, settings.problem, rng, **settings.options)
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
+        self._on_items = settings.cells is not None
         self.outcome: Outcome | None = None
         self.digests: list[str] = []  # of every request, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
@@ -62,7 +63,7 @@ class Replay:
         received = Received(numbering)
         received.take_all(rewards)
         self._drawn = self.asked
-        self._next(received.rewards())
+        self._next(received.rewards(single=self._on_items))
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)

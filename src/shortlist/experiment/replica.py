@@ -111,9 +111,19 @@ class Replica:
         """The tickets of these numbers, all of the present request."""
         _, arms, draws, _ = self.replay.numbering.places(ids)
         labels, seed = self.settings.labels, self.settings.seed
+        item = self.settings.item
+        rows = zip(ids, arms.tolist(), draws.tolist(), due, strict=True)
         return [
-            Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires, self.identity)
-            for id_, arm, draw, expires in zip(ids, arms.tolist(), draws.tolist(), due, strict=True)
+            Ticket(
+                id_,
+                labels[arm],
+                draw,
+                draw_seed(seed, arm, draw),
+                expires,
+                self.identity,
+                item(arm, draw),
+            )
+            for id_, arm, draw, expires in rows
         ]
 
     def state(self, now: float) -> State:

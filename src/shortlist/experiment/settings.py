@@ -10,6 +10,7 @@ from typing import Any
 from shortlist.algorithms import Algorithm, find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged, StoreExists
+from shortlist.evaluation.cells import Cells
 from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
@@ -33,6 +34,7 @@ class Settings:
     retries: int
     late: Late  # what happens when a lease is over
     identity: str  # no two experiments share it; "" of those made by version 0.1
+    cells: Cells | None = None  # of a test set
 
     @classmethod
     def of(
@@ -43,7 +45,15 @@ class Settings:
         manners = _manners(seed, lease, retries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
         identity = secrets.token_hex(8)
-        return cls(labels, asked.problem, name, algorithm.version, options, *manners, identity)
+        cells = asked.cells
+        if cells is not None:
+            labels_to_keep(cells.labels, "an item")
+        problem, version = asked.problem, algorithm.version
+        return cls(labels, problem, name, version, options, *manners, identity, cells)
+
+    def item(self, arm: int, draw: int) -> Label | None:
+        """The item that a pull of an arm is, where there are items."""
+        return None if self.cells is None else self.cells.label(arm, draw)
 
     def searched_by(self) -> Algorithm:
         """The algorithm, as it was in the version that the experiment was made with."""
@@ -70,12 +80,16 @@ class Settings:
         }
         if self.problem.minimize:  # said only where it is so, as files of version 0.1 do not say it
             record["minimize"] = True
+        if self.cells is not None:
+            record["items"] = self.cells.to_record()
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
         """What is said differently by another, in words; who names no lease asks for none."""
         if self.labels != other.labels:
             return "other arms"
+        if _record(self.cells) != _record(other.cells):
+            return "other items, or other scores known of them"
         if self.problem.minimize != other.problem.minimize:
             return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
         mine, theirs = self._flat(), other._flat()
@@ -101,6 +115,7 @@ class Settings:
         The goal comes first, since the algorithm may follow from it."""
         data = json.loads(self.to_json())
         del data["version"], data["identity"]
+        data.pop("items", None)
         goal = data.pop("goal")
         return {**{name: goal.get(name) for name in ("epsilon", "delta", "budget")}, **data}
 
@@ -129,12 +144,25 @@ class Settings:
             else FixedBudget(**data["goal"])
         )
         minimize = data.get("minimize", False)
-        problem = Problem(len(labels), data["k"], goal, rewards, minimize)
+        cells = _cells(data, len(labels), rewards)
+        items = None if cells is None else cells.problem_items
+        problem = Problem(len(labels), data["k"], goal, rewards, minimize, items)
         late = data.get("late", WAIT)
         manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
         name, version, options = data["algorithm"], data["version"], dict(data["options"])
         identity = str(data.get("identity", ""))
-        return cls(labels, problem, name, version, options, *manners, identity)
+        return cls(labels, problem, name, version, options, *manners, identity, cells)
+
+
+def _record(cells: Cells | None) -> dict[str, Any] | None:
+    return None if cells is None else cells.to_record()
+
+
+def _cells(data: dict[str, Any], n_arms: int, rewards: RewardModel) -> Cells | None:
+    if "items" not in data:
+        return None
+    record = dict(data["items"])
+    return Cells(record["labels"], n_arms, rewards, data["seed"], record["scores"], record["order"])
 
 
 def _in_words(value: object) -> str:

@@ -28,6 +28,8 @@ class Ticket:
     `late`."""
     experiment: str = field(default="", repr=False)
     """Whose it is: a ticket of another experiment is refused."""
+    item: Label | None = None
+    """The item to score the arm on, where there is a test set."""
 
 
 class State(StrEnum):

@@ -71,12 +71,14 @@ class Job:
         retries: int,
         worker: str | None,
         show: Callable[[], None],
+        *,
+        on_items: bool = False,
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
         name = checked_worker(worker) or f"{socket.gethostname()}:{os.getpid()}"
         whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
         whole("retries", retries, at_least=0)
-        return cls(Evaluation.of(pull), jobs, retries, name, show)
+        return cls(Evaluation.of(pull, on_items=on_items), jobs, retries, name, show)
 
 
 def work(experiment: Work, job: Job, executor: object) -> State:
@@ -222,7 +224,7 @@ class Crew:
 
 
 def _call(ticket: Ticket) -> Call:
-    return Call(ticket.id, ticket.arm, ticket.draw, 1, ticket.seed)
+    return Call(ticket.id, ticket.arm, ticket.draw, 1, ticket.seed, ticket.item)
 
 
 def _note(ticket: Ticket | int, reason: str) -> None:

@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.errors import UnknownName
+from shortlist.driver import Outcome, counted, finish
+from shortlist.errors import InvalidInput, UnknownName
+from shortlist.items import ORDERS, Items
 from shortlist.metrics import ROUNDING, aggregate_regret
-from shortlist.problem import Problem, goal_of
+from shortlist.problem import Goal, Problem, goal_of
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.drive import drive
+from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
 from shortlist.validation import (
@@ -32,6 +35,8 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "gaussian": GaussianBandit,
 }
 
+Row = tuple[int, float, float]  # pulls, regret, bound
+
 
 @dataclass(frozen=True, slots=True)
 class Runs(Tabular):
@@ -45,6 +50,7 @@ class Runs(Tabular):
     regret: FloatArray = field(repr=False)  #: (runs,) what every run lost, R_T
     bound: FloatArray = field(repr=False)  #: (runs,) what it proved; NaN where nothing is proved
     seconds: float  #: that all runs took together
+    n_items: int | None = None  #: how many items there are, where a matrix of scores was given
 
     @property
     def failed(self) -> BoolArray:
@@ -56,7 +62,7 @@ class Runs(Tabular):
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON; without an epsilon there are no failures."""
         unknown = self.epsilon is None
-        return {
+        figures: dict[str, object] = {
             "algorithm": self.algorithm,
             "n": self.n_arms,
             "k": self.k,
@@ -71,6 +77,10 @@ class Runs(Tabular):
             "failure_rate": None if unknown else float(self.failed.mean()),
             "seconds": self.seconds,
         }
+        if self.n_items is not None:
+            mean = float(self.pulls.mean())
+            figures["cells"] = {"mean": mean, "share": mean / (self.n_arms * self.n_items)}
+        return figures
 
     def tables(self) -> tuple[TextTable]:
         """The figures of `summary`, and how many runs failed."""
@@ -83,7 +93,7 @@ class Runs(Tabular):
 
 def simulate(
     algorithm: AlgorithmLike,
-    means: npt.ArrayLike,
+    means: npt.ArrayLike | None = None,
     *,
     k: int,
     epsilon: float | None = None,
@@ -94,6 +104,8 @@ def simulate(
     jobs: int = 1,
     rewards: str = "bernoulli",
     minimize: bool = False,
+    scores: npt.ArrayLike | None = None,
+    order: str = "shared",
     options: Mapping[str, object] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
@@ -104,23 +116,57 @@ def simulate(
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
     same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
-    number of runs done."""
+    number of runs done.
+
+    Instead of `means`, `scores` of every arm (row) on every item (column) of a test set may be
+    given: then a run draws the order of the items, the same for all arms unless `order` is
+    "independent", and no cell is drawn twice. `Runs.summary()` says which share of the cells."""
     manners(runs, jobs, seed)
     function_or_none("progress", progress)
     given = named("options", options)
     chosen = find(algorithm)
-    bandit = bandit_with(means, rewards)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    problem = Problem(bandit.means.size, k, goal, bandit.model, minimize)
+    world = World(means, scores, rewards, order, minimize)
+    one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if jobs > 1:
         check_sendable(chosen.name, chosen)
-    one = partial(_run, chosen, problem, bandit, given)
     started = time.perf_counter()
     rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     seconds = time.perf_counter() - started
     pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
-    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds)
+    size = None if problem.items is None else problem.items.size
+    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds, size)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is simulated, in plain arguments: arms by their means, or a matrix of scores."""
+
+    means: npt.ArrayLike | None
+    scores: npt.ArrayLike | None
+    rewards: str
+    order: str
+    minimize: bool
+
+
+def _prepared(
+    algorithm: Algorithm, world: World, k: int, goal: Goal, options: dict[str, object]
+) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
+    """What to do in a run, and the problem that it solves."""
+    if world.means is not None and world.scores is None:
+        bandit = bandit_with(world.means, world.rewards)
+        problem = Problem(bandit.means.size, k, goal, bandit.model, world.minimize)
+        return partial(_run, algorithm, problem, bandit, options), problem
+    if world.scores is None or world.means is not None:
+        given = "neither" if world.means is None else "both"
+        raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
+    if world.order not in ORDERS:
+        raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
+    matrix = score_matrix(world.scores)
+    model = model_of_scores(matrix)
+    problem = Problem(len(matrix), k, goal, model, world.minimize, Items(matrix.shape[1]))
+    return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
 def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
@@ -138,16 +184,37 @@ def _run(
     bandit: Bandit,
     options: dict[str, object],
     seed: np.random.SeedSequence,
-) -> tuple[int, float, float]:
+) -> Row:
     """One run: pulls, regret, bound.
 
     Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
     theta = rng.permutation(bandit.means)
     outcome = drive(algorithm, problem, bandit.with_means(theta), rng, **options)
+    return _row(outcome, problem.sign * theta)
+
+
+def _run_on_scores(
+    algorithm: Algorithm,
+    problem: Problem,
+    matrix: FloatArray,
+    order: str,
+    options: dict[str, object],
+    seed: np.random.SeedSequence,
+) -> Row:
+    """One run on a matrix of scores: arms are shuffled, and items."""
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(matrix)
+    search_rng, order_rng = rng.spawn(2)
+    table = ScoreTable(shuffled, order_rng, order)
+    outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
+    return _row(outcome, problem.sign * shuffled.mean(axis=1))
+
+
+def _row(outcome: Outcome, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),
-        aggregate_regret(problem.sign * theta, outcome.answer.top),
+        aggregate_regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
     )

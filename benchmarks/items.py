@@ -1,0 +1,134 @@
+"""Choosing on a test set, measured: `python benchmarks/items.py`, about ten minutes on one core.
+
+Item-response matrices of 80 arms (`instances.item_response`), ten of each size. First the share of
+the cells that `certified` needs for epsilon 0.02 and delta 0.05; then the mean regret of
+`expected-loss` and of successive rejects for 5 and 15 % of the cells, with the number of matrices
+on which it loses no more than both. Rejects are Audibert, Bubeck, Munos (2010) with orders of
+their own for arms, and on shared items, synchronized (Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs);
+both reject the worst arm a phase until k are left, and spend what full arms leave over."""
+
+from collections.abc import Callable
+from itertools import product
+
+import click
+import numpy as np
+
+from shortlist import instances
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.metrics import aggregate_regret
+from shortlist.simulation.simulate import simulate
+
+ARMS = 80
+SIZES = (500, 1000, 2000)
+SHARES = (0.05, 0.15)
+
+
+@click.command()
+@click.option("--matrices", default=10, show_default=True)
+@click.option("--runs", default=20, show_default=True, help="Orders of the items a matrix.")
+@click.option("--seed", default=0, show_default=True, help="Of the first matrix.")
+@click.option("--only", type=click.Choice(["certified", "budget", "prompts"]))
+def main(matrices: int, runs: int, seed: int, only: str | None) -> None:
+    if only in (None, "certified"):
+        for size, k in product(SIZES, (1, 5)):
+            print_certified(size, k, matrices, seed)
+    if only in (None, "prompts"):
+        print_prompts(matrices, seed)
+    if only in (None, "budget"):
+        for size, k, share in product(SIZES[1:2], (1, 5), SHARES):
+            print_budget(size, k, share, matrices, runs, seed)
+
+
+def made(size: int, seed: int) -> FloatArray:
+    """The matrix of a seed."""
+    return instances.item_response(ARMS, size, np.random.default_rng(seed))
+
+
+def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
+    shares, seconds, failures = [], [], 0
+    for each in range(seed, seed + matrices):
+        runs = simulate("certified", scores=made(size, each), k=k, epsilon=0.02, seed=each)
+        shares.append(float(runs.pulls.mean()) / (ARMS * size))
+        seconds.append(runs.seconds)
+        failures += int(runs.failed.sum())
+    click.echo(
+        f"{ARMS} x {size}, k={k}: share {np.mean(shares):.3f}, most {max(shares):.3f},"
+        f" {failures} failed, {np.mean(seconds):.2f} s a run"
+    )
+
+
+def print_prompts(matrices: int, seed: int) -> None:
+    """24 prompts of evenly spread quality on 300 items, scores with a deviation of 0.08."""
+    cells = []
+    for each in range(seed, seed + matrices):
+        rng = np.random.default_rng(each)
+        noise = 0.08 * rng.normal(size=(24, 300))
+        scores = np.clip(np.linspace(0.4, 0.8, 24)[:, None] + noise, 0, 1)
+        cells.append(int(simulate("certified", scores=scores, k=3, epsilon=0.01).pulls[0]))
+    click.echo(f"24 x 300, sd 0.08, k=3, epsilon 0.01: {np.mean(cells):,.0f} of 7,200 cells")
+
+
+def print_budget(size: int, k: int, share: float, matrices: int, runs: int, seed: int) -> None:
+    budget = int(share * ARMS * size)
+    methods: dict[str, Callable[[FloatArray, int], float]] = {
+        "expected-loss": lambda scores, each: float(
+            simulate(
+                "expected-loss", scores=scores, k=k, budget=budget, runs=runs, seed=each
+            ).regret.mean()
+        ),
+        "rejects": lambda scores, each: rejects(scores, k, budget, runs, each, shared=False),
+        "synchronized": lambda scores, each: rejects(scores, k, budget, runs, each, shared=True),
+    }
+    matrices_made = [(made(size, each), each) for each in range(seed, seed + matrices)]
+    regret = np.array([[run(*each) for run in methods.values()] for each in matrices_made])
+    no_worse = int((regret[:, 0] <= regret[:, 1:].min(1) + 1e-12).sum())
+    figures = ", ".join(
+        f"{name} {mean:.5f}" for name, mean in zip(methods, regret.mean(0), strict=True)
+    )
+    click.echo(
+        f"{ARMS} x {size}, k={k}, {share:.0%}: {figures}; no worse on {no_worse} of {matrices}"
+    )
+
+
+def rejects(
+    scores: FloatArray, k: int, budget: int, runs: int, seed: int, *, shared: bool
+) -> float:
+    """Mean regret of successive rejects without replacement."""
+    rng = np.random.default_rng(seed)
+    n, size = scores.shape
+    counts = phases(n, size, k, budget)
+    regrets = []
+    for _ in range(runs):
+        arms = rng.permutation(scores)
+        order = arms[:, rng.permutation(arms.shape[1])] if shared else rng.permuted(arms, axis=1)
+        totals = np.cumsum(order, axis=1)
+        left = list(range(len(arms)))
+        for count in counts:
+            left.remove(min(left, key=lambda arm: totals[arm, count - 1]))
+        regrets.append(aggregate_regret(arms.mean(1), np.array(left)))
+    return float(np.mean(regrets))
+
+
+def phases(n: int, size: int, k: int, budget: int) -> IntArray:
+    """Items that every arm left has by the end of each phase, all cells within the budget."""
+    low, high = 0.0, 2.0 * budget
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if _spent(_counts(n, size, k, middle), n) <= budget else (low, middle)
+        )
+    return _counts(n, size, k, low)
+
+
+def _counts(n: int, size: int, k: int, scale: float) -> IntArray:
+    lengths = np.ceil(scale / np.arange(n, k, -1)).astype(np.int64)
+    return np.clip(lengths, 1, size)
+
+
+def _spent(counts: IntArray, n: int) -> int:
+    """An arm rejected in a phase has the items of that phase; those left have the last ones."""
+    return int(counts.sum() + (n - counts.size) * counts[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Which item a pull is: every arm goes through a random order of the items, known ones left out.
+
+Pull t of an arm is its score on the t-th item of its order that was not known before. So a request
+stays a number of pulls an arm, and tickets, seeds and replay are what they are without items."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import InvalidInput, InvalidReward, UnknownName
+from shortlist.items import ORDERS, Items
+from shortlist.reward_models import RewardModel
+from shortlist.validation import whole
+
+ItemsGiven = int | Iterable[Any]
+ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
+
+
+class Cells:
+    """The items by label, and for every arm the order in which it meets them."""
+
+    def __init__(
+        self,
+        items: ItemsGiven,
+        n_arms: int,
+        rewards: RewardModel,
+        seed: int,
+        scores: npt.ArrayLike | None = None,
+        order: str = "shared",
+    ) -> None:
+        self.labels = item_labels(items)
+        self.known = known_scores(scores, n_arms, len(self.labels), rewards)
+        self.order = order
+        if order not in ORDERS:
+            raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
+        if order != "shared" and self.known is not None:
+            raise InvalidInput(
+                f"`order` is {order!r} and `scores` are given, but known scores need a shared order"
+            )
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=ORDER_KEY))
+        self.orders = _orders(order, n_arms, len(self.labels), rng)  # (arms, items)
+        self._queues = [self._unknown(arm) for arm in range(n_arms)]
+
+    @property
+    def problem_items(self) -> Items:
+        """What a search is told of them."""
+        if self.known is None:
+            return Items(len(self.labels))
+        return Items(len(self.labels), np.take_along_axis(self.known, self.orders, axis=1))
+
+    def to_record(self) -> dict[str, Any]:
+        """What JSON has of them: all that it takes to make them again, with the seed."""
+        numbered = isinstance(self.labels, range)
+        known = None
+        if self.known is not None:
+            rows = self.known.tolist()
+            known = [[None if each != each else each for each in row] for row in rows]
+        labels = len(self.labels) if numbered else list(self.labels)
+        return {"labels": labels, "order": self.order, "scores": known}
+
+    def item(self, arm: int, draw: int) -> int:
+        """The number of the item that this pull of the arm is."""
+        return int(self._queues[arm][draw])
+
+    def label(self, arm: int, draw: int) -> Any:
+        """The item that this pull of the arm is, as it was given."""
+        return self.labels[self.item(arm, draw)]
+
+    def _unknown(self, arm: int) -> IntArray:
+        order: IntArray = self.orders[arm]
+        if self.known is None:
+            return order
+        unknown: IntArray = order[np.isnan(self.known[arm, order])]
+        return unknown
+
+
+def item_labels(items: ItemsGiven) -> Sequence[Any]:
+    """The items as they were given, or numbers from 0 if only their number was."""
+    if isinstance(items, Integral):
+        return range(whole("items", items, at_least=1))
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InvalidInput(f"`items` is {items!r}, but must be a number of items or a list of them")
+    labels = tuple(items)
+    if not labels:
+        raise InvalidInput("`items` is empty, but must hold at least one item")
+    plain = Counter(each for each in labels if isinstance(each, str | int))
+    double, times = plain.most_common(1)[0] if plain else (None, 1)
+    if times > 1:
+        raise InvalidInput(f"two items are called {double!r}, but labels must differ")
+    return labels
+
+
+def known_scores(
+    scores: npt.ArrayLike | None, n_arms: int, n_items: int, rewards: RewardModel
+) -> FloatArray | None:
+    """Scores that are there already, NaN or None where there is none: (arms, items)."""
+    if scores is None:
+        return None
+    try:
+        known = np.array(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"`scores` cannot be read ({error}), but must be a row an arm, all of the same length"
+        ) from error
+    if known.shape != (n_arms, n_items):
+        raise InvalidInput(
+            f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"
+            f" column for each of {n_items} items"
+        )
+    wrong = np.argwhere(~np.isnan(known) & ~np.asarray(rewards.admits(known)))
+    if wrong.size:
+        arm, item = wrong[0]
+        raise InvalidReward(
+            f"the known score of arm {arm} on item {item} is {known[arm, item]:g}, but must be"
+            f" {rewards.rule}"
+        )
+    return known
+
+
+def _orders(order: str, n_arms: int, n_items: int, rng: np.random.Generator) -> IntArray:
+    if order == "shared":
+        return np.tile(rng.permutation(n_items), (n_arms, 1))
+    return rng.permuted(np.tile(np.arange(n_items), (n_arms, 1)), axis=1)

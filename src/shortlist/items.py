@@ -1,0 +1,53 @@
+"""A test set as a search sees it: so many items, in a random order that all arms go through.
+
+Which item stands where in the order is the driver's affair. A search asks for further pulls of an
+arm, and pull t of an arm is its score on the t-th item of the order that is not known yet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidInput
+from shortlist.validation import whole
+
+ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one an arm
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Items:
+    """`size` items, every arm is scored on each at most once; its mean over all is what counts.
+
+    `known` are scores that were there before, by the position in the order: (arms, size), NaN where
+    there is none. The search takes them up when it comes to their position."""
+
+    size: int
+    known: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        whole("items", self.size, at_least=1)
+
+    def by_position(self, n_arms: int) -> FloatArray:
+        """The known scores, to be filled in: (arms, size)."""
+        if self.known is None:
+            return np.full((n_arms, self.size), np.nan)
+        return self.known.copy()
+
+    def cells(self, n_arms: int) -> int:
+        """How many scores there are to be asked for."""
+        known = 0 if self.known is None else int((~np.isnan(self.known)).sum())
+        return n_arms * self.size - known
+
+    def unit(self, shift: float, scale: float) -> "Items":
+        """The same items with scores on the unit scale."""
+        if self.known is None:
+            return self
+        return Items(self.size, (self.known - shift) / scale)
+
+    def check(self, n_arms: int) -> None:
+        """Refuse known scores that are not of these arms and items."""
+        if self.known is not None and self.known.shape != (n_arms, self.size):
+            raise InvalidInput(
+                f"known scores are of shape {self.known.shape}, but must be of {n_arms} arms and"
+                f" {self.size} items"
+            )

@@ -1,0 +1,148 @@
+"""What the race on items promises: wrong in no more than delta of the runs, never more than all."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from shortlist import instances, simulate
+from shortlist.arrays import FloatArray
+from shortlist.certification.items import tuning
+from shortlist.certification.items.item_race import item_race
+from shortlist.items import Items
+from shortlist.metrics import aggregate_regret
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.search import Answer, Pulls, advance, rewards_of
+
+
+def at_most(failures: int, runs: int, delta: float) -> bool:
+    """Whether so many failures, or more, are no surprise if each has probability delta."""
+    return bool(binom.sf(failures - 1, runs, delta) > 1e-3)
+
+
+def tied(size: int) -> FloatArray:
+    """Arms of equal means that share no item."""
+    return np.repeat(np.eye(4), size // 4, axis=1)
+
+
+def decisive(size: int) -> FloatArray:
+    """One item decides: it alone outweighs a small lead on all others."""
+    scores = np.full((3, size), 0.5)
+    scores[1] -= 0.6 / (size - 1)
+    scores[2] -= 0.6 / (size - 1)
+    scores[0, 0] = 0.0
+    scores[1, 0] = 1.0
+    return scores
+
+
+BUILT_TO_BREAK = {
+    "one item": np.array([[0.0], [1.0], [1.0]]),
+    "two items": np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]),
+    "three items": np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    "ties": tied(16),
+    "one item that decides": decisive(12),
+    "all items alike": np.tile(np.array([[0.2], [0.5], [0.8]]), (1, 10)),
+    "half the items": np.repeat([[1.0, 0.0], [0.4, 0.5]], 6, axis=1),
+}
+
+
+@pytest.mark.parametrize("name", BUILT_TO_BREAK)
+@pytest.mark.parametrize("k", [1, 2])
+def test_small_sets_built_to_break_it_do_not(
+    name: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "FIRST", 1)  # look as early and as often as can be
+    scores = BUILT_TO_BREAK[name]
+    if k >= len(scores):
+        return
+    runs = simulate("certified", scores=scores, k=k, epsilon=0.02, delta=0.3, runs=120, seed=5)
+
+    assert (runs.pulls <= scores.size).all()
+    assert at_most(int(runs.failed.sum()), 120, 0.3)
+
+
+@pytest.mark.parametrize(("k", "order"), [(1, "shared"), (3, "shared"), (3, "independent")])
+def test_item_response_sets_are_chosen_from_with_the_promise_kept(k: int, order: str) -> None:
+    failures = 0
+    for seed in range(12):
+        scores = instances.item_response(12, 60, np.random.default_rng(seed))
+        runs = simulate(
+            *("certified",), scores=scores, k=k, epsilon=0.02, delta=0.3, runs=5, order=order
+        )
+        failures += int(runs.failed.sum())
+        assert (runs.pulls <= scores.size).all()
+        assert (runs.bound <= 0.02 + 1e-9).all()
+
+    assert at_most(failures, 60, 0.3)
+
+
+def test_bounds_that_a_budget_leaves_hold_as_often_as_promised() -> None:
+    wrong = 0
+    for seed in range(20):
+        scores = instances.item_response(10, 80, np.random.default_rng(seed), graded=5.0)
+        runs = simulate(
+            *("certified",), scores=scores, k=3, epsilon=0.001, delta=0.3, budget=300, runs=5
+        )
+        wrong += int((runs.regret > runs.bound + 1e-9).sum())
+
+    assert at_most(wrong, 100, 0.3)
+
+
+def answered(known: FloatArray | None, scores: FloatArray, budget: int | None) -> Answer:
+    """What a race answers on items in this order, of which some scores are known."""
+    n, size = scores.shape
+    problem = Problem(n, 2, FixedConfidence(0.05, 0.1, budget), items=Items(size, known))
+    search = item_race(problem, np.random.default_rng(0))
+    left = [list(np.flatnonzero(np.isnan(row))) for row in Items(size, known).by_position(n)]
+    turn = advance(search, None)
+    while isinstance(turn, Pulls):
+        pulls = list(zip(turn.arms.tolist(), turn.times.tolist(), strict=True))
+        each = [scores[arm, left[arm].pop(0)] for arm, times in pulls for _ in range(times)]
+        entries = np.repeat(np.arange(turn.arms.size), turn.times)
+        turn = advance(search, rewards_of(np.array(each), entries, turn.arms.size))
+    return turn
+
+
+def test_what_is_known_is_taken_up_and_not_asked_for() -> None:
+    scores = instances.item_response(6, 50, np.random.default_rng(2))
+    everything = answered(scores.copy(), scores, None)
+    half = answered(np.where(np.arange(50) % 2, scores, np.nan), scores, None)
+    uneven = scores.copy()
+    uneven[::2, 5:] = np.nan
+    for answer in (everything, half, answered(uneven, scores, None)):
+        assert aggregate_regret(scores.mean(1), answer.top) <= 0.05
+        assert answer.regret_bound is not None
+        assert answer.regret_bound <= 0.05 + 1e-9
+
+
+def test_a_budget_of_one_item_an_arm_is_enough_to_begin() -> None:
+    scores = instances.item_response(6, 50, np.random.default_rng(2))
+    answer = answered(None, scores, 6)
+
+    assert answer.regret_bound is not None
+    assert 0.5 < answer.regret_bound <= 1
+
+
+def test_arms_that_are_alike_on_every_item_need_no_more_than_all_cells() -> None:
+    scores = np.tile(instances.item_response(2, 40, np.random.default_rng(0))[0], (6, 1))
+    runs = simulate("certified", scores=scores, k=2, epsilon=0.02, runs=3)
+
+    assert (runs.regret == 0).all()
+    assert (runs.pulls <= 240).all()
+
+
+def test_small_variance_saves_cells() -> None:
+    def cells(noise: float) -> float:
+        rng = np.random.default_rng(1)
+        scores = np.linspace(0.3, 0.7, 10)[:, None] + noise * rng.normal(size=(10, 200))
+        clipped = np.clip(scores, 0, 1)
+        return float(simulate("certified", scores=clipped, k=2, epsilon=0.02, runs=3).pulls.mean())
+
+    assert cells(0.02) < 0.7 * cells(0.3)
+
+
+def test_an_arm_that_is_out_is_not_asked_again_and_most_choose_the_least() -> None:
+    scores = instances.item_response(20, 300, np.random.default_rng(3))
+    chosen = simulate("certified", scores=scores, k=18, epsilon=0.01, runs=2)
+
+    assert (chosen.regret <= 0.01).all()
+    assert chosen.pulls.mean() < 0.9 * scores.size

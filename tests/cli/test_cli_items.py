@@ -1,0 +1,191 @@
+"""Test sets on the command line: `simulate --scores`, `run --items`, `create --items`."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from shortlist import instances
+from shortlist.cli import main
+from shortlist.cli.scores import read_scores
+from shortlist.errors import InvalidInput
+
+SCORES = instances.item_response(8, 60, np.random.default_rng(1))
+
+
+def invoked(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def matrix_file(folder: Path, *, header: bool = True, named: bool = True) -> Path:
+    lines = []
+    if header:
+        lines.append(",".join([*(["arm"] * named), *(f"q{item}" for item in range(60))]))
+    for arm, row in enumerate(SCORES):
+        lines.append(",".join([*([f"m{arm}"] * named), *(f"{score:g}" for score in row)]))
+    path = folder / "scores.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(("header", "named"), [(True, True), (True, False), (False, False)])
+def test_a_matrix_is_read_with_names_or_without(tmp_path: Path, header: bool, named: bool) -> None:
+    read = read_scores(str(matrix_file(tmp_path, header=header, named=named)))
+
+    assert np.array_equal(read.scores, SCORES)
+    assert read.arms[1] == ("m1" if named else "1")
+    assert read.items[2] == ("q2" if header else "2")
+
+
+def test_cells_are_read_in_any_order_and_missing_ones_are_nan(tmp_path: Path) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_text("item,arm,score\ny,b,1\nx,a,0.5\ny,b,1\nx,b,\n")
+    read = read_scores(str(path))
+
+    assert (read.arms, read.items) == (("b", "a"), ("y", "x"))
+    assert np.array_equal(read.scores, [[1, np.nan], [np.nan, 0.5]], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arm,item,score\na,x,1\na,x,0\n", "line 3 says that 'a' scores 0 on item 'x', but a line"),
+        ("arm,x,y\na,1,0\nb,1\n", "line 3 has 2 values, but must have 3"),
+        ("arm,x,y\na,1,nan\nb,1,1\n", "line 2 says 'nan', but a score must be a finite number"),
+        ("arm,x,x\na,1,0\n", "two items 'x'"),
+        ("arm,x,y\na,1,0\na,1,1\n", "two arms 'a'"),
+        ("arm,x,y\n", "has no scores"),
+    ],
+)
+def test_bad_files_of_scores_are_refused_in_words(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        read_scores(str(path))
+
+
+def test_simulate_on_scores_says_which_share_of_cells_was_asked_for(tmp_path: Path) -> None:
+    ran = invoked(
+        *("simulate", "--scores", matrix_file(tmp_path), "-k", 2, "--epsilon", 0.1),
+        *("--delta", 0.05, "--runs", 3, "--format", "json"),
+    )
+    summary = json.loads(ran.stdout)
+
+    assert ran.exit_code == 0
+    assert summary["algorithm"] == "certified"
+    assert summary["cells"]["share"] == pytest.approx(summary["cells"]["mean"] / 480)
+    assert summary["failures"] == 0
+
+
+def test_simulate_on_scores_with_a_budget(tmp_path: Path) -> None:
+    ran = invoked(
+        *("simulate", "--scores", matrix_file(tmp_path), "-k", 2, "--budget", 200),
+        *("--order", "independent", "--format", "json"),
+    )
+    assert json.loads(ran.stdout)["algorithm"] == "expected-loss"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["-n", "5"], "`n` and --scores are given"),
+        (["--instance", "uniform"], "`instance` and --scores are given"),
+    ],
+)
+def test_only_one_thing_names_the_arms(tmp_path: Path, more: list[str], message: str) -> None:
+    ran = invoked("simulate", "--scores", matrix_file(tmp_path), "-k", 2, "--epsilon", 0.1, *more)
+
+    assert ran.exit_code == 2
+    assert message in ran.stderr
+
+
+def test_simulate_needs_an_algorithm_without_scores() -> None:
+    ran = invoked("simulate", "--instance", "uniform", "-n", 5, "-k", 2, "--epsilon", 0.1)
+
+    assert ran.exit_code == 2
+    assert "`algorithm` is not given" in ran.stderr
+
+
+def files(folder: Path) -> tuple[Path, Path, str]:
+    """Three arms, 20 items, and a program that scores an arm on an item."""
+    arms, items = folder / "arms.csv", folder / "items.csv"
+    arms.write_text("arm\ngood\nbad\nworse\n")
+    items.write_text("item\n" + "\n".join(f"q {item}" for item in range(20)))
+    script = folder / "score.py"
+    script.write_text(
+        "import sys\n"
+        "arm, item = sys.argv[1], int(sys.argv[2].split()[1])\n"
+        "print({'good': 1, 'bad': item % 2, 'worse': 0}[arm])\n"
+    )
+    return arms, items, f"{sys.executable} {script} {{arm}} {{item}}"
+
+
+def test_run_scores_arms_on_items_with_a_program(tmp_path: Path) -> None:
+    arms, items, command = files(tmp_path)
+    known = tmp_path / "known.csv"
+    known.write_text("arm,item,score\ngood,q 0,1\nbad,q 0,0\nworse,q 0,0\n")
+    ran = invoked(
+        *("run", arms, "--items", items, "--scores", known, "--pull", command, "-k", 1),
+        *("--epsilon", 0.2, "--delta", 0.3, "--jobs", 2, "--format", "json"),
+    )
+    result = json.loads(ran.stdout)
+
+    assert ran.exit_code == 0
+    assert result["top"] == ["good"]
+    assert result["pulls"] <= 57
+    assert result["evidence"]["certificate"] == "items"
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ("arm,item,score\nbest,q 0,1\n", "has scores of arm 'best', but there is none"),
+        ("arm,item,score\ngood,q 99,1\n", "has scores of item 'q 99', but there is none"),
+        ("arm,item,score\ngood,q 0,7\n", "is 7, but must be a number between 0 and 1"),
+    ],
+)
+def test_scores_of_nobody_are_refused(tmp_path: Path, scores: str, message: str) -> None:
+    arms, items, _ = files(tmp_path)
+    known = tmp_path / "known.csv"
+    known.write_text(scores)
+    ran = invoked(
+        *("create", arms, "--items", items, "--scores", known, "-k", 1, "--epsilon", 0.2),
+        *("--store", tmp_path / "x.db"),
+    )
+
+    assert ran.exit_code == 2
+    assert message in ran.stderr
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_a_command_and_items_go_together(tmp_path: Path) -> None:
+    arms, items, command = files(tmp_path)
+    without = invoked("run", arms, "--pull", command, "-k", 1, "--epsilon", 0.2)
+    unsaid = command.replace(" {item}", "")
+    forgotten = invoked("run", arms, "--items", items, "--pull", unsaid, "-k", 1, "--epsilon", 0.2)
+    alone = invoked("run", arms, "--scores", items, "--pull", command, "-k", 1, "--epsilon", 0.2)
+
+    assert "only --items give {item} a meaning" in without.stderr
+    assert "must contain {item}" in forgotten.stderr
+    assert "`scores` is given without --items" in alone.stderr
+
+
+def test_ask_prints_the_item(tmp_path: Path) -> None:
+    arms, items, _ = files(tmp_path)
+    store = tmp_path / "x.db"
+    invoked("create", arms, "--items", items, "-k", 1, "--epsilon", 0.2, "--store", store)
+    asked = invoked("ask", "--store", store, "--limit", 2, "--format", "json")
+
+    assert all(row["item"].startswith("q ") for row in json.loads(asked.stdout))
+
+
+def test_a_file_without_items_is_refused(tmp_path: Path) -> None:
+    arms, items, command = files(tmp_path)
+    items.write_text("item\n")
+    ran = invoked("run", arms, "--items", items, "--pull", command, "-k", 1, "--epsilon", 0.2)
+
+    assert ran.exit_code == 2
+    assert "is empty, but must hold one item a line" in ran.stderr
