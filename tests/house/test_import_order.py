@@ -26,7 +26,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("algorithms",),
     ("driver",),
     ("simulation", "evaluation"),
-    ("theory", "forecasting", "question", "result", "display", "storage"),
+    ("theory", "forecasting", "harnesses", "question", "result", "display", "storage"),
     ("reproduction", "selection", "experiment"),
     ("wire",),
     ("client", "service"),
@@ -104,6 +104,7 @@ INSIDE: dict[str, Layers] = {
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",)),
+    "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
         ("store", "files", "tokens", "words"),
         ("memory", "chain"),

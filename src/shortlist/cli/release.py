@@ -34,7 +34,7 @@ def release(
     \b
     Examples:
       shortlist release --worker ann --store tests.db
-      shortlist release 17 18 --store tests.db
+      shortlist release 4 5 --store tests.db
       shortlist release --worker ben --overdue 3600 --store tests.db
     """
     from shortlist.display import plural

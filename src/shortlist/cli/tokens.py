@@ -26,6 +26,10 @@ def tokens() -> None:
       admin   work, make experiments and let stopped ones go on
 
     A running service knows of changes within a second.
+
+    \b
+    Example:
+      shortlist tokens list --store tests.db
     """
 
 

@@ -6,17 +6,21 @@ from math import isfinite
 from types import TracebackType
 from urllib.parse import quote
 
+import numpy.typing as npt
+
 from shortlist.algorithms import AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arms, labels_of, labels_to_keep
 from shortlist.client.connection import Connection
+from shortlist.evaluation.cells import ItemsGiven
 from shortlist.experiment import Handout, State, Status, Ticket
 from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.place import checked_name, checked_worker, the_only
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.telling import pairs, told_reward
+from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
-from shortlist.reward_models import RewardsDeclared, model_of
+from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
 from shortlist.search import Progress
 from shortlist.validation import number, real, whole
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
@@ -85,16 +89,20 @@ class Client(Runnable):
         late: Late = WAIT,
         retries: int = 2,
         exist_ok: bool = False,
+        items: ItemsGiven | None = None,
+        scores: npt.ArrayLike | None = None,
+        order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
+        labels, model = labels_to_keep(labels_of(arms)), model_of(rewards)
         body: Json = {
-            "arms": labels_to_keep(labels_of(arms)),
+            "arms": labels,
             "k": k,
             "name": checked_name(name),
             "epsilon": epsilon,
             "delta": delta,
             "budget": budget,
-            "rewards": rewards_to_json(model_of(rewards)),
+            "rewards": rewards_to_json(model),
             "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
             "options": dict(options or {}),
@@ -103,6 +111,7 @@ class Client(Runnable):
             "late": late,
             "retries": retries,
             "exist_ok": exist_ok,
+            **_test_set(cells_given(items, seed, scores, order), len(labels), model),
         }
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
         return self.open(name)
@@ -267,6 +276,14 @@ class Client(Runnable):
 
     def _note(self, reply: Json) -> None:
         self._standing = (reply["told"], Progress(**reply["progress"]))
+
+
+def _test_set(given: CellsGiven | None, n_arms: int, rewards: RewardModel) -> Json:
+    """What a service is told of a test set, if there is one."""
+    if given is None:
+        return {}
+    record = given.of(n_arms, rewards).to_record()
+    return {"items": record["labels"], "scores": record["scores"], "order": record["order"]}
 
 
 def _held(ticket: Ticket | int) -> Json:

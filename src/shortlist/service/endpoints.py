@@ -38,6 +38,9 @@ SETTINGS = (
     "late",
     "retries",
     "exist_ok",
+    "items",
+    "scores",
+    "order",
 )
 NEEDED = ("arms", "k")  # of them; the others may be null, which is as good as left out
 PAGE = 100  # experiments in one list

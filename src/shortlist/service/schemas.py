@@ -52,7 +52,15 @@ ARMS: Schema = {"anyOf": [{"type": "integer", "minimum": 2}, {**array(LABEL), "m
 PROGRESS = every(
     round=COUNT, accepted=COUNT, rejected=COUNT, undecided=COUNT, bound=nullable("number")
 )
-TICKET = every(id=COUNT, arm=LABEL, draw=COUNT, seed=COUNT, expires=NUMBER, experiment=TEXT)
+TICKET = every(
+    id=COUNT,
+    arm=LABEL,
+    draw=COUNT,
+    seed=COUNT,
+    expires=NUMBER,
+    experiment=TEXT,
+    item={"type": ["string", "integer", "null"]},
+)
 ARM = every(
     arm=LABEL,
     pulls=COUNT,
@@ -97,6 +105,9 @@ CREATE = record(
     late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
     retries={**COUNT, "default": 2},
     exist_ok={**FLAG, "default": False},
+    items={"anyOf": [POSITIVE, array(LABEL), {"type": "null"}]},
+    scores={"type": ["array", "null"], "items": array(nullable("number"))},
+    order={"enum": ["shared", "independent"], "default": "shared"},
 )
 ASK = record(
     limit={**POSITIVE, "maximum": MOST_TICKETS, "default": 1},

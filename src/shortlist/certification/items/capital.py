@@ -30,13 +30,16 @@ class Capital:
 
     `known` are scores by position that were there before, NaN elsewhere: (arms, items)."""
 
-    def __init__(self, grid: FloatArray, gaps: FloatArray, known: FloatArray) -> None:
+    def __init__(
+        self, grid: FloatArray, gaps: FloatArray, weights: FloatArray, known: FloatArray
+    ) -> None:
         n, size = known.shape
         self.size = size
         self.grid = grid  # (bounds,): rising
         self.gaps = gaps  # (stakes,)
         self.variance = tuning.VARIANCE  # expected of a difference
-        start = np.array(tuning.WEIGHTS)[:, None, None, None]
+        self.weights = weights  # (stakes,): they add up to 1
+        start = weights[:, None, None, None]
         # (stakes, bounds, arms, arms)
         self.wealth: FloatArray = np.broadcast_to(start, (gaps.size, grid.size, n, n)).copy()
         filled = np.nan_to_num(known)

@@ -22,12 +22,13 @@ def refined_bound(standing: Standing) -> float:
     inside = np.arange(standing.top.size)
     others = np.arange(standing.top.size, arms.size)
     known = np.where(standing.known, standing.scores, np.nan)[arms]
-    capital = Capital(_grid(standing.capital.grid[-1]), standing.capital.gaps, known)
+    before = standing.capital
+    capital = Capital(_grid(before.grid[-1]), before.gaps, before.weights, known)
     reached = standing.reached[arms]
     least = np.ones((inside.size, others.size))
     for place in range(int(reached.max())):
         if place == standing.pilot:
-            capital.variance = standing.capital.variance
+            capital.variance = before.variance
         rows, columns = inside[reached[inside] > place], others[reached[others] > place]
         if not rows.size or not columns.size:
             continue

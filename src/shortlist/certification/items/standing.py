@@ -28,8 +28,9 @@ class Standing:
         self.ties: IntArray = rng.permutation(n)
         grid = np.array(tuning.BOUNDS) * problem.epsilon
         grid = np.append(grid[grid < self.allowed - EXACT], self.allowed)
-        gaps = np.array(tuning.GAPS) * problem.epsilon * np.sqrt(k)
-        self.capital = Capital(grid, gaps, self.scores)
+        weights = np.array(tuning.WEIGHTS if k == 1 else tuning.WEIGHTS_OF_SETS)
+        gaps = np.array(tuning.GAPS)[: weights.size] * problem.epsilon * np.sqrt(k)
+        self.capital = Capital(grid, gaps, weights, self.scores)
         self.verdicts = Verdicts(n, k, problem.delta)
         self.top: IntArray = np.empty(0, dtype=np.int64)
         self.outside: IntArray = np.arange(n)

@@ -7,9 +7,11 @@ FIRST = 10
 # further items of an arm at a time, as a share of those it has
 GROWTH = 0.03
 # gaps that are betted on, in units of epsilon times the square root of K,
-GAPS = (1.4, 3.2, 9.0)
-# and the shares of the capital on each
-WEIGHTS = (0.45, 0.4, 0.15)
+GAPS = (1.5, 3.0, 6.0, 12.0)
+# and the shares of the capital on each, for K = 1
+WEIGHTS = (0.3, 0.3, 0.25, 0.15)
+# and for larger K, where a pair may be off by K epsilon
+WEIGHTS_OF_SETS = (0.45, 0.4, 0.15)
 # of the capital, at most: no score ruins
 STAKE = 0.98
 # differences that the variance of the first items counts for

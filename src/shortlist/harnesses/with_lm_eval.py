@@ -1,0 +1,43 @@
+"""lm-evaluation-harness: models as arms, the documents of a task as items.
+
+from shortlist.harnesses.with_lm_eval import scorer_of
+
+score = scorer_of("arc_easy", metric="acc", model="hf", model_args="pretrained={}")
+shortlist.select(pull_many=score, arms=["gpt2", "distilgpt2"], items=500, k=1, epsilon=0.02)
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from shortlist.errors import EvaluationFailed
+
+
+def scorer_of(
+    task: Any, *, metric: str, model: Any, model_args: str = "", **options: Any
+) -> Callable[[Any, Sequence[int]], list[float]]:
+    """A function of an arm and a list of document numbers that returns the metric of each.
+
+    `task` is the name of a task, or a task's configuration. {} in `model_args` stands for the arm;
+    or `model` is a function of the arm that returns a model. `options` go to `simple_evaluate`."""
+    from lm_eval import simple_evaluate
+
+    name = task["task"] if isinstance(task, dict) else task
+
+    def score_many(arm: Any, documents: Sequence[int]) -> list[float]:
+        # in rising order, since the harness takes documents so but numbers them as they are listed
+        asked = {name: sorted(int(each) for each in documents)}
+        results = simple_evaluate(
+            model=model(arm) if callable(model) else model,
+            model_args=model_args.replace("{}", str(arm)),
+            tasks=[task],
+            samples=asked,
+            log_samples=True,
+            **{"bootstrap_iters": 0, **options},
+        )
+        values = {each["doc_id"]: each[metric] for each in results["samples"][name]}
+        missing = [each for each in documents if each not in values]
+        if missing:
+            raise EvaluationFailed(f"lm_eval has no {metric} of document {missing[0]}")
+        return [float(values[each]) for each in documents]
+
+    return score_many

@@ -1,0 +1,123 @@
+"""Adapters against the real harnesses, with models of their own that need no network.
+
+A harness that is not installed is skipped: they are large, and no part of the development setup."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shortlist
+from shortlist.errors import EvaluationFailed
+
+TARGETS = ["no" if number % 3 == 0 else "yes" for number in range(12)]  # eight yes, four no
+Scorer = Callable[[Any, Sequence[Any]], list[float]]
+
+
+def check(score: Scorer, items: Sequence[Any]) -> None:
+    """Scores come in the order asked for, and arm 0, which says yes, is better than arm 1."""
+    assert score(0, [items[1], items[3], items[2]]) == [1, 0, 1]
+    assert score(1, [items[1], items[3], items[2]]) == [0, 1, 0]
+    result = shortlist.select(
+        pull_many=score, arms=2, items=items, k=1, epsilon=0.1, rewards="binary", progress=False
+    )
+    assert result.top == (0,)
+
+
+def test_inspect_ai_scores_samples_by_their_ids(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    from inspect_ai import Task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import match
+    from inspect_ai.solver import generate
+
+    from shortlist.harnesses.with_inspect_ai import sample_ids, scorer_of
+
+    def saying(text: str) -> Any:
+        def output(*_: Any, **__: Any) -> Any:
+            made = ModelOutput.from_content("mockllm/model", text)
+            made.usage = ModelUsage()  # or it would look for a tokenizer on the network
+            return made
+
+        return get_model("mockllm/model", custom_outputs=output, memoize=False)
+
+    samples = [Sample(id=f"q{n}", input=f"{n}?", target=each) for n, each in enumerate(TARGETS)]
+    task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match())
+    models = [saying("yes"), saying("no")]
+    score = scorer_of(task, log_dir=str(tmp_path))
+
+    assert sample_ids(task)[:2] == ["q0", "q1"]
+    check(lambda arm, ids: score(models[arm], ids), sample_ids(task))
+
+
+def test_lm_eval_scores_documents_by_their_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("lm_eval")
+    from lm_eval.api.model import LM
+
+    from shortlist.harnesses.with_lm_eval import scorer_of
+
+    class Says(LM):  # type: ignore[misc]
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+        def loglikelihood(self, requests: Any, **_: Any) -> list[tuple[float, bool]]:
+            says = [each.args[1].strip() == self.text for each in requests]
+            return [(0.0 if each else -5.0, True) for each in says]
+
+        def loglikelihood_rolling(self, requests: Any, **_: Any) -> list[float]:
+            return [0.0 for _ in requests]
+
+        def generate_until(self, requests: Any, **_: Any) -> list[str]:
+            return [self.text for _ in requests]
+
+    lines = [json.dumps({"q": f"{n}?", "a": each}) for n, each in enumerate(TARGETS)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    task = {
+        "task": "yesno",
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": str(tmp_path / "docs.jsonl")}},
+        "test_split": "test",
+        "output_type": "multiple_choice",
+        "doc_to_text": "{{q}}",
+        "doc_to_choice": ["yes", "no"],
+        "doc_to_target": "{{a}}",
+        "metric_list": [{"metric": "acc"}],
+    }
+    texts = ["yes", "no"]
+    score = scorer_of(task, metric="acc", model=lambda arm: Says(texts[arm]))
+
+    check(score, range(12))
+
+
+def test_dspy_scores_examples_by_their_numbers() -> None:
+    dspy = pytest.importorskip("dspy")
+    from shortlist.harnesses.with_dspy import scorer_of
+
+    class Says(dspy.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+        def forward(self, question: str) -> Any:
+            if self.text == "":
+                raise RuntimeError(question)
+            return dspy.Prediction(answer=self.text)
+
+    examples = [
+        dspy.Example(question=f"{n}?", answer=each).with_inputs("question")
+        for n, each in enumerate(TARGETS)
+    ]
+    programs = {0: Says("yes"), 1: Says("no"), 2: Says("")}
+    score = scorer_of(
+        programs,
+        examples,
+        lambda example, prediction, trace=None: example.answer == prediction.answer,
+    )
+
+    check(score, range(12))
+    with pytest.raises(EvaluationFailed, match="program 2 raised on an example"):
+        score(2, [0, 1])
