@@ -167,10 +167,12 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     table = Table("what", "measured", "limit", "met")
     # the system's folder may be in memory, which would flatter
-    with TemporaryDirectory(dir=Path.cwd()) as folder:
-        with serving(str(Path(folder, "store.db"))) as url:
-            for what, value, limit, met in rows(url, rounds):
-                table.add_row(what, value, limit, "[green]yes" if met else "[red]no")
+    with (
+        TemporaryDirectory(dir=Path.cwd()) as folder,
+        serving(str(Path(folder, "store.db"))) as url,
+    ):
+        for what, value, limit, met in rows(url, rounds):
+            table.add_row(what, value, limit, "[green]yes" if met else "[red]no")
     Console().print(table)
     Console().print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the end")
 

@@ -15,7 +15,7 @@ Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable", "traces"),
-    ("errors", "arrays", "tables"),
+    ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
@@ -36,7 +36,7 @@ INSIDE: dict[str, Layers] = {
     "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
     "certification": (("design",), ("split", "pairs"), ("certify",)),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture"),
+        ("bets", "swaps", "net", "mixture", "least_favourable"),
         ("stages",),
         ("standing",),
         ("race",),

@@ -31,7 +31,8 @@ def expected_loss(
     explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
     yield from explore(posterior, explorable, rng)
     left = problem.budget - posterior.spent
-    return (yield from final_look(posterior, Holdout(problem.n_arms), left, delta, rng))
+    fresh = Holdout(problem.n_arms, problem.blur)
+    return (yield from final_look(posterior, fresh, left, delta, rng))
 
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:

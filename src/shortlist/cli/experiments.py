@@ -212,10 +212,9 @@ def import_(*, path: str, store: str, name: str | None) -> None:
       shortlist import exported.jsonl --store other.db
     """
     from shortlist.experiment import import_lines
-    from shortlist.experiment.lines import bounded_lines
 
-    with open_text(path) as file:
-        name = import_lines(bounded_lines(file), store, name)
+    with open_text(path) as lines:
+        name = import_lines(lines, store, name)
     note(f"{store}: experiment {name!r}")
 
 

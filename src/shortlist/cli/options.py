@@ -26,7 +26,7 @@ def _pairs(
             raise click.BadParameter(f"{pair!r} must be of the form name=value", context, parameter)
         try:
             options[name] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # also a number of too many digits
             options[name] = value
     return options
 

@@ -194,7 +194,8 @@ class Experiment(Runnable):
         It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
         told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
         results that are missing because of their value would void every guarantee."""
-        said = str(reason).encode(errors="backslashreplace").decode()  # as every store can hold it
+        words = reason if isinstance(reason, str) else shown(reason)
+        said = words.encode(errors="backslashreplace").decode()  # as every store can hold it
         with self._writing() as now:
             if is_current(ticket, self._known):
                 event = Event(Kind.FAIL, known_id(ticket, self._known), 1, said, now)

@@ -70,7 +70,7 @@ def known_id(ticket: Ticket | int, known: Replica) -> int:
     issued = known.ledger.issued
     if id_ >= issued:
         last = f"the last one is {issued - 1}" if issued else "none was yet"
-        raise UnknownTicket(f"ticket {id_} was never handed out; {last}")
+        raise UnknownTicket(f"ticket {shown(id_)} was never handed out; {last}")
     return id_
 
 

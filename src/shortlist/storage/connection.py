@@ -125,7 +125,11 @@ class OpenFile:
             )
 
     def _check_there(self, mode: Mode) -> None:
-        if self.path.is_dir():
+        try:
+            directory = self.path.is_dir()
+        except OSError as error:  # as of a name that is too long
+            raise StoreMissing(f"{self.path} cannot be a file: {error.strerror}") from error
+        if directory:
             raise StoreMissing(f"{self.path} is a directory, but must be a file")
         if mode != "rwc" and not self.path.exists():
             raise StoreMissing(f"there is no file {self.path}, and only a new experiment makes one")

@@ -11,7 +11,9 @@ against its place in the set:
 All but the rewards must be fixed before they are drawn. An offset is right when the arm's
 exponential moment is: for every mean g beyond the boundary, E[exp(-strength * charge)] <=
 exp(-strength * min(g, reach)). With `reach` = K * epsilon the bound holds whenever it is at most K
-* epsilon; with the largest possible reach it always holds. The proof is in docs/certificate.md."""
+* epsilon; with the largest possible reach it always holds. The proof is in docs/certificate.md.
+
+Charges and their sum are rounded outward, so that what floats lose is lost on the safe side."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +25,8 @@ from shortlist.certification.split.offsets import offsets
 from shortlist.errors import InvalidInput
 from shortlist.grouping import grouped_by
 from shortlist.reward_models import RewardModel
-from shortlist.validation import number
+from shortlist.rounding import ROUNDED
+from shortlist.validation import LARGEST, SMALLEST, number
 
 
 @dataclass(frozen=True)
@@ -38,21 +41,29 @@ class Certificate:
     slope: FloatArray
     start: FloatArray  # successes (against the arm's place) that are not charged; -inf: all are
     offset: FloatArray
+    blur: float = 0.0  # of the means, by rounding, before they came here
 
     def charges(self, sums: FloatArray) -> FloatArray:
         """What every arm is charged for these rewards; `sums` may have more rows than one."""
-        beyond = sums - self.pulls * self.boundary
-        against = np.where(self.chosen, -beyond, beyond)  # N y of the theorem
+        beyond = (sums - self.pulls * self.boundary) / self.pulls
+        against = np.where(self.chosen, -beyond, beyond)  # y of the theorem
         successes = np.where(self.chosen, self.pulls - sums, sums)
-        charge = np.maximum(0, self.slope * against / self.pulls + self.offset) / self.strength
+        exponent = self.slope * against + self.offset
+        charge = np.maximum(0, exponent / self.strength + self._rounded(sums / self.pulls))
         # in this order, so that NaN is never taken for no charge
         return np.where(successes <= self.start, 0.0, charge)
 
     def bound(self, sums: FloatArray) -> float:
-        """Upper confidence bound on the aggregate regret of the set."""
+        """Upper confidence bound on the aggregate regret of the set; never NaN."""
         threshold = -math.log(self.delta)
         total = float(self.charges(sums).sum()) + threshold / self.strength  # proof (c)
-        return total / int(self.chosen.sum())
+        bound = (1 + ROUNDED) * total / int(self.chosen.sum())
+        return bound if bound >= 0 else math.inf
+
+    def _rounded(self, means: FloatArray) -> FloatArray:
+        """What rounding can take off a charge: a share of the largest number on the way."""
+        largest = 1 + np.abs(means) + abs(self.boundary) + np.abs(self.offset) / self.strength
+        return ROUNDED * largest + self.blur
 
 
 def declare(
@@ -66,12 +77,16 @@ def declare(
     rewards: RewardModel,
     slope: FloatArray | None = None,
     start: FloatArray | None = None,
+    blur: float = 0.0,
 ) -> Certificate:
     """Fix a certificate with the least offsets that are right for these rewards (unit scale).
 
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1
     rewards, and is lowered for an arm where it is too high for any offset."""
     number("boundary", boundary)
+    if rewards.has_range:
+        boundary = 1 - (1 - boundary)  # so that its mirror image is exact
+    number("strength", strength, above=SMALLEST, below=LARGEST)
     slope = np.full(chosen.size, strength) if slope is None else slope
     start = np.full(chosen.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not rewards.is_binary:
@@ -93,4 +108,4 @@ def declare(
         )  # (groups,) each: inequality (1)
         begin[arms] = begins[group]
         offset[arms] = least[group]
-    return Certificate(chosen, boundary, strength, delta, pulls, slope, begin, offset)
+    return Certificate(chosen, boundary, strength, delta, pulls, slope, begin, offset, blur)

@@ -35,8 +35,10 @@ class Draft:
     cost: int  # pulls still to be made
     expected: float  # the bound on k * regret to expect
 
-    def declare(self, delta: float, reach: float, rewards: RewardModel) -> Certificate:
-        """Fix the certificate."""
+    def declare(
+        self, delta: float, reach: float, rewards: RewardModel, blur: float = 0.0
+    ) -> Certificate:
+        """Fix the certificate; `blur` is what rounding did to the means of its rewards."""
         return declare(
             self.chosen,
             self.boundary,
@@ -47,6 +49,7 @@ class Draft:
             rewards=rewards,
             slope=self.slope,
             start=self.start,
+            blur=blur,
         )
 
 

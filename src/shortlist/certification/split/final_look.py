@@ -32,7 +32,7 @@ def final_look(
         return Answer(np.flatnonzero(chosen))
     explored = posterior.spent
     yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
-    certificate = draft.declare(delta, reach, posterior.rewards)
+    certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
     bound = min(certificate.bound(holdout.sums), reach)
     return answer_of(draft, bound, delta, explored, holdout, looks)
 

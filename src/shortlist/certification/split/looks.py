@@ -59,7 +59,8 @@ class Looks:
 
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
-        return draft.declare(self.delta, self.reach, self.problem.rewards)
+        problem = self.problem
+        return draft.declare(self.delta, self.reach, problem.rewards, problem.blur)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
         """What drafts for the present choice, unless that must be expected to lose too much."""

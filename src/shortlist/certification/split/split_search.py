@@ -38,7 +38,7 @@ def split_search(
 
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
-    holdout = Holdout(problem.n_arms)
+    holdout = Holdout(problem.n_arms, problem.blur)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
     budget = problem.goal.budget or UNLIMITED
     explorable = _explorable(problem) if samples is None else samples.explorable
