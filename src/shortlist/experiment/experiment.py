@@ -35,7 +35,7 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import flag, whole
+from shortlist.validation import flag, shown, whole
 
 Clock = Callable[[], float]
 
