@@ -347,3 +347,24 @@ def test_a_guarantee_is_said_without_a_symbol() -> None:
     )
     nothing = words.guarantee(result(regret_bound=None, confidence=None, goal=FixedBudget(9)))
     assert "nothing is guaranteed" in nothing
+
+
+def test_what_is_still_expected_follows_from_the_bound(store: MemoryStore, call: Call) -> None:
+    path = experiment(store, 4, 1, 400, epsilon=0.01, budget=None)
+    page = Elements(call("GET", path).raw).text
+    assert re.search(r"Expected still up to about [\d,]+ pulls, \d+ \w+", page)
+    unknown = experiment(store, 4, 1, 0, epsilon=0.01, budget=None, name="new")
+    assert "Expected still not known yet" in Elements(call("GET", unknown).raw).text
+
+
+def test_tickets_that_are_overdue_are_on_the_page(store: MemoryStore, call: Call) -> None:
+    made = Experiment.create(4, 1, store=store, budget=100, lease=0.001)
+    made.ask(3, worker="ann")
+    assert "Overdue 3" in Elements(call("GET", "/experiments/experiment").raw).text
+
+
+def test_what_json_has_no_word_for_is_null() -> None:
+    from shortlist.service.replies import json_reply
+
+    reply = json_reply({"bound": float("inf"), "means": [float("nan"), 0.5]})
+    assert bytes(reply.body) == b'{"bound":null,"means":[null,0.5]}'

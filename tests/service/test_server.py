@@ -348,3 +348,14 @@ def test_errors_of_the_store_do_not_say_where_it_is(store: MemoryStore) -> None:
     assert json.loads(bytes(reply.body))["error"]["message"] == (
         "there is no room left for the store; nothing"
     )
+
+
+def test_small_replies_do_not_wait_for_acknowledgements(made: Call, url: str) -> None:
+    """Of a head and a body the second packet would wait 40 ms, were it not sent at once."""
+    client = Client(url)
+    times = []
+    for _ in range(21):
+        begun = time.perf_counter()
+        client.held()
+        times.append(time.perf_counter() - begun)
+    assert sorted(times)[2] < 0.03

@@ -70,9 +70,7 @@ class Server(uvicorn.Server):
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen until it is told to end; an address that is taken is an error."""
-        host, port = self.config.host, self.config.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with socket.create_server((host, port), family=family, backlog=BACKLOG) as own:
+        with _listening(self.config.host, self.config.port) as own:
             super().run([own] if sockets is None else sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -106,6 +104,23 @@ class Server(uvicorn.Server):
         """Note that it is time to end; a signal is not raised again: to end is what was wanted."""
         self.should_exit = True
         del sig, frame
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket at that address.
+
+    asyncio sends small packets at once (TCP_NODELAY) only where the protocol is named: without, a
+    reply of a head and a body waits 40 ms for the other side to acknowledge the head."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    own = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        own.bind((host, port))
+        own.listen(BACKLOG)
+    except BaseException:
+        own.close()
+        raise
+    return own
 
 
 class PatientProtocol(H11Protocol):
