@@ -23,7 +23,12 @@ UNLIMITED = 2**64
 
 
 def split_search(
-    problem: Problem, rng: np.random.Generator, samples: FixedSamples | None = None
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    *,
+    posterior: Posterior | None = None,
+    failed: int = 0,
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
 
@@ -34,17 +39,20 @@ def split_search(
     half of it is explored and the rest proves what can be proved.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
-    are the answer: no look may leave too few pulls for that.
+    are the answer: no look may leave too few pulls for that. With a `posterior` exploration goes
+    on from there; `failed` looks elsewhere have had their shares of delta.
 
     docs/certificate.md has the theorem and its proof."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    if posterior is None:
+        posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     holdout = Holdout(problem.n_arms)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
+    looks.failed = failed
     budget = problem.goal.budget or UNLIMITED
     explorable = _explorable(problem) if samples is None else samples.explorable
     provable = UNLIMITED if samples is None else samples.provable
     cap = None if samples is None else samples.size
-    explored = 0
+    explored = posterior.spent
     cost = math.inf  # of the draft after the batch before
     while explored < (most := min(explorable, budget - holdout.spent)):
         before = explored
