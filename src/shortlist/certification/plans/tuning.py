@@ -5,13 +5,13 @@ panels at other seeds than those of docs/plans.md. Read them as `tuning.NAME`.""
 
 # plan_search.py:
 # pulls of every arm in the first request of the pilot,
-FIRST = 4
+FIRST = 3
 # pulls an arm in the pilot at least,
-PILOT = 9
+PILOT = 10
 # growth of what was spent with every later request of the pilot,
-GROWTH = 0.5
+GROWTH = 0.25
 # share of the predicted fresh pulls that the pilot has at least,
-PILOT_SHARE = 0.3
+PILOT_SHARE = 0.2
 # times that a pilot may grow for that at once
 LARGER = 5.0
 # looks by plans before the split certificate takes over
@@ -87,7 +87,7 @@ FAR = 4.0
 # strength in units of ln(1/delta) / (k epsilon),
 STRENGTH = 5.0
 # share of k epsilon that charges are to reach,
-AIM = 0.85
+AIM = 0.8
 # thresholds that are tried,
 TRIES = 5
 # ln of the first one,
