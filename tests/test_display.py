@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from shortlist.display import counting, display, displayed, in_words, printable, standing
+from shortlist.display import counting, display, displayed, in_words, standing
 from shortlist.search import Progress
 
 
@@ -140,7 +140,3 @@ def test_a_search_is_described_by_what_is_known() -> None:
     )
     assert standing(1, None, Progress()) == "1 pull"
     assert standing(1, 1, Progress()) == "1 of 1 pull"
-
-
-def test_characters_that_a_terminal_would_obey_are_spelt() -> None:
-    assert printable("épicé\t\x1b[2J\n\u202e", keep="\n") == "épicé\\t\\x1b[2J\n\\u202e"

@@ -166,7 +166,7 @@ def test_scales_whose_squares_would_overflow_are_refused(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         declare()
-    assert not SubGaussian().admits(1e160)
+    assert not SubGaussian(0.5).admits(1e160)
 
 
 def test_numbers_of_any_kind_become_plain_ones() -> None:
@@ -178,6 +178,7 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
         "k": 2,
         "goal": {"epsilon": 0.5, "delta": 0.25, "budget": 7},
         "rewards": {"low": 0, "high": 0.5},
+        "minimize": False,
     }
 
 

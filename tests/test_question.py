@@ -45,6 +45,7 @@ def ask(**changes: Any) -> Question:
         "delta": 0.05,
         "budget": None,
         "rewards": (0, 1),
+        "minimize": False,
     }
     return question(**{**plain, "algorithm": "auto", "options": None, **changes})
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from shortlist import errors
 from shortlist.driver import Outcome
-from shortlist.problem import FixedBudget, FixedConfidence, Goal
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.result import Result
+from shortlist.reward_models import SubGaussian
 from shortlist.search import Answer
 
 LABELS = ("slow", "<b>fast</b>", "[red]new[/red]", "unseen")
@@ -24,7 +26,7 @@ def result(
 ) -> Result:
     answer = Answer(np.array([2, 1]), bound, confidence, evidence)
     outcome = Outcome(answer, np.array([10, 20, 10, 0]), np.array([1.0, 16.0, 7.0, 0.0]))
-    return Result.of(outcome, LABELS, goal, "certified", 3, 0.5)
+    return Result.of(outcome, LABELS, Problem(4, 2, goal), "certified", 3, 0.5)
 
 
 def test_the_top_is_listed_best_first() -> None:
@@ -94,7 +96,14 @@ def test_json_says_everything_in_plain_numbers() -> None:
     assert data["top"] == ["<b>fast</b>", "[red]new[/red]"]
     assert (data["n_arms"], data["k"], data["pulls"], data["seed"]) == (4, 2, 40, 3)
     assert (data["epsilon"], data["delta"], data["budget"]) == (0.1, 0.05, 500)
-    assert data["arms"][3] == {"label": "unseen", "pulls": 0, "mean": None, "chosen": False}
+    assert data["arms"][3] == {
+        "label": "unseen",
+        "pulls": 0,
+        "mean": None,
+        "low": 0.0,
+        "high": 1.0,
+        "chosen": False,
+    }
     assert data["evidence"] == {
         "looks": 2,
         "lost": [0.5, None],
@@ -113,7 +122,7 @@ def test_equal_runs_are_equal_however_long_they_took() -> None:
 def test_it_prints_as_a_table_with_labels_as_they_are() -> None:
     lines = str(result()).splitlines()
     assert lines[0] == "2 of 4 arms, chosen by certified with 40 pulls"
-    rows = [line.split() for line in lines if line.split()[1:2] in (["20"], ["10"], ["0"])]
+    rows = [line.split()[:3] for line in lines if line.split()[1:2] in (["20"], ["10"], ["0"])]
     assert rows == [
         ["<b>fast</b>", "20", "0.8"],
         ["[red]new[/red]", "10", "0.7"],
@@ -136,9 +145,104 @@ def test_html_escapes_labels() -> None:
 def test_many_arms_are_cut_short_in_print_but_not_in_json() -> None:
     n = 1000
     outcome = Outcome(Answer(np.arange(100)), np.ones(n, dtype=np.int64), np.linspace(1, 0, n))
-    found = Result.of(outcome, range(n), FixedBudget(n), "uniform", 0, 0.1)
+    found = Result.of(outcome, range(n), Problem(n, 100, FixedBudget(n)), "uniform", 0, 0.1)
     assert len(str(found).splitlines()) < 50
     assert "... 70 more" in str(found)
     assert "... 895 more" in found._repr_html_()
     assert len(repr(found)) < 1000
     assert len(found.to_dict()["arms"]) == n  # type: ignore[arg-type]
+
+
+def test_an_arm_that_looks_better_but_was_left_out_is_explained() -> None:
+    assert "looks better" not in str(result())
+    answer = Answer(np.array([0, 2]), 0.08, 0.95)
+    outcome = Outcome(answer, np.array([10, 20, 10, 0]), np.array([1.0, 16.0, 7.0, 0.0]))
+    found = Result.of(outcome, LABELS, Problem(4, 2, EPSILON), "certified", 3, 0.5)
+    words = " ".join(str(found).split())
+    assert "<b>fast</b> looks better than slow, but was left out" in words
+
+
+def test_where_small_rewards_are_good_the_smallest_come_first() -> None:
+    answer = Answer(np.array([2, 0]), 0.08, 0.95)
+    outcome = Outcome(answer, np.array([10, 20, 10, 0]), np.array([1.0, 16.0, 7.0, 0.0]))
+    problem = Problem(4, 2, EPSILON, minimize=True)
+    found = Result.of(outcome, LABELS, problem, "certified", 3, 0.5)
+    assert found.top == ("slow", "[red]new[/red]")
+    assert found.to_dict()["minimize"] is True
+    assert "looks better" not in str(found)
+
+
+def test_the_lift_of_every_arm_is_against_the_control_and_prints() -> None:
+    lift = result().lift(control="slow")
+    assert [arm.label for arm in lift.arms] == ["<b>fast</b>", "[red]new[/red]", "unseen"]
+    fast = lift.arms[0]
+    assert fast.difference == pytest.approx(0.7)
+    assert fast.ratio == pytest.approx(8)
+    assert fast.difference_low < 0.7 < fast.difference_high
+    assert fast.ratio_low is not None
+    assert fast.ratio_low > 0.9
+    assert lift.arms[2].difference is None
+    assert lift.confidence == 0.95
+    assert "+0.7" in str(lift)
+    assert "Every arm against slow" in lift._repr_html_()
+
+
+def test_a_lift_of_rewards_that_may_be_negative_has_no_ratio() -> None:
+    outcome = Outcome(Answer(np.array([1])), np.array([10, 10]), np.array([1.0, 5.0]))
+    problem = Problem(2, 1, FixedBudget(20), SubGaussian(1))
+    lift = Result.of(outcome, ("a", "b"), problem, "sar", 0, 0.1).lift("a")
+    assert (lift.arms[0].ratio, lift.arms[0].ratio_low, lift.arms[0].ratio_high) == (None,) * 3
+    assert "-" in str(lift)
+
+
+def test_a_long_lift_is_cut_short() -> None:
+    outcome = Outcome(Answer(np.array([1])), np.full(60, 5), np.arange(60.0) / 20)
+    problem = Problem(60, 1, FixedBudget(300))
+    lift = Result.of(outcome, range(60), problem, "sar", 0, 0.1).lift(3)
+    assert "... 19 more" in str(lift)
+
+
+def test_a_control_must_be_an_arm() -> None:
+    with pytest.raises(errors.UnknownName, match="`control` is 'x', but must be one of the arms"):
+        result().lift(control="x")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", None])
+def test_a_result_is_a_data_frame_of_any_library(library: str | None) -> None:
+    frame = result().to_frame(library)
+    assert type(frame).__module__.startswith(library or "pandas")
+    assert list(frame.columns) == ["label", "pulls", "mean", "low", "high", "chosen"]
+    assert frame["chosen"].to_list() == [False, True, True, False]
+
+
+def test_a_data_frame_of_an_unknown_or_missing_library_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(errors.UnknownName, match="must be one of pandas, polars"):
+        result().to_frame("excel")
+    monkeypatch.setattr("shortlist.result.frame.find_spec", lambda name: None)
+    with pytest.raises(errors.InvalidInput, match="neither pandas nor polars is installed"):
+        result().to_frame()
+    with pytest.raises(errors.InvalidInput, match="but no polars is installed"):
+        result().to_frame("polars")
+
+
+def test_a_picture_shows_every_arm_and_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = result().plot()
+    (ax,) = figure.axes
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == ["<b>fast</b>", "[red]new[/red]", "slow", "unseen"]
+    assert ax.get_legend_handles_labels()[1] == ["chosen", "not chosen"]
+    again = result().plot(ax=figure.subplots())
+    assert again is figure
+    monkeypatch.setattr("shortlist.result.picture.find_spec", lambda name: None)
+    with pytest.raises(errors.InvalidInput, match="matplotlib is not installed"):
+        result().plot()
+
+
+def test_a_picture_of_many_arms_leaves_out_their_names() -> None:
+    outcome = Outcome(Answer(np.array([1])), np.full(60, 5), np.arange(60.0) / 20)
+    problem = Problem(60, 1, FixedBudget(300))
+    figure = Result.of(outcome, range(60), problem, "sar", 0, 0.1).plot()
+    assert not figure.axes[0].get_yticklabels()
+    assert "60 arms" in figure.axes[0].get_ylabel()

@@ -15,7 +15,6 @@ import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
-from shortlist.result import Arm
 from shortlist.search import Answer, Pulls, Rewards, Search
 
 NAMES = ["worst", "bad", "good", "best"]
@@ -142,7 +141,8 @@ def test_the_search_sees_unit_rewards_and_the_user_his_own(scripted: list[Reward
     )
     assert [told.sums.tolist() for told in scripted] == [[0.25, 1.75, 0.5], [1.0]]
     assert [arm.mean for arm in result.arms] == [8.0, 4.5]
-    assert result.arms[1] == Arm("y", 4, 4.5, True)
+    second = result.arms[1]
+    assert (second.label, second.pulls, second.mean, second.chosen) == ("y", 4, 4.5, True)
 
 
 @pytest.mark.parametrize(

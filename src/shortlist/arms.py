@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from shortlist.errors import InvalidInput
-from shortlist.validation import whole
+from shortlist.validation import MOST_ARMS, collected, encodable, shown, whole
 
 Name = str | int | Enum
 Arms = int | Iterable[Name | tuple[Name, ...]]
@@ -24,12 +24,12 @@ def labels_of(arms: object) -> tuple[OwnLabel, ...]:
     The labels of a mapping are its keys, those of an Enum its members. A tuple or a member stays
     the very object that was given."""
     if isinstance(arms, Integral):
-        return tuple(range(whole("arms", arms, at_least=2)))
+        return tuple(range(whole("arms", arms, at_least=2, at_most=MOST_ARMS)))
     if isinstance(arms, Set) and not isinstance(arms, MappingView):
-        raise InvalidInput(f"`arms` is {arms!r}, which has no order, but {LISTED}")
+        raise InvalidInput(f"`arms` is {shown(arms)}, which has no order, but {LISTED}")
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-        raise InvalidInput(f"`arms` is {arms!r}, but {LISTED}")
-    labels = tuple(_label(arm) for arm in arms)
+        raise InvalidInput(f"`arms` is {shown(arms)}, but {LISTED}")
+    labels = tuple(map(_label, collected("arms", arms, at_most=MOST_ARMS)))
     if len(set(labels)) < len(labels):
         double, _ = Counter(labels).most_common(1)[0]
         raise InvalidInput(f"two arms are called {double!r}, but labels must differ")
@@ -85,7 +85,9 @@ def _name(arm: object) -> Name:
     if isinstance(arm, Enum):  # before the others, for it may also be a text or a number
         return arm
     if isinstance(arm, str):
+        if not encodable(arm):
+            raise InvalidInput(f"an arm is called {arm!r}, but UTF-8 must have all its characters")
         return str(arm)
     if isinstance(arm, Integral) and not isinstance(arm, bool):
         return int(arm)
-    raise InvalidInput(f"an arm is called {arm!r}, but a label {RULE}")
+    raise InvalidInput(f"an arm is called {shown(arm)}, but a label {RULE}")

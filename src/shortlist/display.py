@@ -2,7 +2,7 @@
 
 A bar appears after two seconds and vanishes at the end; a line comes every ten seconds. Nothing is
 drawn but by a call of `show`: a refreshing thread would be lost in worker processes that are forked
-while the bar is up. And here is how what others wrote is made fit to be shown."""
+while the bar is up."""
 
 import sys
 import time
@@ -12,6 +12,7 @@ from math import inf
 from typing import Protocol
 
 from shortlist.search import Progress
+from shortlist.validation import flag
 
 Show = Callable[[int, Progress], None]  # pulls so far, and where the search stands
 Count = Callable[[int], None]  # how many are done
@@ -131,7 +132,7 @@ class Display:
 def displayed(wanted: bool, total: int | None, before: int | None = None) -> Iterator[Display]:
     """A display of work that has so many steps, if that is known."""
     surface: Surface = Silence()
-    if wanted:
+    if flag("progress", wanted):
         surface = Bar(total) if sys.stderr.isatty() else Lines()
     try:
         yield Display(surface, total, before)
@@ -184,11 +185,3 @@ def in_words(seconds: float) -> str:
 def plural(count: int, noun: str) -> str:
     """1 pull, 2 pulls."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def printable(text: str, keep: str = "") -> str:
-    """A text that leaves a terminal alone: unseen characters are spelt, but for those to keep."""
-    return "".join(
-        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode()
-        for each in text
-    )

@@ -82,12 +82,21 @@ async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) ->
 
 
 def to_unit_scale(rewards: Rewards, request: Pulls, problem: Problem) -> Rewards:
-    """The same rewards as (x - shift) / scale."""
+    """The same rewards as (x - shift) / scale; turned round where small ones are the good ones."""
     shift, scale = problem.rewards.shift, problem.rewards.scale
-    if shift == 0 and scale == 1:
-        return rewards
-    sums = (rewards.sums - request.times * shift) / scale
-    squares = (rewards.squares - 2 * shift * rewards.sums + request.times * shift**2) / scale**2
+    unit = rewards
+    if shift != 0 or scale != 1:
+        unit = _moved(rewards, request.times, shift, scale)
+    if not problem.minimize:
+        return unit
+    # 1 - x where rewards have a range, so that they stay in it, and -x otherwise
+    return _moved(unit, request.times, 1.0 if problem.rewards.has_range else 0.0, -1.0)
+
+
+def _moved(rewards: Rewards, times: IntArray, shift: float, scale: float) -> Rewards:
+    """The same rewards as (x - shift) / scale."""
+    sums = (rewards.sums - times * shift) / scale
+    squares = (rewards.squares - 2 * shift * rewards.sums + times * shift**2) / scale**2
     return Rewards(sums, squares)
 
 

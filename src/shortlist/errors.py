@@ -16,12 +16,18 @@ ShortlistError
     ├── StoreLocked (TimeoutError)         another program kept it locked for too long
     ├── StoreReadOnly (PermissionError)    it may be read, but not written
     ├── StoreFull                          the disk is full; nothing of the last step was written
+    ├── StoreReplaced                      deleted or replaced while it was open
     └── StoreDamaged                       not a store, or one that is damaged
 """
 
+from shortlist.printable import printable
+
 
 class ShortlistError(Exception):
-    """Root of all errors of this package."""
+    """Root of all errors of this package; a message may quote what others wrote."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__(), keep="\n")
 
 
 class InvalidInput(ShortlistError, ValueError):
@@ -82,6 +88,11 @@ class StoreReadOnly(StoreError, PermissionError):
 
 class StoreFull(StoreError):
     """The disk is full; nothing of the last step was written."""
+
+
+class StoreReplaced(StoreError):
+    """The file was deleted, moved or replaced while it was open; nothing of the last step was
+    written."""
 
 
 class StoreDamaged(StoreError):

@@ -7,7 +7,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import check_choice, number, whole
+from shortlist.validation import MOST_ARMS, check_choice, number, shown, whole
 
 ETA = 1e-4  # the bias of the paper's coins
 
@@ -20,7 +20,7 @@ def two_group(n: int, k: int) -> FloatArray:
 
 def uniform(n: int) -> FloatArray:
     """Means 1 - i/n for i = 1..n."""
-    whole("n", n, at_least=2)
+    n = whole("n", n, at_least=2, at_most=MOST_ARMS)
     return 1 - np.arange(1, n + 1) / n
 
 
@@ -60,10 +60,10 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     are K + `surplus` good ones, `surplus` being -1, 0 or 1. H^(t, epsilon) = n / (4 eta^2) for
     every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
     0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
-    whole("n", n, at_least=2)
+    n = whole("n", n, at_least=2, at_most=MOST_ARMS)
     number("eta", eta, above=0, below=0.5)
     if n % 2:
         raise InvalidInput(f"`n` is {n}, but must be even, since K = n/2")
-    if surplus not in (-1, 0, 1):
-        raise InvalidInput(f"`surplus` is {surplus!r}, but must be -1, 0 or 1")
+    if not isinstance(surplus, int) or surplus not in (-1, 0, 1):
+        raise InvalidInput(f"`surplus` is {shown(surplus)}, but must be -1, 0 or 1")
     return np.where(np.arange(n) < n // 2 + surplus, 0.5 + eta, 0.5 - eta)

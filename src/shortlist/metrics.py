@@ -5,14 +5,15 @@ set that is elementwise epsilon-optimal has aggregate regret at most epsilon and
 epsilon-optimal. Neither of the last two implies the other (E15): regret averages one bad arm away,
 and Explore-K does not look above theta_K."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import arm_means, number
+from shortlist.validation import MOST_RUNS, arm_means, collected, listed, number, shown
 
 ROUNDING = 1e-9  # differences of means are floats: a loss of exactly epsilon is allowed
 
@@ -27,8 +28,8 @@ def expected_aggregate_regret(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike
     """The mean of R_T over the sets that several runs chose.
 
     That it is at most epsilon is a weaker demand than R_T <= epsilon in most runs."""
-    _check_runs(tops)
-    return float(np.mean([aggregate_regret(means, top) for top in tops]))
+    sets = _sets_of_runs(tops)
+    return float(np.mean([aggregate_regret(means, top) for top in sets]))
 
 
 def misidentified(means: npt.ArrayLike, top: npt.ArrayLike) -> bool:
@@ -39,8 +40,8 @@ def misidentified(means: npt.ArrayLike, top: npt.ArrayLike) -> bool:
 
 def misidentification_probability(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
     """MisProb: the share of runs whose set is not one of the best."""
-    _check_runs(tops)
-    return float(np.mean([misidentified(means, top) for top in tops]))
+    sets = _sets_of_runs(tops)
+    return float(np.mean([misidentified(means, top) for top in sets]))
 
 
 def explore_k(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
@@ -63,9 +64,9 @@ def elementwise(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> boo
 
 def chosen_arms(top: npt.ArrayLike, n_arms: int) -> IntArray:
     """Return `top` as an array, if it names at least one arm of `n_arms` and none twice."""
-    arms = np.asarray(top)
-    if arms.ndim != 1 or arms.size == 0 or not np.issubdtype(arms.dtype, np.integer):
-        raise InvalidInput(f"`top` is {top!r}, but must be a list of at least one arm number")
+    arms = listed("top", top, rule := "a list of at least one arm number")
+    if arms.size == 0 or not np.issubdtype(arms.dtype, np.integer):
+        raise InvalidInput(f"`top` is {shown(top)}, but must be {rule}")
     wrong = arms[(arms < 0) | (arms >= n_arms)]
     if wrong.size:
         raise InvalidInput(
@@ -88,14 +89,19 @@ def _chosen_and_best(means: npt.ArrayLike, top: npt.ArrayLike) -> tuple[FloatArr
     return np.sort(theta[arms])[::-1], np.sort(best)[::-1]
 
 
-def _check_runs(tops: Sequence[npt.ArrayLike]) -> None:
-    sizes = sorted({np.size(top) for top in tops})
+def _sets_of_runs(tops: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:
+    if not isinstance(tops, Iterable):
+        raise InvalidInput(f"`tops` is {shown(tops)}, but must be a list of sets of arm numbers")
+    runs = collected("tops", tops, at_most=MOST_RUNS)
+    sets = [listed("tops", top, "a list of sets of arm numbers") for top in runs]
+    sizes = sorted({each.size for each in sets})
     if len(sizes) != 1:
         raise InvalidInput(
             f"`tops` has sets of sizes {sizes}, but must have one or more sets of the same size"
         )
+    return sets
 
 
 def _check_loss(epsilon: float) -> None:
     if number("epsilon", epsilon) < 0:
-        raise InvalidInput(f"`epsilon` is {epsilon!r}, but must be at least 0")
+        raise InvalidInput(f"`epsilon` is {shown(epsilon)}, but must be at least 0")

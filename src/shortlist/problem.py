@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.reward_models import Bounded, RewardModel
-from shortlist.validation import LARGEST, SMALLEST, check_choice, number, plain, whole
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
 
 UNIT = Bounded()
 
@@ -69,10 +69,21 @@ class Problem:
     k: int
     goal: Goal
     rewards: RewardModel = UNIT
+    minimize: bool = False  # whether the best arms are those of the least means
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
+        if not isinstance(self.goal, FixedConfidence | FixedBudget):
+            raise InvalidInput(f"`goal` is {shown(self.goal)}, but must be a goal")
+        if not isinstance(self.rewards, RewardModel):
+            raise InvalidInput(f"`rewards` is {shown(self.rewards)}, but must be a reward model")
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
+        plain(self, minimize=flag("minimize", self.minimize))
+
+    @property
+    def sign(self) -> int:
+        """What makes large rewards the good ones."""
+        return -1 if self.minimize else 1
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""
@@ -85,7 +96,7 @@ class Problem:
                     " scale"
                 )
             goal = replace(goal, epsilon=min(epsilon, LARGEST))
-        return replace(self, goal=goal, rewards=self.rewards.unit())
+        return replace(self, goal=goal, rewards=self.rewards.unit(), minimize=False)
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""

@@ -7,7 +7,7 @@ from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, labels_of
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardsDeclared, model_of
-from shortlist.validation import number
+from shortlist.validation import named, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ def question(
     delta: float,
     budget: int | None,
     rewards: RewardsDeclared,
+    minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
 ) -> Question:
@@ -37,9 +38,10 @@ def question(
     labels = labels_of(arms)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
-    chosen = find(usual if algorithm == AUTOMATIC else algorithm)
-    problem = Problem(len(labels), k, goal, model_of(rewards))
-    given = dict(options or {})
+    automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
+    chosen = find(usual if automatic else algorithm)
+    problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
+    given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.errors import InvalidInput
-from shortlist.validation import LARGEST, SMALLEST, number, plain
+from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
 Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
@@ -105,7 +105,7 @@ class Binary:
 class SubGaussian:
     """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
 
-    sigma: float = 0.5
+    sigma: float
     kind = "sub-gaussian"
     has_range = False
     is_binary = False
@@ -143,10 +143,11 @@ def model_of(rewards: object) -> RewardModel:
     """The rewards that were declared: a range, "binary", or a model."""
     if isinstance(rewards, Bounded | Binary | SubGaussian):
         return rewards
-    if rewards == "binary":
+    if isinstance(rewards, str) and rewards == "binary":
         return Binary()
     if isinstance(rewards, tuple | list) and len(rewards) == 2:
         return Bounded(*rewards)
     raise InvalidInput(
-        f"`rewards` is {rewards!r}, but must be a range (low, high), 'binary', or a reward model"
+        f"`rewards` is {shown(rewards)}, but must be a range (low, high), 'binary', or a reward"
+        " model"
     )

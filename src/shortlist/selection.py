@@ -23,7 +23,7 @@ from shortlist.question import Question, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Pulls, Rewards
-from shortlist.validation import whole
+from shortlist.validation import MOST_JOBS, seeded, whole
 
 
 def select(
@@ -35,6 +35,7 @@ def select(
     delta: float = 0.05,
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
+    minimize: bool = False,
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -49,7 +50,8 @@ def select(
     `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
     rewards, and is never asked for more than `batch` at once. `arm` is one of `arms`, a key if they
     are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
-    independent and keep to `rewards`: a range, "binary", or a reward model.
+    independent and keep to `rewards`: a range, "binary", or a reward model. The best arms are
+    those of the largest means, or with `minimize` of the smallest.
 
     With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
@@ -59,7 +61,7 @@ def select(
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
     `workers`. Async functions run `workers` at a time."""
-    asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
+    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
         return selection.run(executor, progress)
@@ -76,6 +78,7 @@ async def select_async(
     delta: float = 0.05,
     budget: int | None = None,
     rewards: RewardsDeclared = (0, 1),
+    minimize: bool = False,
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -87,7 +90,7 @@ async def select_async(
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
-    asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
+    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
@@ -105,17 +108,17 @@ class Selection:
         batch: int | None,
         workers: int | None,
     ) -> None:
-        whole("seed", seed, at_least=0)
-        for name, value in (("batch", batch), ("workers", workers)):
-            if value is not None:
-                whole(name, value, at_least=1)
+        if batch is not None:
+            whole("batch", batch, at_least=1)
+        if workers is not None:
+            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
                 f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
-        self.seed = seed
+        self.seed = seeded(seed)
         self.workers = workers
         rng = np.random.default_rng(seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
@@ -190,4 +193,4 @@ class Selection:
         asked = self.asked
         seconds = time.perf_counter() - started
         name = asked.algorithm.name
-        return Result.of(outcome, asked.labels, asked.problem.goal, name, self.seed, seconds)
+        return Result.of(outcome, asked.labels, asked.problem, name, self.seed, seconds)

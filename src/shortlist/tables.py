@@ -6,6 +6,8 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from shortlist.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
@@ -19,6 +21,8 @@ Cells = Sequence[str]
 @dataclass(frozen=True, slots=True)
 class TextTable:
     """A title, a header, rows of text and a verdict; cells stand for themselves, never for markup.
+
+    Others may have written them: wherever a table is shown, it is shown `printable`.
 
     `faint` are rows of less interest, below the others. `align` has a letter a column, l or r;
     without it the first column is on the left and the others are on the right. Without a header the
@@ -35,8 +39,8 @@ class TextTable:
         from rich.console import Group
         from rich.text import Text
 
-        above = [Text(self.title)] if self.title else []
-        below = [Text(self.verdict)] if self.verdict else []
+        above = [Text(_lines(self.title))] if self.title else []
+        below = [Text(_lines(self.verdict))] if self.verdict else []
         return Group(*above, self._grid(), *below)
 
     def __str__(self) -> str:
@@ -58,11 +62,11 @@ class TextTable:
         for column, cells in enumerate(self._columns()):
             left = self.align[column] == "l" if self.align else column == 0
             whole = column == 0 and max(map(len, cells)) <= SHORT
-            name = Text(self.header[column]) if self.header else ""
+            name = Text(printable(self.header[column])) if self.header else ""
             table.add_column(name, justify="left" if left else "right", no_wrap=whole)
         for style, rows in ((None, self.rows), ("dim", self.faint)):
             for row in rows:
-                table.add_row(*map(Text, row), style=style)
+                table.add_row(*(Text(printable(cell)) for cell in row), style=style)
             table.add_section()
         return table
 
@@ -136,8 +140,13 @@ def _html_body(rows: Sequence[Cells]) -> str:
 
 
 def _html_row(tag: str, cells: Cells) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<{tag}>{escape(printable(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
 def _html_lines(text: str) -> str:
-    return "<br>".join(map(escape, text.splitlines()))
+    return "<br>".join(map(escape, _lines(text).split("\n")))
+
+
+def _lines(text: str) -> str:
+    """What stands above or below a table, in its lines."""
+    return printable(text, keep="\n")

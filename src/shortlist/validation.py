@@ -2,7 +2,10 @@
 
 import math
 import pickle
+from collections.abc import Iterable, Mapping, Sized
+from itertools import islice
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +14,43 @@ from shortlist.errors import InvalidInput
 
 # of what has a unit: the square of a ratio of two of them must not overflow
 LARGEST, SMALLEST = 1e60, 1e-60
+COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit numbers
+MOST_ARMS = 10**6  # a search holds some hundred bytes an arm
+MOST_RUNS = 10**6  # their outcomes are held together
+MOST_JOBS = 10**4  # processes or threads
+SEEDS = 2**128  # as many as a generator has states to begin in
+MOST_TOLD = 10**6  # rewards at once
+LEGIBLE = 1000  # characters of a value in a message
+
+Item = TypeVar("Item")
 
 
-def whole(name: str, value: object, *, at_least: int) -> int:
-    """Return `value` as an int if it is a whole number of at least `at_least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+def whole(name: str, value: object, *, at_least: int, at_most: float = COUNTABLE) -> int:
+    """Return `value` as an int if it is a whole number between these two."""
+    result = at_least - 1
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        result = int(value)
+    if result < at_least:
         raise InvalidInput(
             f"`{name}` is {shown(value)}, but must be a whole number of at least {at_least}"
         )
-    return int(value)
+    if result > at_most:
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be at most {at_most:,}")
+    return result
+
+
+def seeded(seed: object) -> int:
+    """Return a seed as an int."""
+    return whole("seed", seed, at_least=0, at_most=SEEDS - 1)
+
+
+def manners(runs: object, jobs: object, seed: object) -> tuple[int, int, int]:
+    """Return how many runs in how many processes from which seed, if these make sense."""
+    return (
+        whole("runs", runs, at_least=1, at_most=MOST_RUNS),
+        whole("jobs", jobs, at_least=1, at_most=MOST_JOBS),
+        seeded(seed),
+    )
 
 
 def real(value: object) -> float:
@@ -36,7 +67,20 @@ def shown(value: object) -> str:
     """A value for a message, however long it is; 1.5 reads better than np.float64(1.5)."""
     if math.isinf(real(value)):  # a whole number may have too many digits to be shown
         return str(real(value))
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    try:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+    except Exception:  # too many digits inside of it, or an object that cannot be shown
+        return f"a {type(value).__name__}"
+    return text if len(text) <= LEGIBLE else f"{text[:LEGIBLE]}..."
+
+
+def encodable(text: str) -> bool:
+    """Whether a text can be written: a lone surrogate is no character of any encoding."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def plain(record: object, **values: object) -> None:
@@ -59,16 +103,91 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
     return result
 
 
+def listed(name: str, values: object, rule: str = "a list of numbers") -> npt.NDArray[Any]:
+    """Return `values` as an array with an entry per arm, if it is one, whatever is in it.
+
+    Its length is looked at first: what stands for a list may be longer than memory."""
+    size = values.size if isinstance(values, np.ndarray) else _length(values)
+    if size > MOST_ARMS:
+        raise InvalidInput(f"`{name}` has {size:,} entries, but must have at most {MOST_ARMS:,}")
+    try:
+        array = np.asarray(values)
+    except Exception as error:  # lists of different lengths, or an object of the user's
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be {rule}") from error
+    if array.ndim != 1:
+        raise InvalidInput(f"`{name}` has shape {array.shape}, but must be {rule}")
+    return array
+
+
+def _length(values: object) -> int:
+    try:
+        return len(values) if isinstance(values, Sized) else 0
+    except OverflowError:  # more than any memory could hold
+        return COUNTABLE
+
+
+def reals(name: str, values: object) -> npt.NDArray[np.float64]:
+    """Return `values` as an array of floats, if it is a list of numbers; they may be infinite."""
+    array = listed(name, values)
+    if array.dtype.kind == "O" and all(isinstance(each, Real) for each in array):
+        return np.array([real(each) for each in array])
+    if array.dtype.kind not in "buif":  # None and "1" must not pass for numbers
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be a list of numbers")
+    return array.astype(np.float64)
+
+
+def whole_numbers(name: str, values: object, *, at_least: int) -> npt.NDArray[np.int64]:
+    """Return `values` as an array of whole numbers, if it is a list of them."""
+    array = listed(name, values, rule := "a list of whole numbers")
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be {rule}")
+    wrong = array[(array < at_least) | (array > COUNTABLE)]
+    if wrong.size:
+        least, most = f"at least {at_least}", f"at most {COUNTABLE:,}"
+        rule = f"must be {least if wrong[0] < at_least else most}"
+        raise InvalidInput(f"`{name}` holds {shown(wrong[0])}, but each {rule}")
+    return array.astype(np.int64)
+
+
+def named(name: str, values: object) -> dict[str, Any]:
+    """Return `values` as a dict, if it is a mapping of names; None is an empty one."""
+    if values is None:
+        return {}
+    if not (isinstance(values, Mapping) and all(isinstance(each, str) for each in values)):
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be a mapping of names to values")
+    return dict(values)
+
+
+def text(name: str, value: object) -> str:
+    """Return `value` as a plain text, if it is one that can be written."""
+    if not (isinstance(value, str) and encodable(value)):
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be a text in UTF-8")
+    return str(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool, if it is one: of much else Python does not say whether it is."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be True or False")
+    return bool(value)
+
+
+def collected(name: str, values: Iterable[Item], *, at_most: int) -> list[Item]:
+    """Return `values` as a list, if they are not too many, or never end."""
+    try:
+        items = list(islice(values, at_most + 1))
+    except TypeError as error:  # an array of no dimension says that it can be iterated
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be a list") from error
+    if len(items) > at_most:
+        raise InvalidInput(f"`{name}` has more entries than {at_most:,}, but that is the limit")
+    return items
+
+
 def arm_means(
     means: npt.ArrayLike, low: float = -math.inf, high: float = math.inf
 ) -> npt.NDArray[np.float64]:
     """Return `means` as an array, if each is a finite number between `low` and `high`."""
-    try:
-        theta = np.asarray(means, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"`means` is {means!r}, but must be a list of numbers") from error
-    if theta.ndim != 1:
-        raise InvalidInput(f"`means` has shape {theta.shape}, but must be a list of numbers")
+    theta = reals("means", means)
     wrong = np.flatnonzero(~(np.isfinite(theta) & (theta >= low) & (theta <= high)))
     if wrong.size:
         rule = "a finite number" if math.isinf(high) else f"a number between {low:g} and {high:g}"
@@ -78,7 +197,7 @@ def arm_means(
 
 def check_choice(n_arms: object, k: object) -> None:
     """Refuse to choose `k` of `n_arms` arms unless something is left to choose: 1 <= k < n_arms."""
-    n = whole("n_arms", n_arms, at_least=2)
+    n = whole("n_arms", n_arms, at_least=2, at_most=MOST_ARMS)
     if whole("k", k, at_least=1) >= n:
         raise InvalidInput(f"`k` is {shown(k)}, but must be between 1 and n_arms - 1 = {n - 1}")
 

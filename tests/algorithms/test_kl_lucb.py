@@ -72,7 +72,7 @@ def test_arms_near_0_take_fewer_pulls_than_with_the_intervals_of_lucb() -> None:
 
 
 def test_sub_gaussian_rewards_have_intervals_of_one_radius(finish: Finish) -> None:
-    problem = Problem(2, 1, FixedConfidence(0.5, 0.1), SubGaussian())
+    problem = Problem(2, 1, FixedConfidence(0.5, 0.1), SubGaussian(0.5))
     answer = finish(
         ALGORITHM.start(problem, np.random.default_rng(0)),
         BernoulliBandit(np.array([0.9, 0.1])),

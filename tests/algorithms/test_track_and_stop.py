@@ -143,7 +143,7 @@ def test_an_experiment_for_two_best_arms_is_not_even_made() -> None:
 
 def test_a_step_among_20_arms_takes_less_than_5_milliseconds() -> None:
     search = ALGORITHM.start(
-        Problem(20, 1, FixedConfidence(0.01, 0.05), SubGaussian()), np.random.default_rng(0)
+        Problem(20, 1, FixedConfidence(0.01, 0.05), SubGaussian(0.5)), np.random.default_rng(0)
     )
     rng, bandit = np.random.default_rng(1), BernoulliBandit(np.linspace(0.1, 0.9, 20))
     request, fastest = next(search), np.inf

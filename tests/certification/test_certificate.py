@@ -38,7 +38,7 @@ KINDS: dict[str, RewardModel] = {
     "0 or 1": Bounded(),  # not declared as such
     "two points": Bounded(),
     "beta": Bounded(),
-    "normal": SubGaussian(),
+    "normal": SubGaussian(0.5),
 }
 CANDIDATES = [
     (kind, shape) for kind in KINDS for shape in SHAPES if kind == "0/1" or "start" not in shape
@@ -330,7 +330,7 @@ def test_offsets_keep_their_digits_with_very_many_pulls() -> None:
         assert offset == pytest.approx(10.0**2 * 0.3 * 0.7 / (2 * pulls), rel=1e-3)
 
 
-@pytest.mark.parametrize("rewards", [Bounded(), SubGaussian()])
+@pytest.mark.parametrize("rewards", [Bounded(), SubGaussian(0.5)])
 def test_a_start_needs_rewards_of_0_and_1(rewards: RewardModel) -> None:
     chosen, pulls, start = np.array([True, False]), np.array([5, 5]), np.array([1.0, 1.0])
     with pytest.raises(InvalidInput, match="`start` is given for rewards that are a "):

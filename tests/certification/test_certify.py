@@ -141,7 +141,7 @@ def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(wh
         ({"top": [-1]}, "`top` holds arm -1"),
         ({"top": [1, 1]}, "`top` holds arm 1 more than once"),
         ({"top": [0.5]}, "`top` is "),
-        ({"top": [[0, 1]]}, "`top` is "),
+        ({"top": [[0, 1]]}, "`top` has shape"),
         ({"top": [0, 1, 2, 3]}, "`k` is 4, but must be between 1 and n_arms - 1 = 3"),
         ({"pulls": [40, 40, 30]}, r"`pulls` has shape \(3,\) and `sums` \(4,\)"),
         ({"pulls": [40, 40, 30, 0]}, "`pulls` is .* at least 1"),
@@ -154,7 +154,7 @@ def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(wh
         ({"sums": [30, 28, 12, -1]}, "the sum of arm 3 is -1"),
         ({"sums": [30, 28, -1, 61]}, "the sum of arm 2 is -1, but must be that of 30 rewards"),
         ({"sums": [30, 28, math.nan, 1]}, "the sum of arm 2 is nan"),
-        ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian()}, "the sum of arm 2 is inf"),
+        ({"sums": [30, 28, math.inf, 1], "rewards": SubGaussian(0.5)}, "the sum of arm 2 is inf"),
         (
             {"sums": [30, 28, 12.5, 1], "rewards": Binary()},
             "the sum of arm 2 is 12.5.* each 0 or 1",

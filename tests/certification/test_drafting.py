@@ -58,7 +58,7 @@ def test_numbers_of_pulls_begin_alike_grow_by_the_ratio_and_reach_the_most(most:
     assert np.all(counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * tuning.RATIO))
 
 
-@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])
 def test_a_draft_keeps_to_its_target_and_says_what_it_costs(rewards: RewardModel) -> None:
     made = np.where(np.arange(40) % 3 == 0, 10, 0)
     for target in (0.6, 0.9):
@@ -71,7 +71,7 @@ def test_a_draft_keeps_to_its_target_and_says_what_it_costs(rewards: RewardModel
         assert isinstance(rewards, Binary) or np.all(found.start == -np.inf)
 
 
-@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])
 def test_a_draft_keeps_to_its_budget_and_more_budget_promises_more(rewards: RewardModel) -> None:
     before = math.inf
     for budget in (40, 100, 1000, 5000):
@@ -115,7 +115,7 @@ def test_arms_near_the_boundary_are_pulled_most() -> None:
     assert found.pulls[order[:10]].mean() > 4 * found.pulls[order[-10:]].mean()
 
 
-@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])
 def test_the_bound_to_expect_is_the_mean_over_means_from_the_posterior_and_fresh_rewards(
     rewards: RewardModel,
 ) -> None:
@@ -206,7 +206,7 @@ def test_the_charge_predicted_for_a_mean_is_that_of_its_certificate(
 
 
 def test_pulls_made_are_never_taken_back_however_many_there_are() -> None:
-    posterior, chosen, boundary = explored(SubGaussian())
+    posterior, chosen, boundary = explored(SubGaussian(0.5))
     made = np.ones(40, dtype=np.int64)
     made[::7] = pull_counts(2**58)[-1]
     for budget in (0, 10**6, 2**60):

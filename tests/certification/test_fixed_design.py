@@ -138,16 +138,16 @@ def test_two_arms_need_less_than_half_of_the_usual_count() -> None:
     assert fixed_design(2, 1, 0.05, 0.05, Binary()) == 541
     assert failure(2, 1, 0.05, 540, Binary()) > 0.05  # so no smaller design is right
     assert fixed_design(2, 1, 0.05, 0.05, Bounded()) == 850
-    assert fixed_design(2, 1, 0.05, 0.05, SubGaussian()) == 1199
+    assert fixed_design(2, 1, 0.05, 0.05, SubGaussian(0.5)) == 1199
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 1), (10, 3), (20, 10), (100, 50), (1000, 10)])
 def test_designs_are_ordered_by_what_they_assume(n: int, k: int) -> None:
     counts = [
-        fixed_design(n, k, 0.05, 0.05, model) for model in (Binary(), Bounded(), SubGaussian())
+        fixed_design(n, k, 0.05, 0.05, model) for model in (Binary(), Bounded(), SubGaussian(0.5))
     ]
     assert counts == sorted(counts)
-    hoeffding = -log(failure(n, k, 0.05, counts[2], SubGaussian()))
+    hoeffding = -log(failure(n, k, 0.05, counts[2], SubGaussian(0.5)))
     assert hoeffding >= log(20)
 
 

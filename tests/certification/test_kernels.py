@@ -424,7 +424,7 @@ def test_what_is_exactly_epsilon_is_certified() -> None:
 
 def test_sums_of_rewards_without_a_range_are_of_any_size() -> None:
     low, high = (
-        certify([0], [50, 50], [-1e6, 1e6], boundary=0, rewards=SubGaussian()),
-        certify([0], [50, 50], [1e6, -1e6], boundary=0, rewards=SubGaussian()),
+        certify([0], [50, 50], [-1e6, 1e6], boundary=0, rewards=SubGaussian(0.5)),
+        certify([0], [50, 50], [1e6, -1e6], boundary=0, rewards=SubGaussian(0.5)),
     )
     assert low > 1e4 > 1 > high

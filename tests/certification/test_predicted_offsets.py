@@ -35,7 +35,7 @@ def exact(
     )
 
 
-@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])
 @pytest.mark.parametrize("strength", [3.0, 30.0, 300.0])
 def test_without_a_start_they_are_exact(rewards: RewardModel, strength: float) -> None:
     candidates = candidates_of(np.array([1.0, 7, 40, 1000, 10**9, 2.0**61]), -np.inf)

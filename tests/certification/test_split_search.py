@@ -336,7 +336,7 @@ def test_it_ends_on_ties_sure_arms_and_gaps_of_epsilon(
 @pytest.mark.parametrize("bandit", [BetaBandit, GaussianBandit])
 def test_other_rewards_are_certified_too(bandit: type, finish: Callable[..., Answer]) -> None:
     means = np.array([0.8, 0.75, 0.3, 0.25, 0.2])
-    rewards: RewardModel = SubGaussian() if bandit is GaussianBandit else Bounded()
+    rewards: RewardModel = SubGaussian(0.5) if bandit is GaussianBandit else Bounded()
     problem = Problem(5, 2, FixedConfidence(0.1, 0.1), rewards)
     for seed in range(3):
         answer = finish(

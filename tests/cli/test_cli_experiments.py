@@ -19,6 +19,7 @@ from click.testing import Result
 from command_line import invoke
 
 import shortlist
+from shortlist.storage.sqlite import SQLiteStore
 
 LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
 MAKE = ["-k", "2", "--budget", "50", "--algorithm", "uniform", "--store", "tests.db"]
@@ -264,7 +265,7 @@ def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
     with shortlist.Experiment.create(
         LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
     ) as experiment:
-        experiment.ask(50, "dead", lease=1)
+        experiment.ask(50, "dead", alive=1)
     result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
     assert result.exit_code == 0
     assert re.fullmatch(
@@ -323,6 +324,39 @@ def test_ask_says_when_others_hold_everything() -> None:
     mine = rows(done("ask", "--store", "tests.db", "--worker", "ann", "--format", "csv"))
     assert [row["ticket"] for row in mine] == ["0"]
     assert status()["workers"] == {"ann": 50}
+
+
+def test_tickets_of_those_who_are_gone_are_given_back() -> None:
+    done("create", "arms.csv", *MAKE)
+    done("ask", "--store", "tests.db", "--limit", "4", "--worker", "ann")
+    done("ask", "--store", "tests.db", "--limit", "46")
+    back = call("release", "--worker", "ann", "--overdue", "0", "--store", "tests.db")
+    assert (back.exit_code, back.stderr) == (0, "0 tickets are handed out again\n")
+    back = call("release", "0", "7", "--store", "tests.db")
+    assert (back.exit_code, back.stderr) == (0, "2 tickets are handed out again\n")
+    back = call("release", "0", "3", "--worker", "ann", "--store", "tests.db")
+    assert (back.exit_code, back.stderr) == (0, "1 ticket is handed out again\n")
+    again = done("ask", "--store", "tests.db", "--limit", "9", "--worker", "ben", "--format", "csv")
+    assert [row["ticket"] for row in rows(again)] == ["0", "3", "7"]
+    assert (status()["told"], status()["failures"]) == (0, 0)
+    refused(call("release", "--store", "tests.db"), 2, "no `worker`, `tickets` or `overdue`")
+    refused(call("release", "99", "--store", "tests.db"), 2, "ticket 99 was never handed out")
+
+
+def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
+    asked = ("--limit", "60", "--format", "csv", "--store", "tests.db")
+    for name, late in (("waiting", "wait"), ("again", "again"), ("counting", "0.25")):
+        done("create", "arms.csv", *MAKE, "--name", name, "--late", late, "--lease", "0.01")
+        assert len(rows(done("ask", "--name", name, *asked))) == 50
+    time.sleep(0.02)
+    assert call("ask", "--name", "waiting", *asked).exit_code == 3
+    waiting = done("status", "--name", "waiting", "--store", "tests.db", "--format", "json")
+    assert json.loads(waiting)["overdue"] == 50
+    assert len(rows(done("ask", "--name", "again", *asked))) == 50
+    assert call("ask", "--name", "counting", *asked).exit_code == 4
+    refused(
+        call("create", "arms.csv", *MAKE, "--late", "soon"), 2, "'soon' must be wait, again or a"
+    )
 
 
 def test_tell_takes_one_reward_or_a_failure() -> None:
@@ -389,6 +423,53 @@ def test_list_names_all_experiments_also_those_it_cannot_continue(
     assert listed[1]["name"] == "second"
     assert "an algorithm that this shortlist does not have" in listed[1]["state"]
     assert "second" in done("list", "tests.db")
+
+
+def test_verify_says_of_every_experiment_whether_it_is_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done("create", "arms.csv", *MAKE, "--name", "first")
+    done("create", "arms.csv", *MAKE, "--name", "second", "--algorithm", "sar")
+    done("ask", "--store", "tests.db", "--name", "first", "--limit", "3")
+    done("tell", "1", "0.5", "--store", "tests.db", "--name", "first")
+    listed = json.loads(done("verify", "tests.db", "--format", "json"))
+    assert listed == [
+        {"name": "first", "rows": 3, "verdict": "intact"},
+        {"name": "second", "rows": 0, "verdict": "intact"},
+    ]
+    with monkeypatch.context() as patch:
+        patch.delitem(shortlist.ALGORITHMS, "sar")
+        assert "this shortlist does not have" in done("verify", "tests.db", "--format", "csv")
+    damage("tests.db", "rewards_refuse_UPDATE", "UPDATE rewards SET reward = 0.25")
+    verified = call("verify", "tests.db", "--format", "json")
+    assert verified.exit_code == 1
+    first, second = json.loads(verified.stdout)
+    assert first["verdict"].startswith("row 3 of experiment 'first' in tests.db is not as it was")
+    assert second["verdict"] == "intact"
+    refused(call("status", "--store", "tests.db", "--name", "first"), 1, "row 3 of experiment")
+
+
+def damage(store: str, trigger: str, statement: str) -> None:
+    """Change what the file itself would refuse to change."""
+    database = sqlite3.connect(store, isolation_level=None)
+    query = "SELECT sql FROM sqlite_schema WHERE name = ?"
+    ((text,),) = database.execute(query, (trigger,)).fetchall()
+    for each in (f"DROP TRIGGER {trigger}", statement, text):
+        database.execute(each)
+    database.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted")
+def test_what_was_told_is_rescued_when_the_file_is_deleted_under_a_run(folder: Path) -> None:
+    deleting = folder / "deleting"
+    deleting.write_text("#!/bin/sh\n[ -e count ] && rm -f tests.db\ntouch count\necho 0.5\n")
+    deleting.chmod(0o755)
+    result = call("run", "arms.csv", "--pull", "./deleting {arm}", *MAKE)
+    refused(result, 1, "tests.db was deleted or moved while tests.db was open")
+    (rescued,) = re.findall(r"is in (\S+\.jsonl)", result.stderr)
+    done("import", rescued, "--store", "again.db")
+    Path(rescued).unlink()
+    assert json.loads(done("list", "again.db", "--format", "json"))[0]["pulls"] == 1
 
 
 def test_an_exported_experiment_goes_on_in_another_file() -> None:
@@ -633,14 +714,11 @@ def test_trouble_with_a_file_has_exit_status_1() -> None:
     )
     Path("tests.db").unlink()
     done("create", "arms.csv", *MAKE)
-    database = sqlite3.connect("tests.db")
-    database.execute(
-        "UPDATE experiments SET settings = replace(settings, '\"version\": 2', '\"version\": 9')"
-    )
-    database.commit()
-    database.close()
+    file = SQLiteStore("tests.db")
+    file.create("later", file.settings("experiment").replace('"version": 2', '"version": 9'))
+    file.close()
     refused(
-        call("ask", "--store", "tests.db"),
+        call("ask", "--store", "tests.db", "--name", "later"),
         1,
         "was made with version 9 of uniform, but this shortlist has version",
     )

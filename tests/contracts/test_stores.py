@@ -145,20 +145,6 @@ def test_reading_goes_on_where_it_ended(store: Store, opener: Opener) -> None:
     assert news.last > seen
 
 
-def test_leases_that_ended_in_rewards_are_read_only_on_request(store: Store) -> None:
-    over, under_way = Event(Kind.LEASE, 0, 2, "ann", 9.0), Event(Kind.LEASE, 1, 2, "ben", 9.0)
-    failed = Event(Kind.FAIL, 0, 1, "rain", 1.0)
-    with store.exclusive():
-        store.append("first", [(0, 0, 1.0, 1.0)], [over, under_way, failed])
-    assert list(store.read("first").events) == [over, under_way, failed]
-    seen = store.read("first").last
-    with store.exclusive():
-        store.append("first", [(1, 0, 1.0, 1.0)], [Event(Kind.LEASE, 1, 1, "cat", 9.0)])
-    assert list(store.read("first").events) == [under_way, failed]
-    assert list(store.read("first", seen).events) == []
-    assert len(store.read("first", everything=True).events) == 4
-
-
 def test_logs_of_different_experiments_do_not_mix(store: Store) -> None:
     store.create("second", "{}")
     with store.exclusive():

@@ -22,7 +22,7 @@ NAME = f"a reward of arm {LABEL!r}"
 @pytest.mark.parametrize(
     "reward", [True, 1, 1.0, np.float32(1), np.int64(1), np.bool_(True), Fraction(1)]
 )
-@pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian(0.5)])
 def test_every_kind_of_number_is_a_reward(reward: object, model: RewardModel) -> None:
     taken = checked_reward(reward, NAME, model)
     assert type(taken) is float
@@ -44,7 +44,7 @@ NOT_NUMBERS = [
 
 
 @pytest.mark.parametrize("reward", NOT_NUMBERS)
-@pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian(0.5)])
 def test_what_is_no_finite_number_is_refused(reward: object, model: RewardModel) -> None:
     with pytest.raises(InvalidReward, match=r'a reward of arm "page \'b\'" is .*, but must be '):
         checked_reward(reward, NAME, model)
@@ -60,7 +60,7 @@ def test_what_is_no_finite_number_is_refused(reward: object, model: RewardModel)
         (Bounded(), -0.001, "a number between 0 and 1"),
         (Bounded(-2, 5), 5.5, "a number between -2 and 5"),
         (Binary(), 0.5, "0 or 1"),
-        (SubGaussian(), float("nan"), "a number between -1e+60 and 1e+60"),
+        (SubGaussian(0.5), float("nan"), "a number between -1e+60 and 1e+60"),
     ],
 )
 def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_the_rule(
@@ -85,7 +85,7 @@ def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_
         np.array([0, 1, 0.0]),
     ],
 )
-@pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian()])
+@pytest.mark.parametrize("model", [Binary(), Bounded(), SubGaussian(0.5)])
 def test_every_list_and_array_of_numbers_is_taken(rewards: object, model: RewardModel) -> None:
     taken = checked_rewards(rewards, 3, LABEL, model)
     assert taken.dtype == np.float64

@@ -3,9 +3,9 @@
 import math
 import random
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from shortlist.errors import (
 from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment import Experiment, State, Ticket, replay
 from shortlist.search import advance
-from shortlist.storage import Store
+from shortlist.storage import Event, RewardRow, Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 
@@ -68,6 +68,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def experiment(store: Store, clock: Clock) -> Experiment:
     return new(store, clock)
+
+
+@pytest.fixture
+def hasty(store: Store, clock: Clock) -> Experiment:
+    """Hands out again what is late."""
+    return new(store, clock, late="again")
 
 
 def new(store: Any, clock: Callable[[], float] = Clock(), **settings: Any) -> Experiment:  # noqa: B008
@@ -225,13 +231,30 @@ def test_a_ticket_that_was_never_handed_out_is_refused(experiment: Experiment, t
         experiment.fail(ticket, "no network")
 
 
-def test_a_ticket_of_another_experiment_is_refused(store: Store) -> None:
-    mine, other = new(store), new(store, name="other")
-    mine.ask(5)
+def test_a_ticket_of_another_experiment_is_refused_even_if_labels_and_seeds_agree(
+    store: Store,
+) -> None:
+    mine, other, elsewhere = new(store), new(store, name="other"), new(MemoryStore())
+    (ticket,) = mine.ask()
+    for foreign in (other.ask()[0], elsewhere.ask()[0]):
+        assert (foreign.id, foreign.arm, foreign.seed) == (ticket.id, ticket.arm, ticket.seed)
+        for use in (mine.tell, mine.fail):
+            with pytest.raises(
+                UnknownTicket, match="ticket 0 is not from here, but from another experiment"
+            ):
+                use(foreign, 1)  # type: ignore[arg-type]
+        with pytest.raises(UnknownTicket, match="from another experiment"):
+            mine.release(tickets=[foreign])
+    assert (mine.status().told, mine.status().failures, mine.status().held) == (0, 0, 1)
+    Experiment.open(store, "experiment").tell(ticket, 1)
+
+
+def test_a_ticket_with_the_number_of_another_is_refused(experiment: Experiment) -> None:
+    ticket = experiment.ask(5)[0]
     with pytest.raises(
         UnknownTicket, match="ticket 1 is for arm 'plain', but here it is for 'two words'"
     ):
-        mine.tell(replace(other.ask(5)[0], id=1), 1)
+        experiment.tell(replace(ticket, id=1), 1)
 
 
 def test_many_are_told_all_or_none(experiment: Experiment) -> None:
@@ -250,27 +273,27 @@ def test_many_are_told_all_or_none(experiment: Experiment) -> None:
 # Leases
 
 
-def test_an_expired_ticket_is_handed_out_again_as_it_was(
-    experiment: Experiment, clock: Clock
+def test_a_late_ticket_is_handed_out_again_as_it_was_if_that_is_wanted(
+    hasty: Experiment, clock: Clock
 ) -> None:
-    first = experiment.ask(3, "a")
+    first = hasty.ask(3, "a")
     clock.now += LEASE - 0.5
-    assert [ticket.id for ticket in experiment.ask(2, "b")] == [3, 4]
+    assert [ticket.id for ticket in hasty.ask(2, "b")] == [3, 4]
     clock.now += 0.5
-    again = experiment.ask(3, "b")  # its own two come first
+    again = hasty.ask(3, "b")  # its own two come first
     assert [ticket.id for ticket in again] == [3, 4, 0]
     assert replace(again[2], expires=0.0) == replace(first[0], expires=0.0)
 
 
-def test_a_late_result_counts_if_it_is_the_first(experiment: Experiment, clock: Clock) -> None:
-    (late,) = experiment.ask(1, "slow")
+def test_a_late_result_counts_if_it_is_the_first(hasty: Experiment, clock: Clock) -> None:
+    (late,) = hasty.ask(1, "slow")
     clock.now += 2 * LEASE
-    (again,) = experiment.ask(1, "quick")
+    (again,) = hasty.ask(1, "quick")
     assert again.id == late.id
-    experiment.tell(late, 1)
+    hasty.tell(late, 1)
     with pytest.raises(ConflictingReward):
-        experiment.tell(again, 0)
-    assert experiment.ask(1, "quick")[0].id != late.id
+        hasty.tell(again, 0)
+    assert hasty.ask(1, "quick")[0].id != late.id
 
 
 def test_a_worker_that_asks_again_gets_its_own_open_tickets_first(
@@ -287,24 +310,22 @@ def test_a_worker_that_asks_again_gets_its_own_open_tickets_first(
     assert [ticket.id for ticket in after_a_crash.ask(1)] == [7]
 
 
-def test_a_lease_may_be_as_long_as_the_one_who_asks_says(
-    experiment: Experiment, clock: Clock
-) -> None:
-    assert experiment.ask(1, lease=5)[0].expires == clock.now + 5
+def test_a_lease_may_be_as_long_as_the_one_who_asks_says(hasty: Experiment, clock: Clock) -> None:
+    assert hasty.ask(1, lease=5)[0].expires == clock.now + 5
     clock.now += 5
-    assert experiment.ask()[0].id == 0
+    assert hasty.ask()[0].id == 0
     with pytest.raises(
         InvalidInput, match="`lease` is 0, but must be a finite number greater than 0"
     ):
-        experiment.ask(lease=0)
+        hasty.ask(lease=0)
 
 
-def test_asking_again_renews_the_lease(experiment: Experiment, clock: Clock) -> None:
-    experiment.ask(1, "me")
+def test_asking_again_renews_the_lease(hasty: Experiment, clock: Clock) -> None:
+    hasty.ask(1, "me")
     clock.now += LEASE - 1
-    assert experiment.ask(1, "me")[0].expires == clock.now + LEASE
+    assert hasty.ask(1, "me")[0].expires == clock.now + LEASE
     clock.now += LEASE - 1
-    assert experiment.ask(1, "other")[0].id == 1
+    assert hasty.ask(1, "other")[0].id == 1
 
 
 def test_the_tickets_of_a_worker_who_is_gone_can_be_taken_back(experiment: Experiment) -> None:
@@ -380,20 +401,20 @@ def test_without_retries_the_first_failure_stops(store: Store) -> None:
 
 
 def test_failures_that_do_not_matter_any_more_change_nothing(
-    experiment: Experiment, clock: Clock
+    hasty: Experiment, clock: Clock
 ) -> None:
-    told, lost = experiment.ask(2, "a")
-    experiment.tell(told, 1)
-    experiment.fail(told, "too late: it is told")
+    told, lost = hasty.ask(2, "a")
+    hasty.tell(told, 1)
+    hasty.fail(told, "too late: it is told")
     clock.now += 2 * LEASE
-    (again,) = experiment.ask(1, "b")
+    (again,) = hasty.ask(1, "b")
     assert again.id == lost.id
-    experiment.fail(lost, "too late: another one has it")
-    assert experiment.status().failures == 0
-    experiment.fail(again, "counts")
-    experiment.fail(again, "counts only once")
-    experiment.fail(again.id, "not even by number")
-    assert experiment.status().failures == 1
+    hasty.fail(lost, "too late: another one has it")
+    assert hasty.status().failures == 0
+    hasty.fail(again, "counts")
+    hasty.fail(again, "counts only once")
+    hasty.fail(again.id, "not even by number")
+    assert hasty.status().failures == 1
 
 
 # Going on
@@ -502,21 +523,19 @@ def test_a_finished_experiment_stays_finished(store: Store) -> None:
     assert Experiment.open(store).result() == experiment.result() == result
 
 
-def test_status_counts_what_is_held_and_what_is_wanted(
-    experiment: Experiment, clock: Clock
-) -> None:
-    total = experiment.status().wanted
-    assert experiment.status().progress.undecided == 5
-    tickets = experiment.ask(6)
-    experiment.tell_many((ticket, 0.5) for ticket in tickets[:2])
-    status = experiment.status()
+def test_status_counts_what_is_held_and_what_is_wanted(hasty: Experiment, clock: Clock) -> None:
+    total = hasty.status().wanted
+    assert hasty.status().progress.undecided == 5
+    tickets = hasty.ask(6)
+    hasty.tell_many((ticket, 0.5) for ticket in tickets[:2])
+    status = hasty.status()
     assert (status.held, status.wanted, status.told) == (4, total - 6, 2)
     assert status.arms.to_go.sum() == total - 2
     assert status.arms.to_go[0] == status.arms.to_go[4] - 1
     assert status.arms.means[:2].tolist() == [0.5, 0.5]
     assert np.isnan(status.arms.means[2:]).all()
     clock.now += LEASE
-    assert (experiment.status().held, experiment.status().wanted) == (0, total - 2)
+    assert (hasty.status().held, hasty.status().wanted) == (0, total - 2)
 
 
 @pytest.mark.parametrize("other", [0.7, 0.0])
@@ -738,15 +757,23 @@ def test_an_algorithm_that_is_gone_is_refused_in_words(
         Experiment.open(begun)
 
 
-def edit_settings(path: Path, change: Callable[[str], str]) -> None:
-    with sqlite3.connect(path) as database:
-        ((settings,),) = database.execute("SELECT settings FROM experiments")
-        database.execute("UPDATE experiments SET settings = ?", (change(settings),))
-    database.close()
+def rewrite(
+    path: Path,
+    change: Callable[[str], str] = lambda settings: settings,
+    told: Callable[[RewardRow], RewardRow] = lambda row: row,
+    events: Callable[[Event], Event] = lambda event: event,
+) -> None:
+    """Write the store anew with other content: nothing is damaged, it is only not as it was."""
+    with closing(SQLiteStore(path)) as old:
+        settings, news = old.settings("experiment"), old.read("experiment")
+    path.unlink()
+    with closing(SQLiteStore(path, "rwc")) as new, new.exclusive():
+        new.create("experiment", change(settings))
+        new.append("experiment", map(told, news.told.rows()), map(events, news.events))
 
 
 def test_another_format_of_tickets_is_refused_in_words(begun: Path) -> None:
-    edit_settings(begun, lambda text: text.replace('"format": 1', '"format": 2'))
+    rewrite(begun, lambda text: text.replace('"format": 1', '"format": 2'))
     with pytest.raises(
         CannotReplay, match="was made with format 2 of tickets, but this shortlist has format 1"
     ):
@@ -755,7 +782,7 @@ def test_another_format_of_tickets_is_refused_in_words(begun: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 1}', "no JSON"])
 def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) -> None:
-    edit_settings(begun, lambda _: text)
+    rewrite(begun, lambda _: text)
     with pytest.raises(
         StoreDamaged, match="the settings of experiment 'experiment' cannot be read"
     ):
@@ -775,7 +802,7 @@ def test_settings_that_cannot_be_read_are_said_to_be_so(begun: Path, text: str) 
 def test_settings_that_make_no_sense_are_said_to_be_so(
     begun: Path, old: str, new: str, message: str
 ) -> None:
-    edit_settings(begun, lambda text: text.replace(old, new))
+    rewrite(begun, lambda text: text.replace(old, new))
     with pytest.raises(
         StoreDamaged, match=f"the settings of experiment 'experiment' make no sense: {message}"
     ):
@@ -783,7 +810,7 @@ def test_settings_that_make_no_sense_are_said_to_be_so(
 
 
 def test_a_search_that_asks_for_something_else_is_not_continued(begun: Path) -> None:
-    edit_settings(
+    rewrite(
         begun,
         lambda text: text.replace('"k": 2', '"k": 1').replace('"epsilon": 0.4', '"epsilon": 0.1'),
     )
@@ -792,10 +819,7 @@ def test_a_search_that_asks_for_something_else_is_not_continued(begun: Path) -> 
 
 
 def test_rewards_of_other_arms_than_asked_for_are_not_taken(begun: Path) -> None:
-    with sqlite3.connect(begun) as database:
-        database.execute("DROP TRIGGER rewards_refuse_update")
-        database.execute("UPDATE rewards SET arm = (arm + 1) % 5")
-    database.close()
+    rewrite(begun, told=lambda row: (row[0], (row[1] + 1) % 5, *row[2:]))
     with pytest.raises(CannotReplay, match="are not those asked for"):
         Experiment.open(begun)
 

@@ -2,10 +2,11 @@
 every store."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import settings
@@ -14,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from shortlist.errors import ConflictingReward, InvalidReward, UnknownTicket
 from shortlist.experiment import Experiment, State, Ticket
-from shortlist.experiment.ledger import FREE
+from shortlist.experiment.lease import FREE
 from shortlist.storage import Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
@@ -32,6 +33,14 @@ class Cut(Exception):
     """The power goes off."""
 
 
+class Terms(NamedTuple):
+    """A lease of the model."""
+
+    worker: str
+    due: float
+    end: float
+
+
 class Rules(RuleBasedStateMachine):
     """The model: rewards by ticket, leases by ticket, failures by ticket. All of it must be what
     the experiment has."""
@@ -43,16 +52,16 @@ class Rules(RuleBasedStateMachine):
         """The store as another program sees it."""
         raise NotImplementedError
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(late=st.sampled_from(["wait", "again", 0.0]))
+    def begin(self, late: Any) -> None:
         self.now = 0.0
+        self.late = late
         self.store = self.make_store()
-        self.experiment = Experiment.create(
-            3, 1, store=self.store, lease=LEASE, retries=RETRIES, clock=self.clock, **CHOSEN
-        )
+        made = {"lease": LEASE, "late": late, "retries": RETRIES, "clock": self.clock, **CHOSEN}
+        self.experiment = Experiment.create(3, 1, store=self.store, **made)
         self.reader = Experiment.open(self.another(self.store), clock=self.clock)
         self.told: dict[int, float] = {}
-        self.leases: dict[int, tuple[str, float]] = {}
+        self.leases: dict[int, Terms] = {}
         self.handed: dict[int, list[Ticket]] = {}
         self.failures: dict[int, int] = {}
         self.stopped = False
@@ -64,23 +73,35 @@ class Rules(RuleBasedStateMachine):
         known = sorted(tickets)
         return cast(int, known[choice % len(known)])
 
+    def count_missed(self) -> None:
+        """Whoever writes counts first what is late, where that is a reward."""
+        self.experiment.tell_many([])
+        missed = [each for each, terms in self.leases.items() if FREE < terms.end <= self.now]
+        for number in missed if self.late == 0.0 else []:
+            self.told[number] = 0.0
+            del self.leases[number]
+
+    def terms(self, worker: str, alive: float | None) -> Terms:
+        due = self.now + LEASE
+        if self.late != 0.0 and alive is not None:
+            return Terms(worker, self.now + alive, self.now + alive)
+        return Terms(worker, due, math.inf if self.late == "wait" else due)
+
     # What may happen
 
-    @rule(limit=st.sampled_from([1, 2, 5, 50]), worker=workers)
-    def ask(self, limit: int, worker: str) -> None:
+    @rule(limit=st.sampled_from([1, 2, 5, 50]), worker=workers, promised=st.booleans())
+    def ask(self, limit: int, worker: str, promised: bool) -> None:
+        self.count_missed()
         before = self.experiment.status()
-        own = [ticket for ticket, lease in self.leases.items() if worker and lease[0] == worker]
-        lapsed = [
-            ticket
-            for ticket, lease in self.leases.items()
-            if lease[1] <= self.now and ticket not in own
-        ]
+        own = [ticket for ticket, terms in self.leases.items() if worker and terms.worker == worker]
+        lapsed = [ticket for ticket in self.free() if ticket not in own]
         expected = [
             *sorted(own),
             *sorted(lapsed),
             *range(len(self.handed), len(self.handed) + limit),
         ][:limit]
-        handout = self.experiment.ask(limit, worker or None)
+        alive = LEASE / 2 if worker and promised else None
+        handout = self.experiment.ask(limit, worker or None, alive=alive)
         if before.state in (State.STOPPED, State.FINISHED):
             assert (handout, handout.state) == ([], before.state)
             return
@@ -89,20 +110,24 @@ class Rules(RuleBasedStateMachine):
             assert handout.state is State.PENDING
             assert len(handout) == len(own) + before.wanted - len(set(own) & set(self.free()))
         for ticket in handout:
-            self.leases[ticket.id] = (worker, self.now + LEASE)
+            kept = self.late == 0.0 and ticket.id in own and ticket.id not in self.free()
+            if not kept:
+                self.leases[ticket.id] = self.terms(worker, alive)
+            assert ticket.expires == self.leases[ticket.id].due
             self.handed.setdefault(ticket.id, []).append(ticket)
 
     def free(self) -> list[int]:
-        return [ticket for ticket, lease in self.leases.items() if lease[1] <= self.now]
+        return [ticket for ticket, terms in self.leases.items() if terms.end <= self.now]
 
     @precondition(lambda self: self.leases)
     @rule(choice=one, reward=rewards, by_number=st.booleans(), late=st.booleans())
     def tell(self, choice: int, reward: float, by_number: bool, late: bool) -> None:
         number = self.pick(choice, self.leases)
+        self.count_missed()
         ticket = self.handed[number][0 if late else -1]
         self.experiment.tell(number if by_number else ticket, reward)
-        self.told[number] = reward
-        del self.leases[number]
+        if self.leases.pop(number, None) is not None:
+            self.told[number] = reward
 
     @precondition(lambda self: self.leases)
     @rule(pulls=st.data())
@@ -111,21 +136,27 @@ class Rules(RuleBasedStateMachine):
             st.lists(st.sampled_from(sorted(self.leases)), min_size=1, max_size=30, unique=True)
         )
         results = [(number, pulls.draw(rewards)) for number in numbers]
+        self.count_missed()
         self.experiment.tell_many([*results, results[0]])
-        self.told.update(results)
-        for number in numbers:
-            del self.leases[number]
+        for number, reward in results:
+            if self.leases.pop(number, None) is not None:
+                self.told[number] = reward
 
     @precondition(lambda self: self.told)
     @rule(choice=one)
     def tell_again(self, choice: int) -> None:
         number = self.pick(choice, self.told)
+        self.count_missed()
         self.experiment.tell(self.handed[number][0], self.told[number])
 
     @precondition(lambda self: self.told)
     @rule(choice=one)
     def tell_otherwise(self, choice: int) -> None:
         number = self.pick(choice, self.told)
+        self.count_missed()
+        if self.told[number] == self.late:  # it may have come too late, which is no mistake
+            self.experiment.tell(self.handed[number][0], 1.0)
+            return
         with pytest.raises(ConflictingReward):
             self.experiment.tell(self.handed[number][0], 1 - self.told[number])
 
@@ -133,6 +164,7 @@ class Rules(RuleBasedStateMachine):
     @rule(choice=one, reward=st.sampled_from([math.nan, math.inf, -1.0, 0.5]))
     def tell_nonsense(self, choice: int, reward: float) -> None:
         numbers = sorted(self.leases)
+        self.count_missed()
         with pytest.raises(InvalidReward):
             self.experiment.tell_many(
                 [*((number, 1.0) for number in numbers), (numbers[choice % len(numbers)], reward)]
@@ -140,30 +172,66 @@ class Rules(RuleBasedStateMachine):
 
     @rule(beyond=st.integers(0, 5))
     def tell_what_was_never_asked(self, beyond: int) -> None:
+        self.count_missed()
         with pytest.raises(UnknownTicket):
             self.experiment.tell(len(self.handed) + beyond, 1.0)
+
+    @precondition(lambda self: self.handed)
+    @rule(choice=one)
+    def tell_another_experiment(self, choice: int) -> None:
+        """A ticket that agrees in everything but where it is from."""
+        number = self.pick(choice, self.handed)
+        other = Experiment.create(3, 1, **CHOSEN)
+        ticket = replace(self.handed[number][0], experiment=other.ask()[0].experiment)
+        self.count_missed()
+        for use in (self.experiment.tell, self.experiment.fail):
+            with pytest.raises(UnknownTicket):
+                use(ticket, 1)  # type: ignore[arg-type]
 
     @precondition(lambda self: self.handed)
     @rule(choice=one, attempt=one)
     def fail(self, choice: int, attempt: int) -> None:
         number = self.pick(choice, self.handed)
         ticket = self.handed[number][attempt % len(self.handed[number])]
+        self.count_missed()
         self.experiment.fail(ticket, "it rained")
-        if self.leases.get(number, ("", FREE))[1] == ticket.expires:
+        if self.is_current(ticket):
             self.failures[number] = self.failures.get(number, 0) + 1
-            self.leases[number] = (self.leases[number][0], FREE)
+            self.give_back(number)
             self.stopped |= self.failures[number] > RETRIES
 
-    @rule(worker=st.sampled_from(WORKERS[:2]))
-    def release(self, worker: str) -> None:
-        self.experiment.release(worker)
-        for ticket, (holder, _) in self.leases.items():
-            if holder == worker:
-                self.leases[ticket] = (worker, FREE)
+    def is_current(self, ticket: Ticket) -> bool:
+        terms = self.leases.get(ticket.id)
+        return terms is not None and terms.end != FREE and terms.due == ticket.expires
+
+    def give_back(self, number: int) -> None:
+        self.leases[number] = Terms(self.leases[number].worker, FREE, FREE)
+
+    @rule(worker=workers, overdue=st.sampled_from([None, 0.0, LEASE / 2]))
+    def release(self, worker: str, overdue: float | None) -> None:
+        self.count_missed()
+        count = self.experiment.release(worker, overdue=overdue)
+        for number, terms in list(self.leases.items()):
+            long = overdue is None or terms.due <= self.now - overdue
+            if terms.worker == worker and terms.end != FREE and long:
+                self.give_back(number)
+                count -= 1
+        assert count == 0
+
+    @precondition(lambda self: self.handed)
+    @rule(choice=one, attempt=one)
+    def release_a_ticket(self, choice: int, attempt: int) -> None:
+        number = self.pick(choice, self.handed)
+        ticket = self.handed[number][attempt % len(self.handed[number])]
+        self.count_missed()
+        assert self.experiment.release(tickets=[ticket]) == self.is_current(ticket)
+        if self.is_current(ticket):
+            self.give_back(number)
 
     @precondition(lambda self: self.failures)
     @rule()
     def resume(self) -> None:
+        self.count_missed()
         self.experiment.resume()
         self.failures, self.stopped = {}, False
 
@@ -180,6 +248,7 @@ class Rules(RuleBasedStateMachine):
     @rule(choice=one, asking=st.booleans())
     def crash_while_writing(self, choice: int, asking: bool) -> None:
         """The power goes off after everything was written but before it is made to last."""
+        self.count_missed()
         append = self.store.append
 
         def append_and_die(*arguments: Any, **named: Any) -> None:
@@ -189,7 +258,7 @@ class Rules(RuleBasedStateMachine):
         self.store.append = append_and_die  # type: ignore[method-assign]
         act = (
             partial(self.experiment.ask, 3)
-            if asking
+            if asking or not self.leases
             else partial(self.experiment.tell, self.pick(choice, self.leases), 1)
         )
         with pytest.raises(Cut):
@@ -203,7 +272,9 @@ class Rules(RuleBasedStateMachine):
         for each in (self.experiment, self.reader):
             status = each.status()
             assert status.told == len(self.told)
-            assert status.held == sum(lease[1] > self.now for lease in self.leases.values())
+            held = [terms for terms in self.leases.values() if terms.end > self.now]
+            assert status.held == len(held)
+            assert status.overdue == sum(terms.due <= self.now for terms in held)
             assert status.failures == sum(self.failures.values())
             if status.state is not State.FINISHED:
                 assert (status.state is State.STOPPED) == self.stopped
@@ -227,6 +298,8 @@ class Rules(RuleBasedStateMachine):
         if not hasattr(self, "experiment"):
             return
         self.experiment.resume()
+        self.count_missed()
+        self.experiment.release(tickets=list(self.leases))
         self.now += 2 * LEASE
         finish(self.experiment, self.told)
         calm = Experiment.create(3, 1, store=MemoryStore(), clock=self.clock, **CHOSEN)

@@ -6,38 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
-from shortlist import Binary, Bounded, FixedBudget, FixedConfidence, Problem, SubGaussian
 from shortlist.experiment import Experiment
-from shortlist.experiment.status import intervals, places
+from shortlist.experiment.status import places
 from shortlist.storage.memory import MemoryStore
-
-
-def test_all_intervals_hold_at_all_times_at_confidence() -> None:
-    rng, runs, missed = np.random.default_rng(0), 300, 0
-    means = np.array([0.05, 0.3, 0.5, 0.9])
-    problem = Problem(4, 1, FixedConfidence(0.1, 0.2), Binary())
-    for _ in range(runs):
-        rewards = rng.random((60, 4)) < means
-        for pulls in range(1, 61):
-            low, high = intervals(problem, np.full(4, pulls), rewards[:pulls].mean(axis=0))
-            if (means < low).any() or (means > high).any():
-                missed += 1
-                break
-    assert binomtest(missed, runs, 0.2, alternative="greater").pvalue > 1e-6
-
-
-def test_intervals_are_in_the_units_of_the_rewards_and_keep_to_their_range() -> None:
-    pulls, means = np.array([100, 100, 0]), np.array([0.5, 0.99, np.nan])
-    goal = FixedBudget(1000)
-    low, high = intervals(Problem(3, 1, goal, Bounded(0, 1)), pulls, means)
-    assert (low[2], high[1], high[2]) == (0, 1, 1)
-    wide_low, wide_high = intervals(Problem(3, 1, goal, Bounded(-2, 6)), pulls, 8 * means - 2)
-    assert wide_low == pytest.approx(8 * low - 2)
-    assert wide_high == pytest.approx(8 * high - 2)
-    assert intervals(Problem(3, 1, goal, SubGaussian(1)), pulls, means)[1][2] == np.inf
-
 
 ends = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=2, max_size=6)
 

@@ -11,6 +11,8 @@ import pytest
 
 from shortlist import Command
 from shortlist.errors import EvaluationFailed, InvalidInput, Unfinished
+from shortlist.evaluation.calls import Call
+from shortlist.evaluation.flight import Done
 from shortlist.experiment import Experiment, Ticket, worker
 from shortlist.storage.memory import MemoryStore
 
@@ -231,6 +233,40 @@ def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPat
     assert others == []
 
 
+def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("shortlist.experiment.worker.time.monotonic", lambda: now[0])
+
+    job = worker.Job.of(reward, 2, 0, "w", lambda: None)
+    crew = worker.Crew(new(), job, lambda call: None)
+    for pause in (59, 61, 60):
+        crew.ask()
+        now[0] += pause
+    crew.ask()
+    assert told(caplog) == [
+        "This program was kept from asking for 61 s, more than the 60 s after which its pulls are"
+        " made again; let evaluations run on executor='processes'."
+    ]
+
+
+def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting_for_it() -> None:
+    now, begun = [0.0], list[Call]()
+    experiment = new(lease=10, late=0, clock=lambda: now[0])
+    crew = worker.Crew(experiment, worker.Job.of(reward, 2, 0, "w", lambda: None), begun.append)
+    for _ in range(3):
+        crew.ask()
+        now[0] += 10
+    assert [call.ticket for call in begun] == [0, 1]
+    assert (experiment.status().told, experiment.status().held) == (2, 0)
+    crew.take_in([Done(begun[0], 1.0)])
+    crew.ask()
+    assert [call.ticket for call in begun] == [0, 1, 2]
+    assert experiment.status().arms.means[:2].tolist() == [0, 0]
+    assert experiment.status().held == 1
+
+
 def test_it_waits_for_what_others_hold() -> None:
     experiment = new()
     theirs = experiment.ask(3, "other")
@@ -257,8 +293,8 @@ def test_it_says_once_for_what_it_waits_if_that_takes_long(
         return now[0]
 
     experiment = new(clock=clock)
-    experiment.ask(2, "dead", lease=30)
-    experiment.ask(1, "dead too", lease=20)
+    experiment.ask(2, "dead", alive=30)
+    experiment.ask(1, "dead too", alive=20)
     experiment.run(reward)
     assert [note.split(" until")[0] for note in told(caplog)] == [
         "Waiting for 3 pulls that other workers hold"

@@ -61,7 +61,7 @@ def test_the_posterior_of_normal_rewards_is_bayes_rule_with_the_pooled_variance(
     rng = np.random.default_rng(1)
     draws = rng.normal(np.array([[3.0], [3.2], [4.1], [2.5]]), 0.2, (4, 25))
     times = np.full(4, 25)
-    posterior = told(times, draws.sum(axis=1), 2, SubGaussian(), (draws**2).sum(axis=1))
+    posterior = told(times, draws.sum(axis=1), 2, SubGaussian(0.5), (draws**2).sum(axis=1))
     assert posterior.variance() == pytest.approx(draws.var(axis=1, ddof=1).mean())
     log = norm.logpdf(
         posterior.grid, draws.mean(axis=1)[:, None], np.sqrt(posterior.variance() / 25)
@@ -200,7 +200,7 @@ def test_product_is_the_matrix_product(rows: int, inner: int, columns: int, seed
 
 def test_means_far_from_zero_are_told_apart_where_there_is_no_range() -> None:
     means, times = 1e8 + np.array([0.9, 0.1, 0.7, 0.3, 0.5]), np.full(5, 200)
-    posterior = told(times, means * times, 2, SubGaussian(), (means**2 + 0.25) * times)
+    posterior = told(times, means * times, 2, SubGaussian(0.5), (means**2 + 0.25) * times)
     top, _ = posterior.split(np.random.default_rng(0))
     assert np.flatnonzero(top).tolist() == [0, 2]
 
@@ -208,7 +208,7 @@ def test_means_far_from_zero_are_told_apart_where_there_is_no_range() -> None:
 @pytest.mark.parametrize("mean", [0.0, 1.0, -3e17, 1e50])
 def test_equal_constants_of_any_size_have_a_grid(mean: float) -> None:
     times = np.full(4, 9)
-    posterior = told(times, np.full(4, 9 * mean), 1, SubGaussian(), np.full(4, 9 * mean**2))
+    posterior = told(times, np.full(4, 9 * mean), 1, SubGaussian(0.5), np.full(4, 9 * mean**2))
     assert np.all(np.diff(posterior.grid) > 0)
     assert posterior.weights.sum(axis=1) == pytest.approx(np.ones(4))
 
@@ -234,7 +234,7 @@ def test_between_arms_that_are_far_apart_the_boundary_is_in_the_middle() -> None
 def test_a_wide_spread_of_means_does_not_start_the_fit_over_with_every_batch() -> None:
     times = np.full(40, 100)
     means = np.linspace(-5, 5, 40)
-    posterior = told(times, times * means, 20, SubGaussian(), times * (means**2 + 0.25))
+    posterior = told(times, times * means, 20, SubGaussian(0.5), times * (means**2 + 0.25))
     grid = posterior.grid
     posterior.add(
         Pulls(np.arange(40), np.full(40, 3)),

@@ -32,7 +32,7 @@ PRINTED = {  # what must be in the output of every script
     ),
     "simulated_designs.py": (
         r"^3 of 20 arms, chosen by certified with [\d,]+ pulls$",
-        r"^  \d+, \d+ +[\d,]+ +\d+(\.\d+)?$",
+        r"^  \d+, \d+ +[\d,]+ +\d+(\.\d+)? +\S+ … \S+$",
         r"^At most \d+\.\d+ of mean reward is lost, with 0\.95 confidence\.$",
         r"^Order up to \d+ items whenever \d+ or fewer are left\.$",
     ),

@@ -14,12 +14,14 @@ import shortlist
 from shortlist.experiment import Status, Ticket
 from shortlist.experiment.status import ArmsTold
 from shortlist.forecasting.prospects import Prospect
-from shortlist.result import Arm
+from shortlist.result import ArmLift, ArmResult, Lift
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 RECORDS = (
     shortlist.Result,
-    Arm,
+    ArmResult,
+    ArmLift,
+    Lift,
     shortlist.Runs,
     shortlist.Forecast,
     Prospect,

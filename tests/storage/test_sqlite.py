@@ -22,7 +22,8 @@ from shortlist.errors import (
     StoreMissing,
     StoreReadOnly,
 )
-from shortlist.storage import schema, sqlite
+from shortlist.storage import connection, schema
+from shortlist.storage.connection import Mode
 from shortlist.storage.sqlite import SQLiteStore
 
 REWARDS = [(ticket, 0, 0.5, 1.0) for ticket in range(100)]
@@ -62,7 +63,7 @@ def check_intact(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["ro", "rw"])
-def test_a_missing_file_is_an_error_and_not_a_new_store(tmp_path: Path, mode: sqlite.Mode) -> None:
+def test_a_missing_file_is_an_error_and_not_a_new_store(tmp_path: Path, mode: Mode) -> None:
     with pytest.raises(StoreMissing, match=r"there is no file .*none\.db"):
         SQLiteStore(tmp_path / "none.db", mode)
     assert list(tmp_path.iterdir()) == []
@@ -76,8 +77,8 @@ def test_a_missing_directory_and_a_directory_are_named(tmp_path: Path) -> None:
 
 
 def test_commits_are_durable_and_readers_do_not_wait(store: SQLiteStore, path: Path) -> None:
-    assert store._query("PRAGMA journal_mode") == [("wal",)]
-    assert store._query("PRAGMA synchronous") == [(2,)]
+    assert store._file.query("PRAGMA journal_mode") == [("wal",)]
+    assert store._file.query("PRAGMA synchronous") == [(2,)]
     reader = SQLiteStore(path, "ro", timeout=0)
     with store.exclusive():
         store.append("first", [(1000, 0, 0.5, 1.0)])
@@ -145,15 +146,15 @@ def test_a_read_only_file_can_be_read_and_refuses_writing_in_words(public: Path)
 def test_a_full_disk_is_said_and_nothing_of_the_step_is_written(
     store: SQLiteStore, path: Path
 ) -> None:
-    ((pages,),) = store._query("PRAGMA page_count")
-    store._query(f"PRAGMA max_page_count = {pages + 1}")
+    ((pages,),) = store._file.query("PRAGMA page_count")
+    store._file.query(f"PRAGMA max_page_count = {pages + 1}")
     with (
         pytest.raises(StoreFull, match=r"there is no room left for .*nothing is lost"),
         store.exclusive(),
     ):
         store.append("first", [(ticket, 0, 0.5, 1.0) for ticket in range(1000, 11000)])
     assert list(store.read("first").told.rows()) == REWARDS
-    store._query("PRAGMA max_page_count = 1000000")
+    store._file.query("PRAGMA max_page_count = 1000000")
     check_intact(path)
 
 
@@ -242,10 +243,19 @@ def test_a_text_that_cannot_be_stored_is_refused(store: SQLiteStore) -> None:
     [
         "UPDATE rewards SET reward = 1",
         "DELETE FROM rewards",
-        "INSERT INTO rewards VALUES (1, 5000, 17, 0, 1.0, 1.0)",
-        "INSERT INTO rewards VALUES (1, 5000, 5000, 0, 'high', 1.0)",
+        "UPDATE experiments SET settings = '[]'",
+        "DELETE FROM experiments",
+        "INSERT INTO rewards VALUES (1, 5000, 17, 0, 1.0, 1.0, 0)",
+        "INSERT INTO rewards VALUES (1, 5000, 5000, 0, 'high', 1.0, 0)",
     ],
-    ids=["change", "remove", "second reward for a ticket", "word for a number"],
+    ids=[
+        "change",
+        "remove",
+        "other settings",
+        "no experiment",
+        "second reward for a ticket",
+        "word for a number",
+    ],
 )
 def test_the_file_refuses_to_forget_or_to_count_twice_whoever_asks(
     path: Path, statement: str
@@ -265,21 +275,24 @@ def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
 ) -> None:
     later = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN owner TEXT",))
     monkeypatch.setattr(schema, "VERSIONS", later)
-    monkeypatch.setattr(sqlite, "VERSIONS", later)
-    with pytest.raises(
-        StoreError, match="has schema version 1, but 2 is needed: open it for writing once"
-    ):
-        SQLiteStore(path, "ro")
+    monkeypatch.setattr(connection, "VERSIONS", later)
+    content = path.read_bytes()
+    reader = SQLiteStore(path, "ro")
+    assert list(reader.read("first").told.rows()) == REWARDS
+    with pytest.raises(StoreReadOnly, match="can be read, but not written"):
+        reader.create("second", "{}")
+    reader.close()
+    assert path.read_bytes() == content
     store = SQLiteStore(path)
-    assert store._query("SELECT name, owner FROM experiments") == [("first", None)]
+    assert store._file.query("SELECT name, owner FROM experiments") == [("first", None)]
     assert list(store.read("first").told.rows()) == REWARDS
     store.close()
     SQLiteStore(path).close()
     monkeypatch.undo()
-    check_intact(path.with_name(f"{path.name}.v1.bak"))
+    check_intact(path.with_name(f"{path.name}.v2.bak"))
     with pytest.raises(
         StoreError,
-        match="has schema version 2, but this shortlist knows 1 at most: upgrade shortlist",
+        match="has schema version 3, but this shortlist knows 2 at most: upgrade shortlist",
     ):
         SQLiteStore(path)
 
@@ -292,7 +305,7 @@ def test_an_upgrade_that_fails_leaves_the_old_version(
         ("ALTER TABLE experiments ADD COLUMN owner TEXT", "ALTER TABLE nonsense"),
     )
     monkeypatch.setattr(schema, "VERSIONS", broken)
-    monkeypatch.setattr(sqlite, "VERSIONS", broken)
+    monkeypatch.setattr(connection, "VERSIONS", broken)
     with pytest.raises(StoreError, match="cannot be used"):
         SQLiteStore(path)
     monkeypatch.undo()

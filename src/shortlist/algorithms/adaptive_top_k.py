@@ -4,6 +4,7 @@ from math import ceil, log, log2
 
 import numpy as np
 
+from shortlist.algorithms.options import Delta, Scale
 from shortlist.algorithms.subroutines.shares import even_shares
 from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.problem import FixedBudget, Problem
@@ -15,8 +16,8 @@ def adaptive_top_k(
     rng: np.random.Generator,
     *,
     tight: bool = False,
-    delta: float = 0.01,
-    scale: float = 1.0,
+    delta: Delta = 0.01,
+    scale: Scale = 1.0,
 ) -> Search:
     """Accept and reject arms in rounds of halving width until the rest cannot cost epsilon.
 

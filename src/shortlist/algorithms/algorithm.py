@@ -56,7 +56,7 @@ class Algorithm:
 
     def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
         """Refuse a goal this algorithm does not serve, a budget too small, and unknown options."""
-        check_options(self.name, self.search, options or {})
+        check_options(self.name, self.search, {} if options is None else options)
         self._check_goal(problem.goal)
         budget = problem.goal.budget
         if budget is not None and budget < problem.n_arms:

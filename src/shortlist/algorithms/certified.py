@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from shortlist.algorithms.options import Count
 from shortlist.certification.pairs.swap_race import swap_race
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search
@@ -19,8 +20,8 @@ def certified(
     rng: np.random.Generator,
     *,
     certificate: str = "auto",
-    batch: int = 4,
-    rounds: int | None = None,
+    batch: Count = 4,
+    rounds: Count | None = None,
 ) -> Search:
     """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
 

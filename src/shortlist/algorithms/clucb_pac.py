@@ -4,6 +4,7 @@ from math import log
 
 import numpy as np
 
+from shortlist.algorithms.options import Delta, Growth
 from shortlist.algorithms.subroutines.race import Race, Rule, Standing, race, top_mask
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.problem import Problem
@@ -14,7 +15,7 @@ DELTA = 0.01  # of the radii, where a budget leaves it open
 
 
 def clucb_pac(
-    problem: Problem, rng: np.random.Generator, *, growth: float = GROWTH, delta: float = DELTA
+    problem: Problem, rng: np.random.Generator, *, growth: Growth = GROWTH, delta: Delta = DELTA
 ) -> Search:
     """Pull where the best set and the best pessimistic set disagree, until they nearly agree.
 

@@ -1,5 +1,7 @@
 """A search of the user's own, watched: what is no request and no answer is refused in words."""
 
+from numbers import Integral
+
 import numpy as np
 import numpy.typing as npt
 
@@ -7,6 +9,7 @@ from shortlist.arrays import IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
+from shortlist.validation import COUNTABLE, listed, named, real, shown
 
 
 def guarded_search(name: str, search: Search, problem: Problem) -> Search:
@@ -58,7 +61,7 @@ def _check_budget(name: str, spent: int, budget: int | None) -> None:
 def _answer(name: str, turn: object, problem: Problem) -> Answer:
     if not isinstance(turn, Answer):
         raise InvalidInput(
-            f"{name} gave {turn!r}, but a search must yield Pulls and return an Answer"
+            f"{name} gave {shown(turn)}, but a search must yield Pulls and return an Answer"
         )
     top = _whole(name, "top", turn.top)
     distinct = np.unique(top)
@@ -68,13 +71,27 @@ def _answer(name: str, turn: object, problem: Problem) -> Answer:
             f"{name} chose {top.tolist()}, but must choose {problem.k} distinct arms of those"
             f" numbered from 0 to {problem.n_arms - 1}"
         )
-    return Answer(top, turn.regret_bound, turn.confidence, turn.evidence)
+    return Answer(top, *_claim(name, turn), named("evidence", turn.evidence))
 
 
 def _whole(name: str, field: str, values: npt.ArrayLike) -> IntArray:
-    array = np.atleast_1d(np.asarray(values))
-    if array.ndim > 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-        raise InvalidInput(
-            f"{name} gave `{field}` as {values!r}, but must give a list of whole numbers"
-        )
+    rule = f"{name} gave `{field}` as {shown(values)}, but must give a list of whole numbers"
+    try:
+        array = listed(field, [values] if isinstance(values, Integral) else values)
+    except InvalidInput as error:
+        raise InvalidInput(rule) from error
+    if array.size and (array.dtype.kind not in "iu" or array.max() > COUNTABLE):
+        raise InvalidInput(rule)
     return array.astype(np.int64)
+
+
+def _claim(name: str, answer: Answer) -> tuple[float | None, float | None]:
+    """What the answer says of its regret, and with which confidence: numbers, or nothing."""
+    bound, confidence = answer.regret_bound, answer.confidence
+    sure = 0.0 if confidence is None else real(confidence)
+    if not (bound is None or real(bound) >= 0) or not 0 <= sure <= 1:
+        raise InvalidInput(
+            f"{name} claims to lose at most {shown(bound)} with confidence {shown(confidence)}, but"
+            " must name a number of at least 0 and a probability, or None"
+        )
+    return None if bound is None else real(bound), None if confidence is None else sure

@@ -6,6 +6,7 @@ from math import log
 import numpy as np
 
 from shortlist.algorithms.lucb import RULE
+from shortlist.algorithms.options import Growth
 from shortlist.algorithms.subroutines.divergence import bernoulli_ends
 from shortlist.algorithms.subroutines.race import Rule, hoeffding_ends, race
 from shortlist.errors import InvalidInput
@@ -22,7 +23,7 @@ def kl_lucb(
     problem: Problem,
     rng: np.random.Generator,
     *,
-    growth: float = 0.02,
+    growth: Growth = 0.02,
     threshold: str = "proven",
 ) -> Search:
     """Pull as `lucb` does, with intervals {q : pulls_i d(mean_i, q) <= beta(t)} around the means.

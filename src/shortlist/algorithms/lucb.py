@@ -4,6 +4,7 @@ from math import log
 
 import numpy as np
 
+from shortlist.algorithms.options import Delta, Growth
 from shortlist.algorithms.subroutines.race import Rule, Standing, race
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import FloatArray, IntArray
@@ -12,7 +13,7 @@ from shortlist.search import Search
 
 
 def lucb(
-    problem: Problem, rng: np.random.Generator, *, growth: float = 0.02, delta: float = 0.01
+    problem: Problem, rng: np.random.Generator, *, growth: Growth = 0.02, delta: Delta = 0.01
 ) -> Search:
     """Pull the lowest lower end inside the k best and the highest upper end outside till they meet.
 

@@ -1,15 +1,49 @@
-"""The settings an algorithm takes beside the problem: the keyword arguments of its search."""
+"""The settings an algorithm takes beside the problem: the keyword arguments of its search.
+
+Their types are checked, and so is a range where the type says one: `growth: Growth = 0.02`."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
+from math import inf
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.search import Search
+from shortlist.validation import COUNTABLE, named, number, shown
 
 NAMED = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 UNCHECKED = (Parameter.empty, Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A range of numbers, with both ends or, `strictly`, without them."""
+
+    low: float
+    high: float
+    strictly: bool = False
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse a value outside."""
+        low, high = (self.low, self.high) if self.strictly else (-inf, inf)
+        result = number(name, value, above=low, below=high)
+        if result < self.low:
+            raise InvalidInput(f"`{name}` is {shown(value)}, but must be at least {self.low:g}")
+        if result > self.high:
+            raise InvalidInput(f"`{name}` is {shown(value)}, but must be at most {self.high:g}")
+
+
+# a batch, as a share of all pulls so far
+Growth = Annotated[float, Within(0, 100)]
+# the probability of a failure
+Delta = Annotated[float, Within(0, 1, strictly=True)]
+# how many times as long, or as short
+Scale = Annotated[float, Within(1e-9, 1e9)]
+# how many
+Count = Annotated[int, Within(1, COUNTABLE)]
 
 
 def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
@@ -27,12 +61,11 @@ def check_options(
     algorithm: str, search: Callable[..., Search], options: Mapping[str, object]
 ) -> None:
     """Refuse an option that the search does not take, and a value that is not of its type."""
-    if not options:
-        return
-    known = options_of(search)
-    for name, value in options.items():
+    given = named("options", options)
+    known = options_of(search) if given else {}
+    for name, value in given.items():
         if name in known:
-            _check_type(name, value, known[name].annotation)
+            _check_value(name, value, known[name].annotation)
         elif not _takes_any(search):
             raise UnknownName(
                 f"option {name!r} is unknown to {algorithm}; it takes {', '.join(known) or 'none'}"
@@ -41,6 +74,8 @@ def check_options(
 
 def check_takes_problem(algorithm: str, search: Callable[..., Search]) -> None:
     """Refuse a function that cannot be called as search(problem, rng)."""
+    if not callable(search):
+        raise InvalidInput(f"`search` is {shown(search)}, but must be a function")
     try:
         signature(search).bind("problem", "rng")
     except ValueError:  # some built-in functions have no signature
@@ -54,10 +89,11 @@ def check_takes_problem(algorithm: str, search: Callable[..., Search]) -> None:
 
 def _signature(search: Callable[..., Search]) -> Signature:
     """With types where they can be known; annotations may name what is imported for them alone."""
-    try:
+    with suppress(Exception):
         return signature(search, eval_str=True)
-    except Exception:
+    with suppress(TypeError, ValueError):  # some built-in functions have no signature
         return signature(search)
+    return Signature()
 
 
 def _takes_any(search: Callable[..., Search]) -> bool:
@@ -65,19 +101,36 @@ def _takes_any(search: Callable[..., Search]) -> bool:
     return Parameter.VAR_KEYWORD in kinds
 
 
-def _check_type(name: str, value: object, annotation: object) -> None:
-    kinds = _kinds(annotation)
+def _check_value(name: str, value: object, annotation: object) -> None:
+    """Check the type, and the range that comes with it."""
+    choice = get_args(annotation) if _is_union(annotation) else (annotation,)
+    ranges = [rule for kind in choice for rule in getattr(kind, "__metadata__", ())]
+    _check_type(name, value, choice)
+    for each in ranges:
+        if isinstance(each, Within) and value is not None:
+            each.check(name, value)
+
+
+def _is_union(annotation: object) -> bool:
+    return isinstance(annotation, UnionType) or get_origin(annotation) is Union
+
+
+def _check_type(name: str, value: object, choice: tuple[object, ...]) -> None:
+    kinds = _kinds(choice)
     if kinds and not any(_fits(value, kind) for kind in kinds):
         allowed = " or ".join(kind.__name__ for kind in kinds)
-        raise InvalidInput(f"option `{name}` is {value!r}, but must be of type {allowed}")
+        raise InvalidInput(f"option `{name}` is {shown(value)}, but must be of type {allowed}")
 
 
-def _kinds(annotation: object) -> tuple[type, ...]:
+def _kinds(choice: tuple[object, ...]) -> tuple[type, ...]:
     """The classes that are allowed; none where the annotation is more than a choice of classes."""
-    union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
-    parts = get_args(annotation) if union else (annotation,)
+    parts: tuple[Any, ...] = tuple(map(_without_range, choice))
     plain = all(isinstance(part, type) and part not in UNCHECKED for part in parts)
     return parts if plain else ()
+
+
+def _without_range(kind: Any) -> object:
+    return kind.__origin__ if get_origin(kind) is Annotated else kind
 
 
 def _fits(value: object, kind: type) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
 from shortlist.algorithms.algorithm import BOTH, Algorithm, AlgorithmLike, SearchFunction
@@ -23,7 +23,7 @@ from shortlist.algorithms.uniform import uniform, uniform_by_union
 from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
-from shortlist.validation import whole
+from shortlist.validation import collected, shown, whole
 
 Goals = type[Goal] | Iterable[type[Goal]] | None
 Function = TypeVar("Function", bound=SearchFunction)
@@ -124,10 +124,12 @@ def find(algorithm: AlgorithmLike) -> Algorithm:
     if isinstance(algorithm, Algorithm):
         return algorithm
     if isinstance(algorithm, str):
-        return _referred(algorithm) if ":" in algorithm else _registered(algorithm)
+        name = str(algorithm)
+        return _referred(name) if ":" in name else _registered(name)
     if not callable(algorithm):
         raise InvalidInput(
-            f"`algorithm` is {algorithm!r}, but must be a name, a search function or an Algorithm"
+            f"`algorithm` is {shown(algorithm)}, but must be a name, a search function or an"
+            " Algorithm"
         )
     return _of_function(algorithm)
 
@@ -170,7 +172,7 @@ def register(
     takes epsilon, delta and a budget at once. Raise `version` with any change of what the search
     asks for: an experiment made with another version is not continued. A name that is taken is
     refused."""
-    _check_name(name)
+    name = _check_name(name)
     whole("version", version, at_least=1)
     served = _goals(goals)
 
@@ -228,13 +230,14 @@ def _of_function(search: SearchFunction) -> Algorithm:
     return Algorithm(name, search, source=getattr(search, "__module__", ""), guarded=True)
 
 
-def _check_name(name: object) -> None:
+def _check_name(name: object) -> str:
     if not (isinstance(name, str) and name.isprintable() and name.strip() == name != ""):
-        raise InvalidInput(f"`name` is {name!r}, but must be a text that can be typed")
+        raise InvalidInput(f"`name` is {shown(name)}, but must be a text that can be typed")
     if ":" in name:
         raise InvalidInput(f"`name` is {name!r}, but a colon is for 'package.module:function'")
-    if name in ALGORITHMS or name == AUTOMATIC:
+    if str(name) in (AUTOMATIC, *ALGORITHMS):
         raise InvalidInput(f"`name` is {name!r}, but that is taken; there are {_names()}")
+    return str(name)
 
 
 def _names() -> str:
@@ -244,9 +247,12 @@ def _names() -> str:
 def _goals(goals: Goals) -> tuple[type[Goal], ...]:
     if goals is None:
         return BOTH
-    served = tuple(goals) if isinstance(goals, Iterable) else (goals,)
-    if not served or any(goal not in BOTH for goal in served):
+    alone = isinstance(goals, type) or not isinstance(goals, Iterable)
+    several: Iterable[Any] = (goals,) if alone else goals  # type: ignore[assignment]
+    served = tuple(collected("goals", several, at_most=9))
+    if not served or not all(isinstance(goal, type) and goal in BOTH for goal in served):
         raise InvalidInput(
-            f"`goals` is {goals!r}, but must be FixedConfidence, FixedBudget or a tuple of them"
+            f"`goals` is {shown(goals)}, but must be FixedConfidence, FixedBudget or a tuple of"
+            " them"
         )
     return served

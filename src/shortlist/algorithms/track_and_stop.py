@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 
+from shortlist.algorithms.options import Growth
 from shortlist.algorithms.subroutines import glr_thresholds
 from shortlist.algorithms.subroutines.divergence import divergence_of, swap_evidence
 from shortlist.algorithms.subroutines.glr_thresholds import Look, Threshold
@@ -16,7 +17,6 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.reward_models import RewardModel
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
-from shortlist.validation import number
 
 THRESHOLDS = ("proven", "iterated-logarithm", "customary")
 
@@ -25,7 +25,7 @@ def track_and_stop(
     problem: Problem,
     rng: np.random.Generator,
     *,
-    growth: float = 0.02,
+    growth: Growth = 0.02,
     threshold: str = "proven",
 ) -> Search:
     """Find an arm at most epsilon below the best, for k = 1; others are refused.
@@ -55,8 +55,6 @@ def track_and_stop(
         raise InvalidInput(f"`k` is {problem.k}, but must be 1: track-and-stop finds one best arm")
     if threshold not in THRESHOLDS:
         raise InvalidInput(f"`threshold` is {threshold!r}, but must be {' or '.join(THRESHOLDS)}")
-    if number("growth", growth) < 0:
-        raise InvalidInput(f"`growth` is {growth!r}, but must be at least 0")
     return Tracking(problem, rng, growth).run(threshold)
 
 

@@ -10,7 +10,7 @@ from shortlist.certification.split.certificate import declare
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
-from shortlist.validation import check_choice, number
+from shortlist.validation import check_choice, listed, number
 
 UNIT = Bounded()
 
@@ -85,7 +85,7 @@ def _fresh(
     top: npt.ArrayLike, pulls: npt.ArrayLike, sums: npt.ArrayLike, rewards: RewardModel
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Pulls and sums per arm and the mask of the chosen ones, if they fit together."""
-    counts, totals = np.asarray(pulls), np.asarray(sums)
+    counts, totals = listed("pulls", pulls), listed("sums", sums)
     if counts.ndim != 1 or counts.shape != totals.shape:
         raise InvalidInput(
             f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number"

@@ -13,14 +13,16 @@ import click
 import shortlist
 from shortlist.cli.algorithms import algorithms
 from shortlist.cli.demo import demo
-from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell
+from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
+from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
 from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
+from shortlist.printable import printable
 
 FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere
 
@@ -36,21 +38,22 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        raise BadInput(" ".join(error.format_message().split())) from error
+        raise BadInput(_line(error.format_message())) from error
     except (InvalidInput, StoreMissing, StoreExists) as error:
-        raise BadInput(_line(error)) from error
+        raise BadInput(_line(str(error))) from error
     except ShortlistError as error:
-        raise click.ClickException(_line(error)) from error
+        raise click.ClickException(_line(str(error))) from error
     except OSError as error:
         # whoever read the output has seen enough, which click knows how to end
         if error.errno == errno.EPIPE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
-        raise click.ClickException(f"{where}{error.strerror or error}") from error
+        raise click.ClickException(_line(f"{where}{error.strerror or error}")) from error
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).splitlines())
+def _line(message: str) -> str:
+    """A message in one line, whatever it quotes."""
+    return printable(" ".join(line.strip() for line in message.split("\n")))
 
 
 @contextmanager
@@ -114,6 +117,6 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, resume, status, result, list_, export, import_)
+LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
 for _command in (*LIVE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -34,4 +34,5 @@ def experiment_names(context: click.Context, _parameter: click.Parameter, begun:
 
 
 def _beginning(names: list[str], begun: str) -> list[str]:
-    return [name for name in names if name.startswith(begun)]
+    """Those that begin so, and that a shell may show."""
+    return [name for name in names if name.startswith(begun) and name.isprintable()]

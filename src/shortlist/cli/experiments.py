@@ -1,4 +1,5 @@
-"""Experiments by hand: `shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`."""
+"""Experiments by hand: `shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`,
+`verify`."""
 
 import time
 from dataclasses import asdict
@@ -9,8 +10,8 @@ import click
 import shortlist
 from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
-from shortlist.cli.options import experiment_options, name_option, store_options
-from shortlist.cli.output import format_option, print_rows
+from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
+from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
 from shortlist.errors import InvalidInput, ShortlistError
@@ -21,13 +22,7 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 @click.command()
 @arms_argument
 @experiment_options
-@click.option(
-    "--lease",
-    type=float,
-    default=3600.0,
-    show_default=True,
-    help="Seconds until a ticket is given again.",
-)
+@lease_options
 @store_options
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
     """Make an experiment with the arms in a file.
@@ -47,10 +42,9 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     labels = read_arms(arms)
     made = shortlist.Experiment.create(labels, k, store=store, **named(name), **settings)
     status = made.status()
-    click.echo(
+    note(
         f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
-        f"begins with {plural(status.wanted, 'pull')}",
-        err=True,
+        f"begins with {plural(status.wanted, 'pull')}"
     )
     made.close()
 
@@ -84,6 +78,8 @@ def ask(
         handout = experiment.ask(limit, worker)
         trouble = experiment.status().trouble if handout.state == "stopped" else ""
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
+    for row in rows:
+        del row["experiment"]  # the store says which, and tickets are told by number
     if style == "table":
         rows = [
             {**row, "seed": str(row["seed"]), "expires": time.ctime(row["expires"])} for row in rows
@@ -91,7 +87,7 @@ def ask(
     if rows or style == "json":
         print_rows(rows, style)
     if len(rows) < limit:
-        click.echo(f"{len(rows)} of {limit} tickets: {handout.state}", err=True)
+        note(f"{len(rows)} of {limit} tickets: {handout.state}")
     if trouble:
         raise stopped(trouble)
     if not rows:
@@ -212,7 +208,7 @@ def export(*, store: str, name: str | None) -> None:
     from shortlist.experiment import export_lines
 
     for line in export_lines(store, name):
-        click.echo(line)
+        print_data(line + "\n")
 
 
 @click.command("import")
@@ -236,10 +232,38 @@ def import_(*, path: str, store: str, name: str | None) -> None:
       shortlist import exported.jsonl --store other.db
     """
     from shortlist.experiment import import_lines
+    from shortlist.experiment.lines import bounded_lines
 
-    with open_text(path) as lines:
-        name = import_lines(lines, store, name)
-    click.echo(f"{store}: experiment {name!r}", err=True)
+    with open_text(path) as file:
+        name = import_lines(bounded_lines(file), store, name)
+    note(f"{store}: experiment {name!r}")
+
+
+@click.command()
+@click.argument("store", type=click.Path(dir_okay=False), envvar="SHORTLIST_STORE")
+@format_option
+@click.pass_context
+def verify(context: click.Context, /, *, store: str, style: str) -> None:
+    """Check that a file is as it was written, row by row.
+
+    Every experiment is read along its chain of checksums and replayed; nothing is written. Exit
+    status: 0 all is as it was written, 1 something is damaged.
+
+    \b
+    Example:
+      shortlist verify tests.db
+    """
+    from shortlist.experiment import verify
+
+    verdicts = verify(store)
+    rows: list[dict[str, object]] = [
+        {"name": each.name, "rows": each.rows, "verdict": each.damage or each.replay or "intact"}
+        for each in verdicts
+    ]
+    if rows or style == "json":
+        print_rows(rows, style)
+    if any(each.damage for each in verdicts):
+        context.exit(1)
 
 
 def named(name: str | None) -> dict[str, Any]:

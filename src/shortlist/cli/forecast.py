@@ -6,8 +6,15 @@ import click
 
 import shortlist
 from shortlist.cli.instance import read_means
-from shortlist.cli.options import algorithm_option
-from shortlist.cli.output import format_option, print_json, print_rows, print_tables, progress_bar
+from shortlist.cli.options import algorithm_option, minimize_option
+from shortlist.cli.output import (
+    format_option,
+    note,
+    print_json,
+    print_rows,
+    print_tables,
+    progress_bar,
+)
 from shortlist.cli.pilot import read_pilot
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
@@ -65,6 +72,7 @@ def _pair(
     multiple=True,
     help="Pulls to spend, as often as needed: what is lost after them?",
 )
+@minimize_option
 @algorithm_option(
     "algorithms", multiple=True, help="Instead of the usual ones, as often as needed."
 )
@@ -134,8 +142,7 @@ def _print(outcome: "shortlist.Forecast", style: str) -> None:
         print_tables(outcome)
         return
     for name in outcome.left_out:
-        note = f"{name} is left out: its runs would take too long; --algorithm {name} asks for it"
-        click.echo(note, err=True)
+        note(f"{name} is left out: its runs would take too long; --algorithm {name} asks for it")
     if style == "json":
         print_json(outcome.summary())
     else:

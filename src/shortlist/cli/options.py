@@ -9,6 +9,7 @@ import click
 from shortlist.cli.completion import algorithm_names, experiment_names
 
 if TYPE_CHECKING:
+    from shortlist.experiment.lease import Late
     from shortlist.reward_models import RewardsDeclared
 
 Command = Callable[..., Any]
@@ -44,6 +45,11 @@ algorithm_settings = click.option(
     callback=_pairs,
     metavar="NAME=VALUE",
     help="A setting of the algorithm, as often as needed; a wrong name lists those there are.",
+)
+
+
+minimize_option = click.option(
+    "--minimize", is_flag=True, help="The best arms are those of the smallest mean rewards."
 )
 
 
@@ -88,6 +94,7 @@ def experiment_options(command: Command) -> Command:
                 metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
                 help="What rewards can be; another one is refused.",
             ),
+            minimize_option,
             algorithm_option(
                 default="auto",
                 show_default=True,
@@ -112,6 +119,39 @@ def experiment_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def _late(context: click.Context, parameter: click.Parameter, text: str) -> "Late":
+    """What --late says: "wait", "again" or a reward."""
+    if text == "wait":
+        return "wait"
+    if text == "again":
+        return "again"
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} must be wait, again or a reward", context, parameter
+        ) from None
+
+
+def lease_options(command: Command) -> Command:
+    """Add when a ticket is due, and what happens to one that is late."""
+    return click.option(
+        "--lease",
+        type=float,
+        metavar="SECONDS",
+        help="When a ticket is due; an hour, or longer if pulls take longer.",
+    )(
+        click.option(
+            "--late",
+            callback=_late,
+            default="wait",
+            show_default=True,
+            metavar="wait|again|REWARD",
+            help="What is late is waited for, handed out again, or counts so.",
+        )(command)
+    )
 
 
 def store_options(command: Command) -> Command:

@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import click
 
+from shortlist.printable import printable
 from shortlist.tables import Tabular, TextTable, flat, readable
 
 if TYPE_CHECKING:
@@ -63,7 +65,17 @@ def progress_bar(what: str, total: int) -> "AbstractContextManager[Count]":
 
 def print_json(data: object) -> None:
     """One line of JSON; null for infinities and NaN, for which it has no word."""
-    click.echo(json.dumps(_finite(data), allow_nan=False))
+    print_data(json.dumps(_finite(data), allow_nan=False) + "\n")
+
+
+def print_data(text: str) -> None:
+    """Data on stdout, as it is; a terminal, which is no place for data, gets it printable."""
+    click.echo(printable(text, keep="\n") if sys.stdout.isatty() else text, nl=False)
+
+
+def note(text: str) -> None:
+    """Words on stderr; they may quote what others wrote."""
+    click.echo(printable(text, keep="\n\t"), err=True)
 
 
 def _finite(data: object) -> object:
@@ -79,7 +91,7 @@ def _print_csv(rows: Sequence[Record]) -> None:
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _joined(value) for name, value in row.items()} for row in rows)
-    click.echo(text.getvalue(), nl=False)
+    print_data(text.getvalue())
 
 
 def _joined(value: object) -> object:

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,10 @@ from click.core import ParameterSource
 import shortlist
 from shortlist.cli.arms import read_arms
 from shortlist.cli.experiments import named
-from shortlist.cli.options import experiment_options, name_option
-from shortlist.cli.output import format_option
+from shortlist.cli.options import experiment_options, lease_options, name_option
+from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
-from shortlist.errors import InvalidInput, Unfinished
+from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
 if TYPE_CHECKING:
     from shortlist import Experiment
@@ -42,6 +43,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
 )
 @experiment_options
+@lease_options
 @click.option(
     "--store",
     envvar="SHORTLIST_STORE",
@@ -69,9 +71,11 @@ def run(
 
     COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed}
     for a seed of that pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself.
-    There is no shell: a label is one argument whatever it holds (for labels that begin with a dash
-    write `-- {arm}` or `--arm={arm}`). A failure is an exit status other than 0, an output that is
-    not one number, or a timeout; it is tried again, and after --retries times the experiment stops.
+    No shell is started: a label is one argument whatever it holds (for labels that begin with a
+    dash write `-- {arm}` or `--arm={arm}`). In a script of your own (sh -c '...') a label could run
+    commands: write "$SHORTLIST_ARM" there. A failure is an exit status other than 0, an output that
+    is not one number, or a timeout; it is tried again, and after --retries times the experiment
+    stops.
 
     ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or
     a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
@@ -98,10 +102,12 @@ def run(
         try:
             result = experiment.run(command, jobs=jobs)
         except KeyboardInterrupt:
-            click.echo(_interrupted(experiment, store), err=True)
+            note(_interrupted(experiment, store))
             context.exit(INTERRUPTED)
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
+        except StoreReplaced as error:
+            raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
         print_result(result, style)
 
 
@@ -148,6 +154,17 @@ def _remedy(store: str | None) -> str:
     return "Mend it, and run it again"
 
 
+def _rescued(experiment: "Experiment") -> str:
+    """Export what was told from the file that is still open, as long as it is."""
+    from shortlist.experiment import export_lines
+
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="shortlist-", suffix=".jsonl", delete=False
+    ) as file:
+        file.writelines(f"{line}\n" for line in export_lines(experiment.store, experiment.name))
+    return f"What was told before is in {file.name}, which `shortlist import` takes"
+
+
 @contextmanager
 def _terminable() -> Iterator[None]:
     """Let a polite request to end be as good as Ctrl-C."""
@@ -164,7 +181,7 @@ class _OnStderr(logging.Handler):
     """Prints what a worker has to say, as it is."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(record.getMessage(), err=True)
+        note(record.getMessage())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import click
 
 import shortlist
 from shortlist.cli.instance import instance_options, means_of
-from shortlist.cli.options import algorithm_option, algorithm_settings
+from shortlist.cli.options import algorithm_option, algorithm_settings, minimize_option
 from shortlist.cli.output import format_option, print_summary, progress_bar
 
 
@@ -50,6 +50,7 @@ from shortlist.cli.output import format_option, print_summary, progress_bar
     show_default=True,
     help="Law of the rewards around their mean.",
 )
+@minimize_option
 @algorithm_settings
 @format_option
 def simulate(

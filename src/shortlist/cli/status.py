@@ -9,7 +9,7 @@ import click
 
 import shortlist
 from shortlist.cli.options import store_options
-from shortlist.cli.output import format_option, print_json, print_rows, print_tables
+from shortlist.cli.output import format_option, print_data, print_json, print_rows, print_tables
 from shortlist.errors import Unfinished
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def stopped(trouble: str) -> click.ClickException:
 def print_result(result: "Result", style: str) -> None:
     """A table, all of it as JSON, or an arm a line."""
     if style == "json":
-        click.echo(result.to_json())
+        print_data(result.to_json() + "\n")
     elif style == "csv":
         rows = [asdict(arm) for arm in result.arms]
         print_rows([{"arm": row.pop("label"), **row} for row in rows], style)

@@ -10,6 +10,7 @@ import numpy as np
 from shortlist.arms import Label
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.numbering import Numbering
+from shortlist.validation import shown
 
 AT_ONCE = 1024  # calls looked up together: more would only be held in memory
 BY_NAME = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -43,7 +44,7 @@ class Evaluation:
         """Take the one function that is given."""
         for name, function in (("pull", pull), ("pull_many", pull_many)):
             if function is not None and not callable(function):
-                raise InvalidInput(f"`{name}` is {function!r}, but must be a function")
+                raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
         if pull is not None and pull_many is None:
             return cls(pull, False, wanted_by(pull))
         if pull_many is not None and pull is None:

@@ -5,89 +5,96 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
-from contextlib import suppress
+from collections.abc import Mapping
 from threading import Lock
 
 from shortlist.arms import Label
 from shortlist.errors import EvaluationFailed, InvalidInput
-from shortlist.validation import number
+from shortlist.evaluation.program import Output, Program
+from shortlist.validation import number, shown
 
 PLACEHOLDERS = ("arm", "seed", "draw", "ticket")
+PREFIX = "SHORTLIST_"  # of the same in the environment, as a shell wants them
 # a name in two pairs of braces, or in one
 BRACED = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")
 # float() also takes 1_0 and other digits
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 SHOWN = 4000  # characters of what a program that failed has to say
 LINE = 200  # characters of it that a message has room for
-GRACE = 1.0  # seconds for the pipes of a program that was ended to close
 
 
 class Command:
     """Runs a program once a pull, {arm}, {seed}, {draw} and {ticket} in its arguments filled in.
 
     No shell is involved: the template is split into arguments first and filled in afterwards, so
-    whatever a label holds is part of one argument. {{word}} stands for {word} itself. A failure is
-    an exit status other than 0, an output that is not one number, or more than `timeout` seconds;
-    its message ends with the last line that the program wrote to stderr, and a note holds all of
-    them."""
+    whatever a label holds is part of one argument. {{word}} stands for {word} itself. A program
+    that is a shell (`sh -c '...'`) takes its argument for a script, and a label in that for a part
+    of the script: it can run commands. There, write "$SHORTLIST_ARM" for {arm}: the four are in the
+    environment, too, and what a variable holds is never run.
+
+    A failure is an exit status other than 0, an output that is not one number, or more than
+    `timeout` seconds; its message ends with the last line that the program wrote to stderr, and a
+    note holds more of them. Of what it prints, 64 KiB are kept. When it ends, or its time does, all
+    that it started is ended with it."""
 
     def __init__(self, template: str, timeout: float | None = None) -> None:
         self.template = template
         self.parts = _split(template)
         self.timeout = None if timeout is None else number("timeout", timeout, above=0)
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Program] = set()
         self._stopped = False
         self._lock = Lock()
 
     def arguments(self, arm: Label, *, seed: int, draw: int, ticket: int) -> list[str]:
         """The program and its arguments for one pull; what is filled in is not looked at again."""
-        values = {"arm": arm, "seed": seed, "draw": draw, "ticket": ticket}
-        return [
-            BRACED.sub(lambda found: found[1] or str(values[found[2]]), part) for part in self.parts
-        ]
+        values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
+        return [BRACED.sub(lambda found: found[1] or values[found[2]], part) for part in self.parts]
 
     def __call__(self, arm: Label, *, seed: int, draw: int, ticket: int) -> float:
         """Run the program and return the number it prints."""
-        process = self._start(self.arguments(arm, seed=seed, draw=draw, ticket=ticket))
+        values = _texts(arm=arm, seed=seed, draw=draw, ticket=ticket)
+        program = self._start(self.arguments(arm, seed=seed, draw=draw, ticket=ticket), values)
         try:
-            output, errors = process.communicate(timeout=self.timeout)
-        except subprocess.TimeoutExpired:
-            _end(process)
+            status = program.wait(self.timeout)
+        except TimeoutError:
             raise EvaluationFailed(f"it took longer than {self.timeout:g} s") from None
         finally:
             with self._lock:
-                self._running.discard(process)
-        return _reward(process.returncode, _text(output), _text(errors))
+                self._running.discard(program)
+        return _reward(status, program.output, program.errors.text)
 
     def stop(self) -> None:
         """End every program that is running; none is started any more."""
         with self._lock:
             self._stopped = True
-            for process in self._running:
-                _kill(process)
+            for program in self._running:
+                program.kill()
 
-    def _start(self, arguments: list[str]) -> "subprocess.Popen[bytes]":
+    def _start(self, arguments: list[str], values: Mapping[str, str]) -> Program:
+        """Start the program; what is known of the pull is in its environment, too."""
+        named = {f"{PREFIX}{name.upper()}": value for name, value in values.items()}
         with self._lock:
             if self._stopped:
                 raise EvaluationFailed("it was stopped before it began")
             try:
-                process = subprocess.Popen(
-                    arguments,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    # an interrupt is for us, and ending it ends what it started too
-                    start_new_session=True,
-                )
+                program = Program(arguments, {**os.environ, **named})
             except (OSError, ValueError) as error:
                 raise EvaluationFailed(f"it cannot be started: {error}") from error
-            self._running.add(process)
-            return process
+            self._running.add(program)
+            return program
 
 
-def _split(template: str) -> list[str]:
+def _texts(**values: object) -> dict[str, str]:
+    """What is filled in; a number may have more digits than Python is ready to write."""
+    try:
+        return {name: str(value) for name, value in values.items()}
+    except ValueError as error:
+        raise EvaluationFailed(f"it cannot be started: {error}") from error
+
+
+def _split(template: object) -> list[str]:
+    if not isinstance(template, str):
+        raise InvalidInput(f"the command is {shown(template)}, but must be a text")
     try:
         parts = shlex.split(template)
     except ValueError as error:
@@ -102,10 +109,10 @@ def _split(template: str) -> list[str]:
         raise InvalidInput(
             f"the command is {template!r}, but {{{name}}} stands for nothing: {rule}"
         )
-    if "arm" not in names:
+    if "arm" not in names and f"{PREFIX}ARM" not in template:
         raise InvalidInput(
             f"the command is {template!r}, but must contain {{arm}}, which stands for the arm to"
-            " pull"
+            f" pull, or ${PREFIX}ARM, where a shell looks it up"
         )
     if not BRACED.search(parts[0]) and shutil.which(parts[0]) is None:
         # a bare name is looked for elsewhere
@@ -122,16 +129,21 @@ def decimal(text: str) -> float:
     return float(text)
 
 
-def _reward(status: int, output: str, errors: str) -> float:
+def _reward(status: int, output: Output, errors: str) -> float:
     if status < 0:
         names = {int(each): each.name for each in signal.Signals}
         raise _failure(f"it was ended by {names.get(-status, f'signal {-status}')}", errors)
     if status > 0:
         raise _failure(f"its exit status was {status}", errors)
     try:
-        return decimal(output)
+        return decimal(output.all_of_it)
     except ValueError:
-        raise _failure(f"it printed {output[:LINE]!r}, but must print one number", errors) from None
+        raise _failure(f"it printed {_shown(output)}, but must print one number", errors) from None
+
+
+def _shown(output: Output) -> str:
+    more = f" and {output.dropped:,} bytes more" if output.dropped else ""
+    return f"{output.text[:LINE]!r}{more}"
 
 
 def _failure(what: str, errors: str) -> EvaluationFailed:
@@ -142,22 +154,3 @@ def _failure(what: str, errors: str) -> EvaluationFailed:
     if last != errors:
         failure.add_note(errors[-SHOWN:])
     return failure
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    _kill(process)
-    with suppress(subprocess.TimeoutExpired):  # somebody who left the session may hold the pipes
-        process.communicate(timeout=GRACE)
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a program and what it started."""
-    with suppress(ProcessLookupError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _text(output: bytes) -> str:
-    return output.decode("utf-8", errors="replace").strip()

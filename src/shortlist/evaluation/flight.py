@@ -7,7 +7,7 @@ workers are left, however long some of them take."""
 from asyncio import Queue, Task, create_task, gather, timeout
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -17,6 +17,7 @@ from shortlist.evaluation.calls import Call
 
 Evaluate = Callable[[Call], Any]
 ATTEMPTS = 3  # a call that ends its worker every time must not go on for ever
+OWN = "_raised_by_evaluation"  # travels with an error from worker to us, as all its attributes do
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +112,31 @@ class Here:
         """Nothing is ever left to begin."""
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """An evaluation whose errors can be told from those of the executor that it runs on."""
+
+    evaluate: Evaluate
+
+    def __call__(self, call: Call) -> Any:
+        """Evaluate an arm; what is raised is marked."""
+        try:
+            return self.evaluate(call)
+        except BaseException as error:
+            vars(error)[OWN] = True  # some errors refuse to have an attribute set
+            raise
+
+
 class OnExecutor:
-    """Calls on an executor of `concurrent.futures`; one whose worker is lost is submitted again."""
+    """Calls on an executor of `concurrent.futures`; one whose worker is lost is submitted again.
+
+    A worker is lost where the future is cancelled, or fails with an error that the evaluation did
+    not raise: whatever it is called, it is the executor's own."""
 
     def __init__(self, executor: Executor, capacity: int, evaluate: Evaluate) -> None:
         self.capacity = capacity
         self._executor = executor
-        self._evaluate = evaluate
+        self._evaluate = Marked(evaluate)
         self._calls: dict[Future[Any], Call] = {}
         self._ended: SimpleQueue[Future[Any]] = SimpleQueue()
         self._losses: Counter[int] = Counter()  # by ticket
@@ -161,16 +180,23 @@ class OnExecutor:
         call = self._calls.pop(future, None)
         if call is None:
             return []
-        lost = future.cancelled() or isinstance(future.exception(), BrokenExecutor)
-        if lost:
+        if _lost(future):
             self._losses[call.ticket] += 1
-        if lost and self._losses[call.ticket] < ATTEMPTS:
-            self.submit(call)
-            return []
+            if self._losses[call.ticket] < ATTEMPTS:
+                self.submit(call)
+                return []
         try:
             return [Done(call, future.result())]
         except BaseException as error:
             return [Done(call, error=error)]
+
+
+def _lost(future: Future[Any]) -> bool:
+    """Whether a future ended without a word of the evaluation."""
+    if future.cancelled():
+        return True
+    error = future.exception()
+    return error is not None and not getattr(error, OWN, False)
 
 
 class InLoop:

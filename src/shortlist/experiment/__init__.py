@@ -8,5 +8,16 @@ from shortlist.experiment.experiment import Experiment
 from shortlist.experiment.export import export_lines, import_lines
 from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.experiment.verification import Verdict, verify
 
-__all__ = ["Experiment", "Handout", "State", "Status", "Ticket", "export_lines", "import_lines"]
+__all__ = [
+    "Experiment",
+    "Handout",
+    "State",
+    "Status",
+    "Ticket",
+    "Verdict",
+    "export_lines",
+    "import_lines",
+    "verify",
+]

@@ -14,8 +14,17 @@ from shortlist.display import display, plural
 from shortlist.errors import InvalidInput, ShortlistError, Unfinished
 from shortlist.evaluation.calls import asynchronous
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
-from shortlist.experiment.ledger import FREE, stretches
-from shortlist.experiment.place import Place, checked_name, opened, the_only
+from shortlist.experiment.durations import Durations
+from shortlist.experiment.handing import (
+    checked_alive,
+    checked_overdue,
+    given_back,
+    handed_out,
+    is_current,
+    new_lease,
+)
+from shortlist.experiment.lease import AGAIN, WAIT, Late
+from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
@@ -29,10 +38,9 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import number, whole
+from shortlist.validation import MOST_TOLD, collected, flag, shown, whole
 
 Clock = Callable[[], float]
-HOUR = 3600.0
 
 
 class Experiment:
@@ -60,6 +68,7 @@ class Experiment:
         self._owned = owned
         self._lock = RLock()
         self._known = Replica(name, settings)
+        self._durations = Durations(settings.lease, settings.late)
 
     @classmethod
     def create(
@@ -73,10 +82,12 @@ class Experiment:
         delta: float = 0.05,
         budget: int | None = None,
         rewards: RewardsDeclared = (0, 1),
+        minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         seed: int = 0,
-        lease: float = HOUR,
+        lease: float | None = None,
+        late: Late = WAIT,
         retries: int = 2,
         exist_ok: bool = False,
         clock: Clock = time.time,
@@ -84,13 +95,15 @@ class Experiment:
         """Make an experiment in `store`, a file or a store; a file is made if there is none.
 
         Without a store it is kept in memory, as long as the program lives. What is asked for is
-        said as in `select`. A ticket that was not told `lease` seconds after it was handed out is
-        handed out again. A pull that failed is tried `retries` times more; after that the
-        experiment stops. With `exist_ok`, an experiment of that name made with the same settings is
-        opened instead."""
-        checked_name(name)
-        asked = question(arms, k, epsilon, delta, budget, rewards, algorithm, options)
-        settings = Settings.of(asked, seed, lease, retries)
+        said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
+        longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
+        is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
+        A pull that failed is tried `retries` times more; after that the experiment stops. With
+        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
+        name = checked_name(name)
+        flag("exist_ok", exist_ok)
+        asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
+        settings = Settings.of(asked, seed, lease, retries, late)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
             with place.exclusive():
@@ -117,36 +130,48 @@ class Experiment:
 
         With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
         refused."""
-        with opened(store, "ro" if readonly else "rw", keep=True) as place:
-            name = the_only(place.names()) if name is None else name
+        with opened(store, "ro" if flag("readonly", readonly) else "rw", keep=True) as place:
+            name = the_only(place.names()) if name is None else checked_name(name)
             settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
             experiment = cls(place, name, settings, clock, place is not store)
             experiment._catch_up()
         return experiment
 
+    @property
+    def store(self) -> Store:
+        """Where it is kept.
+
+        `export_lines` reads it, even if its file was deleted under the open experiment."""
+        return self._store
+
     def ask(
-        self, limit: int = 1, worker: str | None = None, *, lease: float | None = None
+        self,
+        limit: int = 1,
+        worker: str | None = None,
+        *,
+        lease: float | None = None,
+        alive: float | None = None,
     ) -> Handout:
         """Up to `limit` tickets: pulls that the search wants next.
 
         A worker that gives a name gets its own open tickets first, as after a crash, and their
-        leases anew. `lease` is in seconds, that of the experiment if it is not given. If there are
-        fewer tickets than asked for, the `state` of what is returned says why."""
+        leases anew. `lease` is in seconds, that of the experiment if it is not given. `alive` is a
+        promise to ask again within so many seconds: who does not is gone, and its tickets are
+        handed out again. If there are fewer tickets than asked for, the `state` of what is returned
+        says why."""
         whole("limit", limit, at_least=1)
-        seconds = self.settings.lease if lease is None else number("lease", lease, above=0)
-        holder = worker or ""
-        with self._writing():
-            now = self._clock()
-            expires = now + seconds
+        holder = checked_worker(worker)
+        alive = checked_alive(alive, holder)
+        seconds = self._durations.lease(lease)
+        with self._writing() as now:
             state = self._known.state(now)
             going = state in (State.READY, State.PENDING)
             ids = list(islice(self._known.available(holder, now), limit)) if going else []
-            leases = [
-                Event(Kind.LEASE, first, span, holder, expires)
-                for first, span in stretches(sorted(ids))
-            ]
+            terms = new_lease(holder, self.settings.late, now, seconds, alive)
+            leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
-            tickets = self._known.tickets(ids, expires)
+            tickets = self._known.tickets(ids, due)
+            self._durations.begin(ids, self._known.ledger.held_by(holder), now)
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
         return Handout(tickets, State.PENDING if going else state)
@@ -155,18 +180,20 @@ class Experiment:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
         Telling the same again changes nothing; another reward for the same ticket is an error, and
-        the first stays. A reward that comes after its lease ended counts if it is the first."""
+        the first stays. A late reward counts if it is the first, unless `late` is a reward."""
         self.tell_many([(ticket, reward)])
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
         if not isinstance(results, Iterable):
-            raise InvalidInput(f"{results!r} is told, but must be pairs of a ticket and its reward")
-        pairs = list(results)
-        with self._writing():
-            tellings = new_tellings(pairs, self._known)
-            now = self._clock()
+            raise InvalidInput(
+                f"{shown(results)} is told, but must be pairs of a ticket and its reward"
+            )
+        pairs = collected("results", results, at_most=MOST_TOLD)
+        with self._writing() as now:
+            tellings = new_tellings(pairs, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
+            self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
@@ -174,26 +201,36 @@ class Experiment:
         It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
         told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
         results that are missing because of their value would void every guarantee."""
-        with self._writing():
-            id_ = known_id(ticket, self._known.ledger)
-            expires = self._known.ledger.lease_end(id_)
-            if expires != FREE and (not isinstance(ticket, Ticket) or ticket.expires == expires):
-                event = Event(Kind.FAIL, id_, 1, str(reason), self._clock())
+        said = str(reason).encode(errors="backslashreplace").decode()  # as every store can hold it
+        with self._writing() as now:
+            if is_current(ticket, self._known):
+                event = Event(Kind.FAIL, known_id(ticket, self._known), 1, said, now)
                 self._store.append(self.name, events=[event])
 
-    def release(self, worker: str) -> None:
-        """Take back the tickets of a worker who will not tell them any more.
+    def release(
+        self,
+        worker: str | None = None,
+        *,
+        tickets: Iterable[Ticket | int] | None = None,
+        overdue: float | None = None,
+    ) -> int:
+        """Take back tickets of which no result will come; they are handed out again at once.
 
-        They are handed out again at once."""
-        with self._writing():
-            given_back = stretches(self._known.ledger.held_by(worker))
-            events = [Event(Kind.LEASE, first, span, worker, FREE) for first, span in given_back]
+        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
+        is said; returns how many. Only whoever knows that the holder is gone should say so: to give
+        up what merely takes long leaves results out because of their value. A result that comes
+        nevertheless counts if it is the first."""
+        name = None if worker is None else checked_worker(worker)
+        seconds = checked_overdue(overdue)
+        with self._writing() as now:
+            events, count = given_back(self._known, name, tickets, seconds, now)
             self._store.append(self.name, events=events)
+        return count
 
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
-        with self._writing():
-            event = Event(Kind.RESUME, 0, 0, "", self._clock())
+        with self._writing() as now:
+            event = Event(Kind.RESUME, 0, 0, "", now)
             self._store.append(self.name, events=[event])
 
     def run(
@@ -256,7 +293,9 @@ class Experiment:
         """How many tickets somebody works on, and when the last of their leases ends.
 
         As cheap as `standing`."""
-        return self._known.ledger.held(self._clock())
+        now = self._clock()
+        ends = [lease.end for lease in self._known.ledger.held(now)]
+        return len(ends), max(ends, default=now)
 
     def result(self) -> Result:
         """The answer, once there is one.
@@ -296,13 +335,22 @@ class Experiment:
         self.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Be up to date, and be the only one who writes."""
+    def _writing(self) -> Iterator[float]:
+        """Be up to date, and be the only one who writes; the time at which that begins."""
         with self._lock:
             self._catch_up()  # the search may think for long, and should not while others wait
+            self._tell_missed()
             with self._store.exclusive():
                 self._catch_up()
-                yield
+                yield self._clock()
+
+    def _tell_missed(self) -> None:
+        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
+        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._clock()):
+            with self._store.exclusive():
+                self._catch_up()
+                self._store.append(self.name, told=self._known.late_rewards(self._clock()))
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Take in what is new in the log."""

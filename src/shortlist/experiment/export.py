@@ -1,28 +1,32 @@
 """An experiment as lines of JSON: to keep, to send, to read with anything.
 
 The first line holds the settings, then comes a line an event and a line a reward, and the last one
-counts them: a file that was cut off is refused. Nothing is replayed, so an experiment can also be
-exported by a version of the package that cannot continue it."""
+counts them. Each is linked to those before it, so a file that was cut off or damaged is refused.
+Nothing is replayed by an export, so an experiment can also be exported by a version of the package
+that cannot continue it; what is imported is replayed, if it can be."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from itertools import chain
+from math import inf
 from typing import Any
 
 from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged
+from shortlist.experiment.lines import Line, checked_links, linked_lines, read_lines
+from shortlist.experiment.news import MOST_UNDER_WAY
 from shortlist.experiment.place import Place, checked_name, opened, the_only
-from shortlist.experiment.replay import Replay
+from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings, declared
 from shortlist.experiment.telling import told_reward
 from shortlist.reward_models import RewardModel
 from shortlist.storage import Event, Kind, RewardRow
+from shortlist.storage.memory import MemoryStore
 from shortlist.validation import number as finite
 from shortlist.validation import whole
 
-FORMAT = 1
-SHOWN = 200  # characters of a line that is refused
+UNLINKED, FORMAT = 1, 2  # of version 0.1, whose lines have no links, and of today
 
 
 def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
@@ -30,67 +34,105 @@ def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
     one."""
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
-        settings, news = source.settings(name), source.read(name, everything=True)
+        settings, news = source.settings(name), source.read(name)
     labels, _ = declared(settings, f"experiment {name!r}")
-    yield _line({"experiment": name, "format": FORMAT, "settings": json.loads(settings)})
-    for kind, *rest in news.events:
-        yield _line({"event": kind, **dict(zip(Event._fields[1:], rest, strict=True))})
-    for ticket, arm, reward, time in news.told.rows():
-        yield _line({"reward": reward, "ticket": ticket, "arm": labels[arm], "time": time})
-    yield _line({"end": len(news.events) + news.told.tickets.size})
+
+    def entries() -> Iterator[dict[str, object]]:
+        yield {"experiment": name, "format": FORMAT, "settings": json.loads(settings)}
+        for kind, *rest in news.events:
+            yield {"event": kind, **dict(zip(Event._fields[1:], rest, strict=True))}
+        for ticket, arm, reward, time in news.told.rows():
+            yield {"reward": reward, "ticket": ticket, "arm": labels[arm], "time": time}
+        yield {"end": len(news.events) + news.told.tickets.size}
+
+    yield from linked_lines(entries())
 
 
 def import_lines(lines: Iterable[str], store: Place, name: str | None = None) -> str:
     """Make an experiment from what `export_lines` gave, all of it or nothing; return its name.
 
     What a store could not give back is refused by its line, before there is a file."""
-    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    number, line = next(numbered, (1, ""))
-    head = _object(number, line)
-    if head.get("format") != FORMAT or not isinstance(head.get("experiment"), str):
-        rule = f'must be {{"experiment": ..., "format": {FORMAT}, "settings": ...}}'
-        raise InvalidInput(f"line {number} is {_shown(line)}, but {rule}")
-    settings = json.dumps(head.get("settings"), ensure_ascii=False)
-    events, rewards = _entries(numbered, _begun(settings, f"line {number}"))
-    name = _stored(checked_name(head["experiment"] if name is None else name))
+    read = _lines_of_one_format(read_lines(lines))
+    head = next(read)
+    settings = _stored(json.dumps(head.entry.get("settings"), ensure_ascii=False))
+    log = _begun(settings, f"line {head.number}")
+    _take_entries(read, log)
+    name = _stored(checked_name(head.entry.get("experiment") if name is None else name))
+    _check_replay(settings, log)
     with opened(store, "rwc") as target, target.exclusive():
         target.create(name, settings)
-        target.append(name, rewards, events)
+        target.append(name, log.rewards.values(), log.events)
     return name
 
 
+def _lines_of_one_format(lines: Iterator[Line]) -> Iterator[Line]:
+    """All lines, linked if the first one says so; of version 0.1 none may be."""
+    head = next(lines, None)
+    if head is None:
+        raise InvalidInput("line 1 is '', but must be a JSON object")
+    unlinked = head.entry.get("format") == UNLINKED and head.link is None
+    if not unlinked and head.entry.get("format") != FORMAT:
+        rule = f'{{"experiment": ..., "format": {FORMAT}, "settings": ..., "link": ...}}'
+        raise head.refused(f"must be {rule}")
+    whole_file = chain([head], lines)
+    for line in whole_file if unlinked else checked_links(whole_file):
+        if unlinked and line.link is not None:
+            raise line.refused(f"an export of format {UNLINKED} has no links")
+        yield line
+
+
 def _begun(settings: str, where: str) -> "ImportedLog":
-    """An empty log for these settings, if a search can begin with them or another version of the
-    package might."""
+    """An empty log for these settings, if they make sense or another version of the package might
+    see one in them."""
     try:
-        with suppress(CannotReplay):
-            Replay(Settings.from_json(settings, where))
-        return ImportedLog(*declared(_stored(settings), where))
+        _replayable(settings, where)
+        return ImportedLog(*declared(settings, where))
     except StoreDamaged as error:  # there is no store yet: what was given is wrong
         raise InvalidInput(str(error)) from error
 
 
-def _entries(
-    numbered: Iterator[tuple[int, str]], log: "ImportedLog"
-) -> tuple[list[Event], list[RewardRow]]:
-    for number, line in numbered:
-        entry = _object(number, line)
-        if "end" in entry:
+def _replayable(settings: str, where: str) -> Replica | None:
+    """A search that has yet to begin; None if only another version of the package has it."""
+    try:
+        return Replica(where, Settings.from_json(settings, where))
+    except CannotReplay:
+        return None
+
+
+def _take_entries(lines: Iterator[Line], log: "ImportedLog") -> None:
+    for line in lines:
+        if "end" in line.entry:
             found = len(log.events) + len(log.rewards)
-            if entry["end"] != found or next(numbered, None) is not None:
+            if line.entry["end"] != found or next(lines, None) is not None:
                 raise InvalidInput(
-                    f"line {number} ends an export of {entry['end']} entries, but there are {found}"
-                    " or more"
+                    f"line {line.number} ends an export of {line.entry['end']} entries, but there"
+                    f" are {found} or more"
                 )
-            return log.events, list(log.rewards.values())
+            return
         try:
-            log.take_event(entry) if "event" in entry else log.take_reward(entry)
+            log.take_event(line.entry) if "event" in line.entry else log.take_reward(line.entry)
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             said = f"there is no {error}" if isinstance(error, KeyError) else error
-            raise InvalidInput(
-                f"line {number} is {_shown(line)}, but must be an event or a reward: {said}"
-            ) from error
+            raise line.refused(f"must be an event or a reward: {said}") from error
     raise InvalidInput("the last line is missing: the export was cut off")
+
+
+def _check_replay(settings: str, log: "ImportedLog") -> None:
+    """Refuse a log with which the search of this version would not go on."""
+    log.check_under_way()
+    replica, store = _replayable(settings, "the export"), MemoryStore()
+    if replica is None:
+        return
+    store.create("the export", settings)
+    with store.exclusive():
+        store.append("the export", log.rewards.values(), log.events)
+    try:
+        replica.read(store)
+    except (CannotReplay, StoreDamaged) as error:
+        raise InvalidInput(f"the lines are no log of their search: {error}") from error
+    spans = [(ticket, span) for kind, ticket, span, *_ in log.events if kind is Kind.STEP]
+    if spans != replica.replay.spans[: len(spans)]:
+        raise InvalidInput("the lines are no log of their search: it takes other steps")
 
 
 class ImportedLog:
@@ -107,19 +149,27 @@ class ImportedLog:
 
     def take_event(self, entry: dict[str, Any]) -> None:
         """Add an event."""
-        kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0)
+        kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0, at_most=inf)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         ticket = _ticket(entry, span, limit)
         self.events.append(
-            Event(kind, ticket, span, _stored(str(entry["text"])), finite("time", entry["time"]))
+            Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
         )
         if kind in self._ends:
             self._ends[kind] = max(self._ends[kind], ticket + span)
 
+    def check_under_way(self) -> None:
+        """Refuse more open tickets than a program could keep in mind."""
+        open_ = self._ends[Kind.LEASE] - len(self.rewards)
+        if open_ > MOST_UNDER_WAY:
+            raise InvalidInput(
+                f"{open_} tickets are handed out and not told, but must be at most {MOST_UNDER_WAY}"
+            )
+
     def take_reward(self, entry: dict[str, Any]) -> None:
         """Add a reward."""
         ticket, label = _ticket(entry, 1, self._ends[Kind.LEASE]), entry["arm"]
-        if label not in self._arms:
+        if not isinstance(label, str | int) or label not in self._arms:
             raise InvalidInput(f"there is no arm {label!r}")
         if ticket in self.rewards:
             raise InvalidInput("a second reward for a ticket")
@@ -129,35 +179,18 @@ class ImportedLog:
 
 def _ticket(entry: dict[str, Any], span: int, limit: int) -> int:
     """The first of `span` tickets, all of them below the limit."""
-    ticket = whole("ticket", entry["ticket"], at_least=0)
+    ticket = whole("ticket", entry["ticket"], at_least=0, at_most=inf)
     if ticket + span > limit:
         raise InvalidInput(f"ticket {ticket + span - 1} was never handed out")
     return ticket
 
 
-def _stored(text: str) -> str:
+def _stored(text: object) -> str:
     """A text that a store can hold: half of a character, which JSON can spell, is none."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{text!r} is to be stored, but is no text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput(f"{text!r} is to be stored, but is no valid text") from error
     return text
-
-
-def _object(number: int, line: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        entry = None
-    if not isinstance(entry, dict):
-        raise InvalidInput(f"line {number} is {_shown(line)}, but must be a JSON object")
-    return entry
-
-
-def _shown(line: str) -> str:
-    text = line.strip()
-    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
-
-
-def _line(entry: dict[str, object]) -> str:
-    return json.dumps(entry, ensure_ascii=False, allow_nan=False)

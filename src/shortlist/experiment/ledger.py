@@ -3,23 +3,13 @@ failed."""
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.experiment.lease import FREE, Lease
 from shortlist.storage import Event, Kind, News, Told
-
-FREE = 0.0  # the end of a lease that nobody holds any more
-
-
-@dataclass(slots=True)
-class Lease:
-    """Who was asked last to make a pull, and until when nobody else is."""
-
-    worker: str  # "" for somebody without a name
-    expires: float
 
 
 class Ledger:
@@ -48,46 +38,39 @@ class Ledger:
             return None
         return float(self.rewards[ticket])
 
-    def lease_end(self, ticket: int) -> float:
-        """When the lease of a ticket ends; FREE if nobody holds it."""
+    def due(self, ticket: int) -> float:
+        """When the result of a ticket is expected; FREE if nobody holds it."""
         lease = self.leases.get(ticket)
-        return FREE if lease is None else lease.expires
+        return FREE if lease is None else lease.due
 
-    def held_leases(self, now: float) -> list[Lease]:
+    def held(self, now: float) -> list[Lease]:
         """The leases that somebody holds."""
-        return [lease for lease in self.leases.values() if lease.expires > now]
-
-    def held(self, now: float) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends."""
-        ends = [lease.expires for lease in self.held_leases(now)]
-        return len(ends), max(ends, default=now)
+        return [lease for lease in self.leases.values() if lease.end > now]
 
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
         """Tickets below `end` that this worker may be handed: its own first, then those let go of,
         then new ones."""
-        own = (
-            [ticket for ticket, lease in self.leases.items() if lease.worker == worker]
-            if worker
-            else []
-        )
-        yield from sorted(own)
-        yield from sorted(self._lapsed(now).difference(own))
+        own = self.handed_to(worker)
+        yield from own
+        yield from sorted(self.lapsed(now).difference(own))
         yield from range(self.issued, end)
 
-    def _lapsed(self, now: float) -> set[int]:
+    def lapsed(self, now: float) -> set[int]:
         """Tickets whose lease is over; nothing to look for before the earliest end of one."""
         if now < self._earliest:
             return set()
-        self._earliest = min((lease.expires for lease in self.leases.values()), default=inf)
-        return {ticket for ticket, lease in self.leases.items() if lease.expires <= now}
+        self._earliest = min((lease.end for lease in self.leases.values()), default=inf)
+        return {ticket for ticket, lease in self.leases.items() if lease.end <= now}
 
-    def held_by(self, worker: str) -> list[int]:
-        """Tickets that a worker was handed and has neither told nor given back."""
-        return sorted(
-            ticket
-            for ticket, lease in self.leases.items()
-            if lease.worker == worker and lease.expires != FREE
-        )
+    def handed_to(self, worker: str) -> list[int]:
+        """Tickets that this worker was handed last, none of nobody, and that are not told."""
+        if not worker:
+            return []
+        return sorted(ticket for ticket, lease in self.leases.items() if lease.worker == worker)
+
+    def held_by(self, worker: str) -> set[int]:
+        """Those of them that were not given back."""
+        return {each for each in self.handed_to(worker) if self.leases[each].end != FREE}
 
     def take_in(self, news: News) -> None:
         """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
@@ -130,7 +113,7 @@ class Ledger:
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
             if event.ticket in self.leases:
-                self.leases[event.ticket].expires = self._earliest = FREE
+                self.leases[event.ticket].end = self._earliest = FREE
             if self.failures[event.ticket] > self._retries and self.stopped is None:
                 self.stopped = event
 
@@ -141,12 +124,3 @@ class Ledger:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
             self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])
-
-
-def stretches(ids: list[int]) -> Iterator[tuple[int, int]]:
-    """Ascending numbers as stretches without a gap: the first of each and its length."""
-    start = 0
-    for position in range(1, len(ids) + 1):
-        if position == len(ids) or ids[position] != ids[position - 1] + 1:
-            yield ids[start], position - start
-            start = position

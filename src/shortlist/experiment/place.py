@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 from shortlist.errors import InvalidInput
 from shortlist.storage import Store
-from shortlist.storage.sqlite import Mode, SQLiteStore
+from shortlist.storage.connection import Mode
+from shortlist.storage.sqlite import SQLiteStore
+from shortlist.validation import shown, text
 
 Place = Store | str | os.PathLike[str]
 
@@ -16,7 +18,9 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
     """The store; if it is a file, closed again afterwards, or with `keep` only after an error."""
     if not isinstance(place, str | os.PathLike):
         if not isinstance(place, Store):
-            raise InvalidInput(f"`store` is {place!r}, but must be the name of a file, or a store")
+            raise InvalidInput(
+                f"`store` is {shown(place)}, but must be the name of a file, or a store"
+            )
         yield place
         return
     store = SQLiteStore(place, mode)
@@ -41,6 +45,11 @@ def the_only(names: Sequence[str]) -> str:
 
 def checked_name(name: object) -> str:
     """A name that an experiment may have."""
-    if not (isinstance(name, str) and name):
-        raise InvalidInput(f"`name` is {name!r}, but must be a text that is not empty")
-    return name
+    if not text("name", name):
+        raise InvalidInput("`name` is '', but must be a text that is not empty")
+    return str(name)
+
+
+def checked_worker(worker: object) -> str:
+    """The name of a worker; None and an empty one are nobody's."""
+    return "" if worker is None else text("worker", worker)

@@ -3,17 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
+from hashlib import blake2b
 
-from shortlist.display import plural, printable
-from shortlist.errors import CannotReplay
+from shortlist.display import plural
+from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
+from shortlist.experiment.lease import FREE
 from shortlist.experiment.ledger import Ledger
+from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.ticket import State, Ticket
+from shortlist.printable import printable
 from shortlist.result import Result
-from shortlist.storage import Event, Kind, Store
+from shortlist.storage import Event, Kind, RewardRow, Store
 
 
 class Replica:
@@ -27,6 +31,7 @@ class Replica:
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name
         self.settings = settings
+        self.identity = _identity(name, settings)
         self._forget()
 
     def _forget(self) -> None:
@@ -41,12 +46,14 @@ class Replica:
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
         news = store.read(self.name, self.ledger.position)
+        check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
         while self.replay.outcome is None and self.ledger.told >= self.replay.end:
             span = slice(self.replay.numbering.first, self.replay.end)
             self.replay.reply(self.ledger.rewards[span], self.ledger.arms[span])
         self._compare_steps()
+        self._check_asked()
         self._halfway = False
 
     def _compare_steps(self) -> None:
@@ -63,9 +70,36 @@ class Replica:
                 )
             self._compared = step + 1
 
+    def _check_asked(self) -> None:
+        """Refuse a log in which more was handed out, or more steps were taken, than the search
+        asked for."""
+        ledger, replay = self.ledger, self.replay
+        if ledger.issued > replay.end or len(ledger.steps) > len(replay.digests):
+            raise StoreDamaged(
+                f"{ledger.issued} tickets in {len(ledger.steps)} steps were handed out in"
+                f" experiment {self.name!r}, but its search asked for {replay.end} in"
+                f" {len(replay.digests)}"
+            )
+
     def available(self, worker: str, now: float) -> Iterator[int]:
         """Tickets that this worker may be handed now."""
-        return self.ledger.available(worker, now, self.replay.end)
+        missed = self.missed(now)
+        room = self.ledger.told + MOST_UNDER_WAY
+        tickets = self.ledger.available(worker, now, min(self.replay.end, room))
+        return (ticket for ticket in tickets if ticket not in missed)
+
+    def missed(self, now: float) -> set[int]:
+        """Tickets that count as was agreed for what is late: their lease is over."""
+        if not isinstance(self.settings.late, float):
+            return set()
+        return {ticket for ticket in self.ledger.lapsed(now) if self.ledger.due(ticket) != FREE}
+
+    def late_rewards(self, now: float) -> list[RewardRow]:
+        """What is to be told of the tickets that were missed."""
+        missed = sorted(self.missed(now))
+        arms = self.replay.numbering.places(missed).arms.tolist()
+        late = float(self.settings.late)
+        return [(ticket, arm, late, now) for ticket, arm in zip(missed, arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:
         """What the search asked for and nobody wrote down yet."""
@@ -73,13 +107,13 @@ class Replica:
         steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
         return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
 
-    def tickets(self, ids: list[int], expires: float) -> list[Ticket]:
+    def tickets(self, ids: list[int], due: list[float]) -> list[Ticket]:
         """The tickets of these numbers, all of the present request."""
         _, arms, draws, _ = self.replay.numbering.places(ids)
         labels, seed = self.settings.labels, self.settings.seed
         return [
-            Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires)
-            for id_, arm, draw in zip(ids, arms.tolist(), draws.tolist(), strict=True)
+            Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires, self.identity)
+            for id_, arm, draw, expires in zip(ids, arms.tolist(), draws.tolist(), due, strict=True)
         ]
 
     def state(self, now: float) -> State:
@@ -94,7 +128,8 @@ class Replica:
     def status(self, now: float) -> Status:
         """Where the experiment stands, as a record."""
         ledger = self.ledger
-        holders = Counter(lease.worker for lease in ledger.held_leases(now))
+        held = ledger.held(now)
+        holders = Counter(lease.worker for lease in held)
         return Status(
             name=self.name,
             state=self.state(now),
@@ -106,6 +141,7 @@ class Replica:
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.replay.numbering.pulls.progress,
             arms=arms_told(ledger, self.settings, self.replay),
+            overdue=sum(lease.due <= now for lease in held),
         )
 
     @cached_property
@@ -115,8 +151,8 @@ class Replica:
         assert outcome is not None
         settings = self.settings
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
-        goal, algorithm = settings.problem.goal, settings.algorithm
-        return Result.of(outcome, settings.labels, goal, algorithm, settings.seed, seconds)
+        problem, algorithm = settings.problem, settings.algorithm
+        return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""
@@ -132,3 +168,9 @@ class Replica:
         were = "was" if told == 1 else "were"
         missing = self.replay.end - told
         return f"{plural(told, 'pull')} {were} told, but the search waits for {missing:,} more"
+
+
+def _identity(name: str, settings: Settings) -> str:
+    """What the tickets of an experiment carry; a copy under another name is another experiment."""
+    content = f"{name}\n{settings.identity or settings.to_json()}"
+    return blake2b(content.encode(errors="backslashreplace"), digest_size=8).hexdigest()

@@ -1,6 +1,7 @@
 """What an experiment was made with: written once, and all that its replay needs beside the log."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -9,10 +10,11 @@ from typing import Any
 from shortlist.algorithms import Algorithm, find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged, StoreExists
+from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
-from shortlist.validation import number, whole
+from shortlist.validation import number, seeded, whole
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
@@ -27,16 +29,21 @@ class Settings:
     version: int  # of the algorithm
     options: dict[str, Any]
     seed: int
-    lease: float  # seconds
+    lease: float | None  # seconds; None for one that fits how long pulls take
     retries: int
+    late: Late  # what happens when a lease is over
+    identity: str  # no two experiments share it; "" of those made by version 0.1
 
     @classmethod
-    def of(cls, asked: Question, seed: int, lease: float, retries: int) -> "Settings":
+    def of(
+        cls, asked: Question, seed: int, lease: float | None, retries: int, late: Late
+    ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
-        manners = _manners(seed, lease, retries)
+        manners = _manners(seed, lease, retries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
-        return cls(labels, asked.problem, name, algorithm.version, options, *manners)
+        identity = secrets.token_hex(8)
+        return cls(labels, asked.problem, name, algorithm.version, options, *manners, identity)
 
     def searched_by(self) -> Algorithm:
         """The algorithm, as it was in the version that the experiment was made with."""
@@ -57,15 +64,23 @@ class Settings:
             "seed": self.seed,
             "lease": self.lease,
             "retries": self.retries,
+            "late": self.late,
+            "identity": self.identity,
             "arms": len(self.labels) if numbered else self.labels,
         }
+        if self.problem.minimize:  # said only where it is so, as files of version 0.1 do not say it
+            record["minimize"] = True
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
-        """What is said differently by another, in words."""
+        """What is said differently by another, in words; who names no lease asks for none."""
         if self.labels != other.labels:
             return "other arms"
+        if self.problem.minimize != other.problem.minimize:
+            return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
         mine, theirs = self._flat(), other._flat()
+        if other.lease is None:
+            del mine["lease"]
         for name in mine:
             if mine[name] != theirs[name]:
                 made = f"no {name}" if mine[name] is None else f"{name} = {_in_words(mine[name])}"
@@ -81,11 +96,11 @@ class Settings:
             )
 
     def _flat(self) -> dict[str, object]:
-        """Every setting but the arms and the algorithm's version, which nobody asks for.
+        """Every setting but the arms, and what nobody asks for.
 
         The goal comes first, since the algorithm may follow from it."""
         data = json.loads(self.to_json())
-        del data["version"]
+        del data["version"], data["identity"]
         goal = data.pop("goal")
         return {**{name: goal.get(name) for name in ("epsilon", "delta", "budget")}, **data}
 
@@ -101,12 +116,14 @@ class Settings:
                 if "epsilon" in data["goal"]
                 else FixedBudget(**data["goal"])
             )
-            problem = Problem(len(labels), data["k"], goal, rewards)
+            minimize = data.get("minimize", False)
+            problem = Problem(len(labels), data["k"], goal, rewards, minimize)
             algorithm.check(problem, data["options"])
-            manners = _manners(data["seed"], data["lease"], data["retries"])
-            return cls(
-                labels, problem, data["algorithm"], data["version"], dict(data["options"]), *manners
-            )
+            late = data.get("late", WAIT)
+            manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
+            name, version, options = data["algorithm"], data["version"], dict(data["options"])
+            identity = str(data.get("identity", ""))
+            return cls(labels, problem, name, version, options, *manners, identity)
 
 
 def _in_words(value: object) -> str:
@@ -126,11 +143,15 @@ def declared(text: str, where: str) -> tuple[tuple[Label, ...], RewardModel]:
         return _declared(json.loads(text))
 
 
-def _manners(seed: object, lease: object, retries: object) -> tuple[int, float, int]:
+def _manners(
+    seed: object, lease: object, retries: object, late: object, model: RewardModel
+) -> tuple[int, float | None, int, Late]:
+    seconds = None if lease is None else number("lease", lease, above=0)
     return (
-        whole("seed", seed, at_least=0),
-        number("lease", lease, above=0),
+        seeded(seed),
+        seconds,
         whole("retries", retries, at_least=0),
+        checked_late(late, seconds, model),
     )
 
 
@@ -151,6 +172,8 @@ def _readable(where: str) -> Iterator[None]:
 
 def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorithm:
     """The algorithm as it was when the experiment was made."""
+    if not isinstance(algorithm, str):
+        raise InvalidInput(f"`algorithm` is {algorithm!r}, but must be a name")
     try:
         known = find(algorithm)
     except InvalidInput as error:

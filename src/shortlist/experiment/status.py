@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf, isfinite, log
+from math import inf, isfinite
 
 import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.confidence import intervals
 from shortlist.display import plural
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.ticket import State
-from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Progress
 from shortlist.tables import Tabular, TextTable
+from shortlist.validation import whole
 
-DELTA = 0.05  # of the intervals, where the goal names none
 SHOWN = 40  # arms in a table
 
 
@@ -35,6 +35,7 @@ class ArmsTold:
     high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
     places: tuple[str, ...] = field(repr=False)  #: "in", "out" or "undecided"
     to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
+    minimize: bool = False  #: whether small rewards are the good ones
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Every arm as a record, in the order of the labels; None for what is not known."""
@@ -70,6 +71,7 @@ class Status(Tabular):
     workers: Mapping[str, int]  #: tickets held by everybody who gave a name
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
+    overdue: int = 0  #: tickets held for longer than their lease, and waited for
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -79,6 +81,7 @@ class Status(Tabular):
             "trouble": self.trouble or None,
             "told": self.told,
             "held": self.held,
+            "overdue": self.overdue,
             "wanted": self.wanted,
             "failures": self.failures,
             "workers": dict(self.workers),
@@ -88,8 +91,9 @@ class Status(Tabular):
     def table(self, rows: int = SHOWN) -> TextTable:
         """The best arms by their means, at most so many."""
         # an arm of which nothing was told comes after all others
-        best_first = np.argsort(-np.nan_to_num(self.arms.means, nan=-inf), kind="stable")
-        left_out = best_first.size - rows
+        worth = -self.arms.means if self.arms.minimize else self.arms.means
+        best_first = np.argsort(-np.nan_to_num(worth, nan=-inf), kind="stable")
+        left_out = best_first.size - whole("rows", rows, at_least=0)
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "to go"),
             [self.arms.cells(arm) for arm in best_first[:rows].tolist()],
@@ -103,6 +107,8 @@ class Status(Tabular):
 
     def _headline(self) -> str:
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
+        if self.overdue:
+            waiting += f" and {self.overdue:,} of those overdue"
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
         line = f"{self.name}: {self.state.value}, {told} told, {waiting}, {failures}"
         return f"{line}\n{self.trouble}" if self.trouble else line
@@ -116,29 +122,11 @@ def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     sums = np.bincount(ledger.arms[told], ledger.rewards[told], problem.n_arms)
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
-    where = places(low, high, problem.k)
+    where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
     if replay.outcome is not None:
         chosen = set(replay.outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
-    return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls)
-
-
-def intervals(
-    problem: Problem, pulls: IntArray, means: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Ends of an interval for every mean, valid for all arms and at all times at once.
-
-    After t pulls, N of them of an arm, it is missed with probability at most delta / (2 n t^3) if
-    the radius is sqrt(ln(4 n t^3 / delta) / (2 N)) on the unit scale; over arms, N <= t and t that
-    sums to less than delta."""
-    goal = problem.goal
-    delta = goal.delta if isinstance(goal, FixedConfidence) else DELTA
-    term = log(4 * problem.n_arms / delta) + 3 * log(max(1, int(pulls.sum())))
-    with np.errstate(divide="ignore"):
-        radii = problem.rewards.scale * np.sqrt(term / (2 * pulls))
-    centres = np.nan_to_num(means)
-    least, most = problem.rewards.support
-    return np.maximum(centres - radii, least), np.minimum(centres + radii, most)
+    return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls, problem.minimize)
 
 
 def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What may be told: of which ticket, with which reward, and how often."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.ticket import Ticket
 from shortlist.reward_models import RewardModel
-from shortlist.validation import whole
+from shortlist.validation import shown, whole
 
 
 class Telling(NamedTuple):
@@ -25,31 +26,40 @@ class Telling(NamedTuple):
 
 
 def new_tellings(
-    results: Sequence[tuple[Ticket | int, float]], known: Replica
-) -> Iterable[Telling]:
+    results: Sequence[tuple[Ticket | int, float]], known: Replica, now: float
+) -> Sequence[Telling]:
     """What is new in these results; or an error, if one of them may not be told."""
     for each in results:
         if not (isinstance(each, tuple | list) and len(each) == 2):
-            raise InvalidInput(f"{each!r} is told, but must be a pair of a ticket and its reward")
+            raise InvalidInput(
+                f"{shown(each)} is told, but must be a pair of a ticket and its reward"
+            )
     ledger, settings = known.ledger, known.settings
-    ids = [known_id(ticket, ledger) for ticket, _ in results]
+    ids = [known_id(ticket, known) for ticket, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
+    missed = known.missed(now)
     new: dict[int, Telling] = {}
     for (ticket, value), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
         telling = Telling(id_, arm, told_reward(value, id_, label, settings.problem.rewards))
+        if id_ in missed or ledger.reward(id_) == settings.late:
+            continue  # it came after its lease, and counts as it was agreed
         _check_conflict(telling, ledger.reward(id_), new.get(id_))
         if ledger.reward(id_) is None:
             new.setdefault(id_, telling)
-    return new.values()
+    return list(new.values())
 
 
-def known_id(ticket: Ticket | int, ledger: Ledger) -> int:
-    """The number of a ticket that was handed out some time."""
-    id_ = ticket.id if isinstance(ticket, Ticket) else whole("ticket", ticket, at_least=0)
-    if id_ >= ledger.issued:
-        last = f"the last one is {ledger.issued - 1}" if ledger.issued else "none was yet"
+def known_id(ticket: Ticket | int, known: Replica) -> int:
+    """The number of a ticket that was handed out some time, by this experiment."""
+    number = ticket.id if isinstance(ticket, Ticket) else ticket
+    id_ = whole("ticket", number, at_least=0, at_most=inf)
+    if isinstance(ticket, Ticket) and ticket.experiment not in ("", known.identity):
+        raise UnknownTicket(f"ticket {id_} is not from here, but from another experiment")
+    issued = known.ledger.issued
+    if id_ >= issued:
+        last = f"the last one is {issued - 1}" if issued else "none was yet"
         raise UnknownTicket(f"ticket {id_} was never handed out; {last}")
     return id_
 

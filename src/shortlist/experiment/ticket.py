@@ -1,7 +1,7 @@
 """A ticket is one pull that somebody was asked to make."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shortlist.arms import Label
@@ -24,7 +24,10 @@ class Ticket:
     seed: int
     """63 bits for the randomness of the evaluation."""
     expires: float
-    """When its lease ends, in seconds since 1970: then somebody else may be asked too."""
+    """When its result is due, in seconds since 1970; what then happens is the experiment's
+    `late`."""
+    experiment: str = field(default="", repr=False)
+    """Whose it is: a ticket of another experiment is refused."""
 
 
 class State(StrEnum):

@@ -10,25 +10,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shortlist.display import plural, printable
+from shortlist.display import plural
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.evaluation.calls import Call, Evaluation
 from shortlist.evaluation.command import Command
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop
+from shortlist.experiment.lease import FOREVER
+from shortlist.experiment.place import checked_worker
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.validation import whole
+from shortlist.printable import printable
+from shortlist.validation import MOST_JOBS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
-LEASE = 60.0  # seconds; renewed while the crew lives, so its tickets are lost so long if it dies
+# seconds within which a crew that lives asks again, so its tickets are lost so long if it dies
+LEASE = 60.0
 logger = logging.getLogger("shortlist.experiment")
 
 
 class Work(Protocol):
     """What a crew needs of an experiment."""
 
-    def ask(self, limit: int, worker: str | None, *, lease: float | None) -> Handout:
+    def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
         """Up to `limit` tickets, those that the worker holds first."""
 
     def tell(self, ticket: Ticket | int, reward: float) -> None:
@@ -40,8 +44,10 @@ class Work(Protocol):
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made."""
 
-    def release(self, worker: str) -> None:
-        """Take back the tickets of a worker."""
+    def release(
+        self, worker: str | None = None, *, tickets: Iterable[Ticket | int] | None = None
+    ) -> int:
+        """Take back the tickets of a worker, or some of them."""
 
     def held(self) -> tuple[int, float]:
         """How many tickets somebody works on, and when the last of their leases ends."""
@@ -67,8 +73,8 @@ class Job:
         show: Callable[[], None],
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
-        name = f"{socket.gethostname()}:{os.getpid()}" if worker is None else worker
-        whole("jobs", jobs, at_least=1)
+        name = checked_worker(worker) or f"{socket.gethostname()}:{os.getpid()}"
+        whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
         whole("retries", retries, at_least=0)
         return cls(Evaluation.of(pull), jobs, retries, name, show)
 
@@ -129,16 +135,31 @@ class Crew:
         self.tries: Counter[int] = Counter()  # of a ticket that failed here, before this one
         self.idle = 0.0  # seconds of waiting for others,
         self.said = False  # and whether that was said
+        self.asked = time.monotonic()  # the last time
 
     def ask(self) -> State | None:
         """Ask and begin what is new; the state of the experiment once there is nothing to do."""
-        handout = self.experiment.ask(self.job.jobs, self.job.worker, lease=LEASE)
-        for ticket in handout:
-            if ticket.id not in self.tickets:
-                self.submit(_call(ticket))
-            self.tickets[ticket.id] = ticket  # with its new lease
+        self._check_alive()
+        handout = self.experiment.ask(self.job.jobs, self.job.worker, alive=LEASE)
+        new = [ticket for ticket in handout if ticket.id not in self.tickets]
+        renewed = {ticket.id: ticket for ticket in handout if ticket.id in self.tickets}
+        self.tickets |= renewed
+        free = self.job.jobs - len(self.tickets)
+        for ticket in new[:free]:
+            self.tickets[ticket.id] = ticket
+            self.submit(_call(ticket))
+        if new[free:]:  # late results are still under way, and these would be late by waiting
+            self.experiment.release(tickets=new[free:])
         over = not self.tickets and handout.state is not State.PENDING
         return handout.state if over else None
+
+    def _check_alive(self) -> None:
+        """Say that the promise to ask again was not kept: what was under way is not ours alone."""
+        before, self.asked = self.asked, time.monotonic()
+        if self.tickets and self.asked - before > LEASE:
+            silent = "This program was kept from asking for %.3g s, more than the %g s after which"
+            cure = "its pulls are made again; let evaluations run on executor='processes'."
+            logger.warning(f"{silent} {cure}", self.asked - before, LEASE)
 
     def pause(self) -> float:
         """How long to give others time; said, once, if that is not over at once."""
@@ -147,8 +168,12 @@ class Crew:
             self.said = True
             held, until = self.experiment.held()
             whose = "that another worker holds" if held == 1 else "that other workers hold"
-            end = time.strftime("%H:%M:%S", time.localtime(until))
-            logger.warning("Waiting for %s %s until %s.", plural(held, "pull"), whose, end)
+            end = (
+                "; `release` those of one who is gone"
+                if until >= FOREVER
+                else f" until {time.strftime('%H:%M:%S', time.localtime(until))}"
+            )
+            logger.warning("Waiting for %s %s%s.", plural(held, "pull"), whose, end)
         return PAUSE
 
     def take_in(self, done: Iterable[Done]) -> None:

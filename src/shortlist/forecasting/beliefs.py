@@ -3,6 +3,7 @@
 A guess is drawn from once per run, so that what is not known about the means shows in the
 forecast."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,7 +15,17 @@ from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Pulls, Rewards
-from shortlist.validation import arm_means, check_choice, number, whole
+from shortlist.validation import (
+    COUNTABLE,
+    MOST_ARMS,
+    arm_means,
+    check_choice,
+    listed,
+    number,
+    reals,
+    shown,
+    whole,
+)
 
 FITS = 20  # refreshes of the prior, a few EM steps each, until it hardly moves
 
@@ -129,6 +140,8 @@ def guess(
     if prior is not None:
         believed: Guess = _beta_prior(n, prior)
     elif pilot is not None:
+        if not (isinstance(pilot, Sequence) and len(pilot) == 2):
+            raise InvalidInput(f"`pilot` is {shown(pilot)}, but must be two lists: pulls and sums")
         believed = _pilot(n, k, *pilot)
     else:
         believed = _guessed_means(n, means)
@@ -146,15 +159,15 @@ def _guessed_means(n: int | None, means: npt.ArrayLike | None) -> GuessedMeans:
 def _beta_prior(n: int | None, prior: tuple[float, float]) -> BetaPrior:
     if n is None:
         raise InvalidInput("`n` is not given, but a prior needs it")
-    if len(prior) != 2:
-        raise InvalidInput(f"`prior` is {prior!r}, but must be the two numbers of a Beta law")
+    if not (isinstance(prior, Sequence) and len(prior) == 2):
+        raise InvalidInput(f"`prior` is {shown(prior)}, but must be the two numbers of a Beta law")
     a, b = (number("prior", value, above=0) for value in prior)
-    return BetaPrior(whole("n", n, at_least=2), a, b)
+    return BetaPrior(whole("n", n, at_least=2, at_most=MOST_ARMS), a, b)
 
 
 def _pilot(n: int | None, k: int, pulls: npt.ArrayLike, sums: npt.ArrayLike) -> Pilot:
     counts, totals = _checked(pulls, sums)
-    n_arms = counts.size if n is None else whole("n", n, at_least=2)
+    n_arms = counts.size if n is None else whole("n", n, at_least=2, at_most=MOST_ARMS)
     if n_arms < counts.size:
         raise InvalidInput(f"`n` is {n}, but the pilot has {counts.size} arms")
     check_choice(n_arms, k)
@@ -167,13 +180,13 @@ def _pilot(n: int | None, k: int, pulls: npt.ArrayLike, sums: npt.ArrayLike) -> 
 
 
 def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
-    counts, totals = np.asarray(pulls), np.asarray(sums, dtype=np.float64)
-    if counts.ndim != 1 or counts.shape != totals.shape:
+    counts, totals = listed("pilot", pulls), reals("pilot", sums)
+    if counts.shape != totals.shape:
         raise InvalidInput(
             f"`pilot` has shapes {counts.shape} and {totals.shape}, but must be two lists of a"
             " length"
         )
-    if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
+    if not np.issubdtype(counts.dtype, np.integer) or not _countable(counts):
         raise InvalidInput(
             "`pilot` has pulls that are no count, but must have a whole number of at least 0 an arm"
         )
@@ -187,6 +200,10 @@ def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, Float
         rule = f"must be between 0 and its {counts[arm]} pulls, since rewards are in [0, 1]"
         raise InvalidInput(f"the sum of arm {arm} is {totals[arm]:g}, but {rule}")
     return counts.astype(np.int64), totals
+
+
+def _countable(counts: IntArray) -> bool:
+    return bool(((counts >= 0) & (counts <= COUNTABLE)).all())
 
 
 def fitted(pulls: IntArray, sums: FloatArray, k: int) -> Posterior:

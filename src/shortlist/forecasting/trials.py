@@ -19,7 +19,7 @@ from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
-from shortlist.validation import check_sendable, whole
+from shortlist.validation import MOST_RUNS, check_sendable, collected, manners, shown, whole
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
 FOR_BUDGET = ("expected-loss", "sar", "uniform")
@@ -47,6 +47,7 @@ def forecast(
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     epsilon: float | None = None,
     delta: float = 0.05,
+    minimize: bool = False,
     budget: int | Sequence[int] | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
     runs: int = 20,
@@ -59,15 +60,15 @@ def forecast(
     What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b)
     means for `n` arms; or a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run
     drawing means from their empirical-Bayes posterior, so that what a short pilot leaves open
-    widens the forecast. Rewards are 0 or 1, the noisiest there are in [0, 1] for their mean.
+    widens the forecast. With `minimize` the best arms are those of the smallest means. Rewards
+    are 0 or 1, the noisiest there are in [0, 1] for their mean.
 
     `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
     what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`,
     by name or as search functions of your own, are tried with every goal they serve; without that
     it is a good and a plain choice for each goal, less what would take too long. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
-    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(name, value, at_least=least)
+    manners(runs, jobs, seed)
     believed = guess(n, k, means, prior, pilot)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ def forecast(
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta)
+        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta, minimize)
         for algorithm, each in wanted
     ]
     started = time.perf_counter()
@@ -121,7 +122,9 @@ def _goals(
     epsilon: float | None, delta: float, budget: int | Sequence[int] | None
 ) -> list[int | None]:
     """None for epsilon, and every budget once."""
-    budgets = [] if budget is None else list(budget) if isinstance(budget, Sequence) else [budget]
+    several = budget if isinstance(budget, Sequence) else [] if budget is None else [budget]
+    given = collected("budget", several, at_most=MOST_RUNS)
+    budgets = [whole("budget", each, at_least=1) for each in given]
     goals = [*([] if epsilon is None else [None]), *dict.fromkeys(budgets)]
     if not goals:
         goal_of(None, delta, None)  # refuses, in the words that every call has for it
@@ -143,8 +146,10 @@ def _defaults(goals: Sequence[int | None], left_out: Sequence[str]) -> Iterator[
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
     """Every algorithm once; two of the same name could not be told apart afterwards."""
-    if isinstance(algorithms, str) or not algorithms:
-        raise InvalidInput(f"`algorithms` is {algorithms!r}, but must be a list of at least one")
+    if isinstance(algorithms, str) or not isinstance(algorithms, Sequence) or not algorithms:
+        raise InvalidInput(
+            f"`algorithms` is {shown(algorithms)}, but must be a list of at least one"
+        )
     distinct: list[Algorithm] = []
     for each in map(find, algorithms):
         if each not in distinct:
@@ -179,9 +184,10 @@ def _candidate(
     k: int,
     epsilon: float | None,
     delta: float,
+    minimize: bool,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
-    problem = Problem(n_arms, k, wanted, Binary())
+    problem = Problem(n_arms, k, wanted, Binary(), minimize)
     algorithm.check(problem)
     return Candidate(algorithm, goal, problem)
 
@@ -193,4 +199,6 @@ def _run(believed: Guess, seed: int, item: tuple[Candidate, int]) -> tuple[int, 
     means_rng, run_rng = rng.spawn(2)
     means = believed.draw(means_rng)
     outcome = drive(candidate.algorithm, candidate.problem, BernoulliBandit(means), run_rng)
-    return int(outcome.pulls.sum()), aggregate_regret(means, outcome.answer.top)
+    return int(outcome.pulls.sum()), aggregate_regret(
+        candidate.problem.sign * means, outcome.answer.top
+    )

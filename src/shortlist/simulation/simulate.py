@@ -17,7 +17,7 @@ from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, Gau
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, whole
+from shortlist.validation import arm_means, check_sendable, manners, named, shown
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -86,6 +86,7 @@ def simulate(
     seed: int = 0,
     jobs: int = 1,
     rewards: str = "bernoulli",
+    minimize: bool = False,
     options: Mapping[str, object] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
@@ -97,16 +98,16 @@ def simulate(
     failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
     same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
     number of runs done."""
-    for name, value, least in (("runs", runs, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
-        whole(name, value, at_least=least)
+    manners(runs, jobs, seed)
+    given = named("options", options)
     chosen = find(algorithm)
     bandit = bandit_with(means, rewards)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    problem = Problem(bandit.means.size, k, goal, bandit.model)
-    chosen.check(problem, options)
+    problem = Problem(bandit.means.size, k, goal, bandit.model, minimize)
+    chosen.check(problem, given)
     if jobs > 1:
         check_sendable(chosen.name, chosen)
-    one = partial(_run, chosen, problem, bandit, dict(options or {}))
+    one = partial(_run, chosen, problem, bandit, given)
     started = time.perf_counter()
     rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     seconds = time.perf_counter() - started
@@ -116,10 +117,11 @@ def simulate(
 
 def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
-    if rewards not in BANDITS:
-        raise UnknownName(f"`rewards` is {rewards!r}, but must be one of {', '.join(BANDITS)}")
+    if not isinstance(rewards, str) or str(rewards) not in BANDITS:
+        there = ", ".join(BANDITS)
+        raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
     low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
-    return BANDITS[rewards](arm_means(means, low, high))
+    return BANDITS[str(rewards)](arm_means(means, low, high))
 
 
 def _run(
@@ -138,6 +140,6 @@ def _run(
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),
-        aggregate_regret(theta, outcome.answer.top),
+        aggregate_regret(problem.sign * theta, outcome.answer.top),
         float("nan") if bound is None else bound,
     )

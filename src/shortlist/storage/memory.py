@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
-from shortlist.storage.store import Event, Kind, News, RewardRow, Told, no_such_experiment
+from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
 
 WHERE = "memory"
 
@@ -18,12 +18,6 @@ class Log:
     settings: str
     entries: list[RewardRow | Event] = field(default_factory=list)
     told: set[int] = field(default_factory=set)  # the tickets among them
-
-    def is_over(self, event: Event) -> bool:
-        """Whether it is a lease of tickets that are all told."""
-        return event.kind is Kind.LEASE and self.told.issuperset(
-            range(event.ticket, event.ticket + event.span)
-        )
 
 
 class MemoryStore:
@@ -78,17 +72,11 @@ class MemoryStore:
             )
             del log.entries[length:]
 
-    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
-        """What was added to a log after that position; leases of tickets that are all told only
-        with `everything`."""
+    def read(self, name: str, after: int = 0) -> News:
+        """What was added to a log after that position."""
         with self._lock:
-            log = self._log(name)
-            new = log.entries[after:]
-            events = [
-                entry
-                for entry in new
-                if isinstance(entry, Event) and (everything or not log.is_over(entry))
-            ]
+            new = self._log(name).entries[after:]
+        events = [entry for entry in new if isinstance(entry, Event)]
         told = Told.of(entry for entry in new if not isinstance(entry, Event))
         return News(told, events, after + len(new))
 

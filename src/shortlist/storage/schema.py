@@ -1,17 +1,35 @@
 """The tables of a store in SQLite, and how a file made by an earlier version is brought up to date.
 
-Every version is a tuple of statements that lead to it from the one before; version 0 is an empty
-file. To change the schema, add a version: never change one that is out."""
+Every version is a tuple of steps that lead to it from the one before, statements or functions;
+version 0 is an empty file. To change the schema, add a version: never change one that is out."""
 
+import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 
 from shortlist.errors import StoreDamaged, StoreError
+from shortlist.storage.migration import link_all, move_away, throw_away
 
 APPLICATION_ID = 0x73686F72  # "shor": tells a store from any other SQLite file
+Step = str | Callable[[sqlite3.Connection], None]
 
-VERSIONS: tuple[tuple[str, ...], ...] = (
+
+def append_only(*tables: str) -> tuple[str, ...]:
+    """Triggers that refuse to change or remove what is in these tables."""
+    return tuple(
+        f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}
+            BEGIN SELECT RAISE (ABORT, 'the log is append-only'); END"""
+        for table in tables
+        for action in ("UPDATE", "DELETE")
+    )
+
+
+ONE_REWARD = "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)"
+
+VERSIONS: tuple[tuple[Step, ...], ...] = (
     (
         """CREATE TABLE experiments (
             id INTEGER PRIMARY KEY,
@@ -27,7 +45,7 @@ VERSIONS: tuple[tuple[str, ...], ...] = (
             time REAL NOT NULL,         -- seconds since 1970, when it was told
             PRIMARY KEY (experiment, seq)
         ) STRICT, WITHOUT ROWID""",
-        "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
+        ONE_REWARD,
         """CREATE TABLE events (
             experiment INTEGER NOT NULL REFERENCES experiments (id),
             seq INTEGER NOT NULL,
@@ -38,18 +56,47 @@ VERSIONS: tuple[tuple[str, ...], ...] = (
             time REAL NOT NULL,         -- lease: when it ends
             PRIMARY KEY (experiment, seq)
         ) STRICT, WITHOUT ROWID""",
-        *(
-            f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}
-            BEGIN SELECT RAISE (ABORT, 'the log is append-only'); END"""
-            for table in ("rewards", "events")
-            for action in ("UPDATE", "DELETE")
-        ),
+        *append_only("rewards", "events"),
+    ),
+    (
+        move_away,
+        """CREATE TABLE rewards (
+            experiment INTEGER NOT NULL REFERENCES experiments (id),
+            seq INTEGER NOT NULL,       -- position in the log, shared with events
+            ticket INTEGER NOT NULL,
+            arm INTEGER NOT NULL,       -- from 0
+            reward REAL NOT NULL,
+            time REAL NOT NULL,         -- seconds since 1970, when it was told
+            link INTEGER NOT NULL,      -- checksum of this row and of the link before it
+            PRIMARY KEY (experiment, seq)
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE events (
+            experiment INTEGER NOT NULL REFERENCES experiments (id),
+            seq INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            ticket INTEGER NOT NULL,    -- the first it is about
+            span INTEGER NOT NULL,      -- how many
+            text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
+            time REAL NOT NULL,         -- lease: when it ends
+            link INTEGER NOT NULL,
+            PRIMARY KEY (experiment, seq)
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE heads (
+            experiment INTEGER PRIMARY KEY,  -- 0: the list of experiments itself
+            first INTEGER NOT NULL,          -- link that its log begins with
+            last INTEGER NOT NULL,           -- position of the last entry
+            link INTEGER NOT NULL            -- and its link
+        ) STRICT""",
+        link_all,
+        throw_away,
+        ONE_REWARD,
+        *append_only("rewards", "events", "experiments"),
     ),
 )
 
 
 def version_of(database: sqlite3.Connection, path: Path) -> int:
-    """The version of a file, if it is a store or empty."""
+    """The version of a file, if it is a store or empty; inside a transaction of the caller."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -62,26 +109,64 @@ def version_of(database: sqlite3.Connection, path: Path) -> int:
             f"{path} has schema version {version}, but this shortlist knows {len(VERSIONS)} at"
             " most: upgrade shortlist"
         )
+    _check_schema(database, VERSIONS[: max(0, version)], path)
     return int(version)
 
 
-def upgrade(database: sqlite3.Connection, path: Path) -> None:
-    """Bring a store to the last version, inside a transaction of the caller; what was in the file
-    is kept beside it."""
-    version = version_of(database, path)
-    if 0 < version < len(VERSIONS):
-        _back_up(path, version)
-    for statements in VERSIONS[version:]:
-        for statement in statements:
-            database.execute(statement)
+def upgrade(database: sqlite3.Connection, version: int, path: Path) -> None:
+    """Bring a store of that version to the last one, inside a transaction of the caller."""
+    check_integrity(database, path)
+    for steps in VERSIONS[version:]:
+        _take(database, steps)
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     database.execute(f"PRAGMA user_version = {len(VERSIONS)}")
 
 
-def _back_up(path: Path, version: int) -> None:
-    """Copy what is committed to `<name>.v<version>.bak`."""
+def check_integrity(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file in which SQLite finds a page, an index or a type that is wrong."""
+    (found, *_) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise StoreDamaged(f"{path} is damaged: {' '.join(str(found).split())}")
+
+
+def back_up(path: Path, version: int) -> None:
+    """Copy what is committed to `<name>.v<version>.bak`, for whom the store is."""
+    beside = path.with_name(f"{path.name}.v{version}.bak")
+    os.close(os.open(beside, os.O_CREAT | os.O_RDWR, path.stat().st_mode & 0o777))
     with (
         closing(sqlite3.connect(path)) as original,
-        closing(sqlite3.connect(path.with_name(f"{path.name}.v{version}.bak"))) as copy,
+        closing(sqlite3.connect(beside)) as copy,
     ):
         original.backup(copy)
+
+
+def _take(database: sqlite3.Connection, steps: tuple[Step, ...]) -> None:
+    for step in steps:
+        if isinstance(step, str):
+            database.execute(step)
+        else:
+            step(database)
+
+
+def _check_schema(
+    database: sqlite3.Connection, versions: tuple[tuple[Step, ...], ...], path: Path
+) -> None:
+    """Refuse a file in which a table, an index or a trigger of a store is missing or another."""
+    for kind, name, text in sorted(_schema(versions) - _schema_of(database)):
+        raise StoreDamaged(
+            f"{path} is damaged: its {kind} {name} is not as it was made ({' '.join(text.split())})"
+        )
+
+
+@lru_cache
+def _schema(versions: tuple[tuple[Step, ...], ...]) -> frozenset[tuple[str, str, str]]:
+    """What a new file of these versions says of itself."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        for steps in versions:
+            _take(database, steps)
+        return _schema_of(database)
+
+
+def _schema_of(database: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    rows = database.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return frozenset(rows)

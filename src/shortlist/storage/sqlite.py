@@ -1,86 +1,88 @@
 """A store in one SQLite file: survives crashes, and any number of programs on one machine may share
-it.
-
-Write-ahead log with synchronous = FULL: what was committed is on the disk. A transaction that will
-write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds out in its middle
-that somebody else was quicker. Not for network drives: write-ahead logging needs shared memory."""
+it. What is read is checked against the chain of its log."""
 
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
-from typing import Any, Literal
-from urllib.parse import quote
 
-from shortlist.errors import (
-    InvalidInput,
-    StoreDamaged,
-    StoreError,
-    StoreExists,
-    StoreFull,
-    StoreLocked,
-    StoreMissing,
-    StoreReadOnly,
-)
-from shortlist.storage.schema import VERSIONS, upgrade, version_of
-from shortlist.storage.store import Event, Kind, News, RewardRow, Told, no_such_experiment
+from shortlist.errors import StoreDamaged, StoreError, StoreExists, StoreMissing
+from shortlist.storage.chain import NOBODY, Head, beginning, chained, checked, enlisted, news_of
+from shortlist.storage.connection import Mode, OpenFile
+from shortlist.storage.schema import check_integrity
+from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
 
-Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
-
-LAST = """SELECT max(coalesce((SELECT max(seq) FROM rewards WHERE experiment = :id), 0),
-                     coalesce((SELECT max(seq) FROM events WHERE experiment = :id), 0))"""
-NEW_REWARDS = """SELECT ticket, arm, reward, time FROM rewards
-                 WHERE experiment = :id AND seq > :after AND seq <= :last ORDER BY seq"""
-NEW_EVENTS = """SELECT kind, ticket, span, text, time FROM events AS event
-                WHERE experiment = :id AND seq > :after AND seq <= :last
-                AND (:everything OR kind != 'lease' OR span > (
-                    SELECT count(*) FROM rewards WHERE experiment = :id AND seq <= :last
-                    AND ticket >= event.ticket AND ticket < event.ticket + event.span
-                )) ORDER BY seq"""
+HEAD = "SELECT last, link FROM heads WHERE experiment = ?"
+REWARDS = """SELECT seq, ticket, arm, reward, time, link FROM rewards
+             WHERE experiment = ? AND seq > ? AND seq <= ? ORDER BY seq"""
+EVENTS = """SELECT seq, kind, ticket, span, text, time, link FROM events
+            WHERE experiment = ? AND seq > ? AND seq <= ? ORDER BY seq"""
+EXPERIMENT = "INSERT INTO experiments (id, name, settings) VALUES (?, ?, ?)"
+BEGINNING = "INSERT INTO heads VALUES (?, ?, ?, ?)"
+SET_HEAD = "UPDATE heads SET last = ?, link = ? WHERE experiment = ?"
+REWARD = "INSERT INTO rewards VALUES ({}, ?, ?, ?, ?, ?, ?)"
+EVENT = "INSERT INTO events VALUES ({}, ?, ?, ?, ?, ?, ?, ?)"
+FIRST = "SELECT first FROM heads WHERE experiment = ?"
+LINK = """SELECT link FROM rewards WHERE experiment = ? AND seq = ? UNION ALL
+          SELECT link FROM events WHERE experiment = ? AND seq = ?"""
+ORPHANS = """SELECT experiment, seq FROM (SELECT experiment, seq FROM rewards UNION ALL
+                                          SELECT experiment, seq FROM events) AS entry
+             WHERE seq > coalesce((SELECT last FROM heads
+                                   WHERE heads.experiment = entry.experiment), 0)"""
+NOTHING = Told.of(())
 
 
 class SQLiteStore:
     """Experiments in the file `path`. Threads may share it; every process must open its own.
 
     A writer waits up to `timeout` seconds for the others. With mode "ro" nothing is ever
-    written."""
+    written. A new file is for its owner only."""
 
     def __init__(
         self, path: str | os.PathLike[str], mode: Mode = "rw", *, timeout: float = 30.0
     ) -> None:
         self.path = Path(path)
-        self._timeout = timeout
-        self._lock = RLock()
         self._ids: dict[str, int] = {}
-        self._process = os.getpid()
-        self._check_there(mode)
-        with self._in_words():
-            self._connection: sqlite3.Connection = self._connect(mode)
-        try:
-            self._prepare(mode)
-        except BaseException:
-            self._connection.close()
-            raise
+        self._heads: dict[str, Head] = {}  # as far as every log was read and found right
+        self._locked: dict[str, Head] = {}  # where logs end while nobody else can write
+        # what this store wrote last, between which heads: nobody need read that back
+        self._written: dict[str, tuple[tuple[Head, Head], News]] = {}
+        self._file = OpenFile(self.path, mode, timeout)
 
     def names(self) -> list[str]:
         """The experiments there are, in the order in which they were made."""
-        return [name for (name,) in self._query("SELECT name FROM experiments ORDER BY id")]
+        with self._file.consistent():
+            rows = self._file.query("SELECT id, name FROM experiments ORDER BY id")
+            (head,) = self._file.query(HEAD, (0,)) or [None]
+        roll = NOBODY
+        for identity, name in rows:
+            roll = enlisted(roll, *self._listed(identity, name))
+        if roll != head:
+            raise StoreDamaged(f"{self.path} is damaged: its list of experiments is not complete")
+        return [name for _, name in rows]
 
     def settings(self, name: str) -> str:
         """What the experiment of that name was made with."""
-        ((settings,),) = self._query(
-            "SELECT settings FROM experiments WHERE id = ?", (self._id(name),)
-        )
-        return str(settings)
+        identity = self._id(name)
+        with self._file.consistent():
+            rows = self._file.query("SELECT settings FROM experiments WHERE id = ?", (identity,))
+            firsts = self._file.query(FIRST, (identity,))
+        settings = rows[0][0] if rows else None
+        if not isinstance(settings, str) or firsts != [(beginning(name, settings).link,)]:
+            raise StoreDamaged(f"the settings of {self._where(name)} are not as they were written")
+        return settings
 
     def create(self, name: str, settings: str) -> None:
         """Add an experiment with an empty log, unless there is one of that name."""
         with self.exclusive():
-            if name in self.names():
+            names = self.names()
+            if name in names:
                 raise StoreExists(f"there is an experiment {name!r} in {self.path} already")
-            self._query("INSERT INTO experiments (name, settings) VALUES (?, ?)", (name, settings))
+            identity, first = len(names) + 1, beginning(name, settings)
+            self._file.query(EXPERIMENT, (identity, name, settings))
+            self._file.query(BEGINNING, (identity, first.link, *first))
+            (roll,) = self._file.query(HEAD, (0,))
+            self._set_head(0, enlisted(Head(*roll), identity, name))
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -88,149 +90,108 @@ class SQLiteStore:
 
         What is written inside is durable when the block ends; if it raises, nothing of it was
         written."""
-        with self._lock, self._in_words():
-            database = self._database()
-            if database.in_transaction:
+        try:
+            with self._file.exclusive():
                 yield
-                return
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                database.execute("COMMIT")
-            except BaseException:
-                # SQLite itself ends it after some errors, a full disk among them
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
-                self._ids.clear()
-                raise
+        except BaseException:
+            for known in (self._ids, self._heads, self._written):
+                known.clear()
+            raise
+        finally:
+            self._locked.clear()
 
-    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
-        """What was added to a log after that position; leases of tickets that are all told only
-        with `everything`."""
-        with self._lock, self._in_words():
-            database = self._database()
-            bounds = {"id": self._id(name), "after": after, "everything": everything}
-            # Positions are given out under the write lock: all up to `last` are there, whatever is
-            # added meanwhile.
-            (last,) = database.execute(LAST, bounds).fetchone()
-            if last == after:
-                return News(Told.of(()), (), last)
-            told = Told.of(database.execute(NEW_REWARDS, {**bounds, "last": last}))
-            events = database.execute(NEW_EVENTS, {**bounds, "last": last})
-            return News(told, [Event(Kind(kind), *rest) for kind, *rest in events], last)
+    def read(self, name: str, after: int = 0) -> News:
+        """What was added to a log after that position, if it is as it was written."""
+        with self._file as database:
+            # All up to the head is there, whatever is added meanwhile: it was written with them.
+            head = self._head(name)
+            if head.position < after:
+                raise StoreDamaged(
+                    f"{self._where(name)} ends with row {head.position}, but had {after} before"
+                )
+            before = self._before(name, after)
+            if head == before:
+                return News(NOTHING, (), after)
+            if name in self._written and self._written[name][0] == (before, head):
+                self._heads[name] = head
+                return self._written[name][1]
+            new = self._id(name), after, head.position
+            rewards = database.execute(REWARDS, new)
+            events = database.execute(EVENTS, new).fetchall()
+            news = checked(before, head, rewards, events, self._where(name))
+            self._heads[name] = head
+            return news
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
     ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
-        with self._lock, self._in_words():
-            database = self._database()
+        with self._file as database:
             if not database.in_transaction:
                 raise StoreError("append was called outside of exclusive(), but needs it")
-            identity = self._id(name)
-            (seq,) = database.execute(LAST, {"id": identity}).fetchone()
-            rewards = [(identity, position, *row) for position, row in enumerate(told, seq + 1)]
-            others = [
-                (identity, position, *row)
-                for position, row in enumerate(events, seq + 1 + len(rewards))
-            ]
-            database.executemany("INSERT INTO rewards VALUES (?, ?, ?, ?, ?, ?)", rewards)
-            database.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", others)
+            identity, before = self._id(name), self._head(name)
+            rewards, others, head = chained(before, told, events)
+            for statement, rows in ((REWARD, rewards), (EVENT, others)):
+                if rows:
+                    database.executemany(statement.format(identity), rows)
+            self._set_head(identity, head)
+            self._locked[name] = head
+            self._written[name] = (before, head), news_of(rewards, others, head)
+
+    def verify(self) -> None:
+        """Refuse a file that SQLite itself finds damaged, beside what reading it finds."""
+        with self._file as database:
+            check_integrity(database, self.path)
+            for identity, position in self._file.query(ORPHANS):
+                raise StoreDamaged(
+                    f"{self.path} has a row {position} of experiment {identity}, which ended before"
+                )
 
     def close(self) -> None:
         """Let go of the file. The store cannot be used afterwards."""
-        if self._process == os.getpid():
-            self._connection.close()
-
-    def _check_there(self, mode: Mode) -> None:
-        if self.path.is_dir():
-            raise StoreMissing(f"{self.path} is a directory, but must be a file")
-        if mode != "rwc" and not self.path.exists():
-            raise StoreMissing(f"there is no file {self.path}, and only a new experiment makes one")
-        if not self.path.parent.is_dir():
-            raise StoreMissing(
-                f"there is no directory {self.path.parent} to put {self.path.name} in"
-            )
-
-    def _connect(self, mode: Mode) -> sqlite3.Connection:
-        address = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
-        if (
-            mode == "ro"
-            and not os.access(self.path.parent, os.W_OK)
-            and not Path(f"{self.path}-wal").exists()
-        ):
-            # even a reader would make a file for shared memory, and here it cannot
-            address += "&immutable=1"
-        return sqlite3.connect(
-            address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
-        )
-
-    def _prepare(self, mode: Mode) -> None:
-        """See to it that the file is a store of the last version."""
-        with self._in_words():
-            version = version_of(self._connection, self.path)
-            if mode == "ro" and version < len(VERSIONS):
-                raise StoreError(
-                    f"{self.path} has schema version {version}, but {len(VERSIONS)} is needed: "
-                    "open it for writing once, which upgrades it"
-                )
-            if version == 0:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            if version < len(VERSIONS):
-                with self.exclusive():
-                    upgrade(self._connection, self.path)
-
-    def _query(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
-        with self._lock, self._in_words():
-            rows: list[Any] = self._database().execute(statement, values).fetchall()
-            return rows
+        self._file.close()
 
     def _id(self, name: str) -> int:
         if name not in self._ids:
-            rows = self._query("SELECT id FROM experiments WHERE name = ?", (name,))
-            if not rows:
-                raise StoreMissing(no_such_experiment(name, self.names(), str(self.path)))
-            self._ids[name] = rows[0][0]
+            names = self.names()
+            if name not in names:
+                raise StoreMissing(no_such_experiment(name, names, str(self.path)))
+            self._ids[name] = names.index(name) + 1
         return self._ids[name]
 
-    def _database(self) -> sqlite3.Connection:
-        if self._process != os.getpid():
-            raise StoreError(
-                f"{self.path} was opened by process {self._process}, but is used by {os.getpid()}: "
-                "open the experiment again in every process"
-            )
-        return self._connection
+    def _listed(self, identity: object, name: object) -> tuple[int, str]:
+        if not (isinstance(identity, int) and isinstance(name, str)):
+            raise StoreDamaged(f"{self.path} is damaged: an experiment is called {name!r}")
+        return identity, name
 
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """Turn what SQLite says into errors of this package."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise self._error(error) from error
-        # half of a character, as in names of files that are not UTF-8
-        except UnicodeEncodeError as error:
-            raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
+    def _where(self, name: str) -> str:
+        return f"experiment {name!r} in {self.path}"
 
-    def _error(self, error: sqlite3.Error) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest is detail
-        path = self.path
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreLocked(
-                f"{path} was locked by another program for more than {self._timeout:g} s"
-            )
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-            return StoreReadOnly(f"{path} can be read, but not written ({error})")
-        if code == sqlite3.SQLITE_FULL:
-            return StoreFull(
-                f"there is no room left for {path}; nothing of this step was written, and nothing"
-                " is lost"
-            )
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return StoreDamaged(f"{path} is not a store of shortlist, or is damaged ({error})")
-        if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreReadOnly(
-                f"{path} cannot be opened; both it and its directory must be accessible ({error})"
-            )
-        return StoreError(f"{path} cannot be used: {error}")
+    def _head(self, name: str) -> Head:
+        """Where the log ends."""
+        if name in self._locked:
+            return self._locked[name]
+        with self._file as database:
+            rows = database.execute(HEAD, (self._id(name),)).fetchall()
+            if len(rows) != 1 or not all(isinstance(value, int) for value in rows[0]):
+                raise StoreDamaged(f"the end of {self._where(name)} is not as it was written")
+            head = Head(*rows[0])
+            if database.in_transaction:
+                self._locked[name] = head
+        return head
+
+    def _set_head(self, identity: int, head: Head) -> None:
+        self._file.query(SET_HEAD, (*head, identity))
+
+    def _before(self, name: str, after: int) -> Head:
+        """The head that the log had when it ended with that position."""
+        known, identity = self._heads.get(name), self._id(name)
+        if known is not None and known.position == after:
+            return known
+        if after == 0:
+            rows = self._file.query(FIRST, (identity,))
+        else:
+            rows = self._file.query(LINK, (identity, after, identity, after))
+        if len(rows) != 1 or not isinstance(rows[0][0], int):
+            raise StoreDamaged(f"row {after} of {self._where(name)} is missing, or there twice")
+        return Head(after, rows[0][0])

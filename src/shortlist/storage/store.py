@@ -87,6 +87,9 @@ class Store(Protocol):
       the program dies in it, nothing of it was written.
     - **One reward a ticket.** A second one for the same ticket is refused by the store itself, so
       that no mistake above it can count a pull twice.
+    - **Nothing else than was written.** A store that outlives the program reads a log along its
+      chain (`shortlist.storage.chain`): an entry that was changed or lost is a `StoreDamaged` that
+      names it.
     - **Threads may share a store**, processes may not: each opens its own.
     - **Ownership.** Whoever opened a store closes it; an experiment closes only what it opened."""
 
@@ -105,11 +108,8 @@ class Store(Protocol):
         What is written inside is durable when the block ends; if it raises, nothing of it was
         written."""
 
-    def read(self, name: str, after: int = 0, *, everything: bool = False) -> News:
-        """What was added to a log after that position.
-
-        Leases of tickets that are all told by now are left out, unless `everything` is wanted: they
-        may be as many as the rewards, and nobody needs them to go on."""
+    def read(self, name: str, after: int = 0) -> News:
+        """What was added to a log after that position."""
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()

@@ -51,7 +51,7 @@ def hardness(means: npt.ArrayLike, k: int, epsilon: float) -> Hardness:
     t is at most min(K, n - K) - 1, for arm K + t + 1 must exist (E15)."""
     theta = arm_means(means)
     check_choice(theta.size, k)
-    number("epsilon", epsilon, above=0)
+    k, epsilon = int(k), number("epsilon", epsilon, above=0)
     ordered = np.sort(theta)[::-1]
     own_gaps = gaps(theta, k)
     t, psi = _exchangeable(ordered, k, epsilon)

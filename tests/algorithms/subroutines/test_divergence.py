@@ -36,7 +36,7 @@ def test_the_slope_is_the_derivative_in_the_second_mean(divergence: Divergence) 
 
 def test_rewards_with_a_range_have_the_divergence_of_0_and_1() -> None:
     assert divergence_of(Binary()) is divergence_of(Bounded()) is BERNOULLI
-    assert divergence_of(SubGaussian()) is GAUSSIAN
+    assert divergence_of(SubGaussian(0.5)) is GAUSSIAN
 
 
 @given(MEANS, PULLS, st.floats(0.1, 40))

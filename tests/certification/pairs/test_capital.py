@@ -84,7 +84,7 @@ def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
         assert fsum(terms) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("model", [Bounded(), SubGaussian()])
+@pytest.mark.parametrize("model", [Bounded(), SubGaussian(0.5)])
 def test_bets_from_sums_and_squares_are_fair_for_other_rewards(model: RewardModel) -> None:
     rng = np.random.default_rng(5)
     values = np.array([0.0, 0.3, 1.0])

@@ -84,7 +84,7 @@ def test_no_run_asks_for_more_than_one_and_a_half_designs(
 
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.2, 0.4])
 @pytest.mark.parametrize(
-    "rewards", [Binary(), Bounded(), SubGaussian()], ids=lambda m: type(m).__name__
+    "rewards", [Binary(), Bounded(), SubGaussian(0.5)], ids=lambda m: type(m).__name__
 )
 def test_samples_of_the_net_are_within_its_promise(delta: float, rewards: RewardModel) -> None:
     judged = Binary() if isinstance(rewards, Bounded) else rewards
@@ -124,7 +124,7 @@ def test_a_reward_that_is_late_to_be_no_bit_enlarges_the_samples_once() -> None:
     [
         (BetaBandit(np.array([0.7, 0.5, 0.4])), Bounded()),
         (BetaBandit(np.array([0.60, 0.5, 0.4]), concentration=100), Bounded()),
-        (GaussianBandit(np.array([0.7, 0.5, 0.4])), SubGaussian()),
+        (GaussianBandit(np.array([0.7, 0.5, 0.4])), SubGaussian(0.5)),
     ],
     ids=["beta", "small variance", "normal"],
 )

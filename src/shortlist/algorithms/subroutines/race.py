@@ -14,10 +14,8 @@ import numpy as np
 from shortlist.algorithms import tuning
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
-from shortlist.validation import number
 
 # of means, pulls and a log term: the lower and the upper end of every interval
 Ends = Callable[[FloatArray, IntArray, float], tuple[FloatArray, FloatArray]]
@@ -87,9 +85,6 @@ def race(
 
     A step pulls at most max(rule.least, floor(growth * pulls so far)) times. With a budget the
     radii are those of `delta`, and a race ends early only when the bound is 0."""
-    number("delta", delta, above=0, below=1)
-    if number("growth", growth) < 0:
-        raise InvalidInput(f"`growth` is {growth!r}, but must be at least 0")
     if isinstance(problem.goal, FixedBudget):
         return Race(problem, rng, rule, growth, delta).run(problem.goal.budget)
     return Race(problem, rng, rule, growth, problem.delta, problem.epsilon).run(inf)

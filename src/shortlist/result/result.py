@@ -2,30 +2,30 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.driver import Outcome
+from shortlist.errors import UnknownName
 from shortlist.metrics import ROUNDING
-from shortlist.problem import FixedConfidence, Goal
+from shortlist.problem import FixedConfidence, Goal, Problem
+from shortlist.result.arm_result import ArmResult, arms_of
+from shortlist.result.frame import frame_of
+from shortlist.result.lift import Lift, lift_of
+from shortlist.reward_models import RewardModel
 from shortlist.search import Answer
 from shortlist.tables import Tabular, TextTable, readable
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 CHOSEN_SHOWN, OTHERS_SHOWN = 30, 5  # arms in a table
-HEADER = ("arm", "pulls", "mean")
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """What a search learned about one arm."""
-
-    label: OwnLabel  #: as it was given
-    pulls: int  #: how often it was pulled
-    mean: float | None  #: its mean reward; None if it was never pulled
-    chosen: bool  #: whether it is in `top`
+HEADER = ("arm", "pulls", "mean", "interval")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class Result(Tabular):
     seed: int  #: what all randomness of the search came from
     # equal seeds give equal results, however long they took
     seconds: float = field(compare=False)  #: from the first evaluation to the last
-    arms: tuple[Arm, ...] = field(repr=False)  #: all arms, in the order they were given
+    arms: tuple[ArmResult, ...] = field(repr=False)  #: all arms, in the order they were given
+    rewards: RewardModel = field(repr=False)  #: what was declared about the rewards
+    minimize: bool = field(repr=False)  #: whether small rewards are the good ones
     #: what the bound rests on; its names depend on the algorithm
     evidence: Mapping[str, object] = field(repr=False, hash=False)
 
@@ -56,26 +58,30 @@ class Result(Tabular):
         cls,
         outcome: Outcome,
         labels: Sequence[OwnLabel],
-        goal: Goal,
+        problem: Problem,
         algorithm: str,
         seed: int,
         seconds: float,
     ) -> "Result":
         """The outcome of a run, in labels."""
         answer = outcome.answer
-        best_first = answer.top[np.argsort(-outcome.means[answer.top], kind="stable")]
-        reached, bound = _reached(answer, goal)
+        best_first = answer.top[
+            np.argsort(-problem.sign * outcome.means[answer.top], kind="stable")
+        ]
+        reached, bound = _reached(answer, problem.goal)
         return cls(
             top=tuple(labels[arm] for arm in best_first),
             regret_bound=bound,
             confidence=answer.confidence,
             reached=reached,
             pulls=int(outcome.pulls.sum()),
-            goal=goal,
+            goal=problem.goal,
             algorithm=algorithm,
             seed=seed,
             seconds=seconds,
-            arms=tuple(_arms(outcome, labels)),
+            arms=tuple(arms_of(outcome, labels, problem)),
+            rewards=problem.rewards,
+            minimize=problem.minimize,
             evidence=answer.evidence,
         )
 
@@ -95,14 +101,57 @@ class Result(Tabular):
     @property
     def table(self) -> TextTable:
         """The chosen arms, best first, and below them the best of the others."""
-        known = {arm.label: arm for arm in self.arms}
-        chosen = [known[label] for label in self.top]
-        others = sorted((arm for arm in self.arms if not arm.chosen), key=_by_mean)
+        chosen, others = self._best_first()
         return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
 
     def tables(self) -> tuple[TextTable]:
         """The table, with what it is of above and what may be lost below."""
-        return (replace(self.table, title=self._title, verdict=self.verdict),)
+        below = "\n".join(filter(None, (self.verdict, self._oddity())))
+        return (replace(self.table, title=self._title, verdict=below),)
+
+    def lift(self, control: OwnLabel) -> Lift:
+        """How much better or worse every arm is than the arm `control`, with intervals."""
+        labels = tuple(arm.label for arm in self.arms)
+        if control not in labels:
+            raise UnknownName(f"`control` is {control!r}, but must be one of the arms")
+        problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
+        pulls = np.array([arm.pulls for arm in self.arms])
+        means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
+        return lift_of(labels, problem, pulls, means, labels.index(control))
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """All arms as a data frame of pandas, or of polars if only that is installed."""
+        return frame_of(self.arms, library)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure."""
+        from shortlist.result.picture import draw
+
+        chosen, others = self._best_first()
+        return draw([*chosen, *others], self._title, "mean reward", ax)
+
+    def _best_first(self) -> tuple[list[ArmResult], list[ArmResult]]:
+        """The chosen arms and the others, each from best to worst."""
+        ordered = sorted(self.arms, key=self._rank)
+        chosen = [arm for arm in ordered if arm.chosen]
+        return chosen, [arm for arm in ordered if not arm.chosen]
+
+    def _rank(self, arm: ArmResult) -> float:
+        """Small for the best; arms never pulled come last."""
+        if arm.mean is None:
+            return math.inf
+        return arm.mean if self.minimize else -arm.mean
+
+    def _oddity(self) -> str:
+        """Why an arm that was left out looks better than one that was chosen, if one does."""
+        chosen, others = self._best_first()
+        if not others or self._rank(others[0]) >= self._rank(chosen[-1]):
+            return ""
+        left_out, last = others[0], chosen[-1]
+        return (
+            f"{shown_label(left_out.label)} looks better than {shown_label(last.label)}, but was"
+            " left out: the pulls do not tell them apart, and what that can lose is in the bound."
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Everything as JSON has it; None for what is not known, as a mean without pulls."""
@@ -125,7 +174,8 @@ class Result(Tabular):
             "pulls": self.pulls,
             "seconds": self.seconds,
             "evidence": _plain(self.evidence),
-            "arms": [asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms],
+            "minimize": self.minimize,
+            "arms": _plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
         }
 
     def to_json(self) -> str:
@@ -140,14 +190,6 @@ class Result(Tabular):
         )
 
 
-def _arms(outcome: Outcome, labels: Sequence[OwnLabel]) -> Iterator[Arm]:
-    chosen = set(outcome.answer.top.tolist())
-    for arm, (label, pulls, mean) in enumerate(
-        zip(labels, outcome.pulls.tolist(), outcome.means.tolist(), strict=True)
-    ):
-        yield Arm(label, pulls, None if math.isnan(mean) else mean, arm in chosen)
-
-
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
     """Whether epsilon was reached, and the bound, less what the rounding of units added to it."""
     bound = answer.regret_bound
@@ -158,18 +200,17 @@ def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
     return True, min(bound, goal.epsilon)
 
 
-def _by_mean(arm: Arm) -> float:
-    return math.inf if arm.mean is None else -arm.mean
-
-
-def _rows(arms: Sequence[Arm], limit: int) -> list[tuple[str, str, str]]:
+def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
     """The first arms in words, and how many are left out."""
-    rows = [
-        (shown_label(arm.label), readable(arm.pulls), readable(arm.mean)) for arm in arms[:limit]
-    ]
+    rows = [_cells(arm) for arm in arms[:limit]]
     if len(arms) > limit:
-        rows.append((f"... {len(arms) - limit:,} more", "", ""))
+        rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
+
+
+def _cells(arm: ArmResult) -> tuple[str, ...]:
+    interval = f"{arm.low:.3g} … {arm.high:.3g}"
+    return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
 
 
 def _plain(value: object) -> object:

@@ -1,0 +1,203 @@
+"""Confidence sequences: intervals for means that hold at all times at once, however one samples.
+
+Every arm has an *evidence* against each value theta of its mean, the logarithm of a mixture of
+likelihood ratios. It is that of a nonnegative supermartingale from 1, so by Ville's inequality it
+ever exceeds ln(1/alpha) at the true mean with probability at most alpha. What it does not exceed
+is the interval. It depends on how often the arm was pulled and on the mean reward only.
+
+    rewards in [0, 1]   a Beta(1/2, 1/2) mixture of Bernoulli ratios, Krichevsky and Trofimov 1981
+    sub-Gaussian        a normal mixture, Robbins 1970
+
+The factor (p/theta)^x ((1-p)/(1-theta))^(1-x) of a Bernoulli ratio is convex in x, so on [0, 1] it
+is at most its chord, and the chord has expectation 1 where x has mean theta: the first holds for
+all rewards in [0, 1], not for 0 and 1 alone."""
+
+from dataclasses import dataclass
+from math import log
+from typing import Protocol
+
+import numpy as np
+from scipy.special import betaln, xlog1py, xlogy
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.problem import FixedConfidence, Goal, Problem
+from shortlist.reward_models import UNIT_SIGMA
+
+DELTA = 0.05  # of intervals, where the goal names none
+JEFFREYS = 0.5  # both parameters of the beta mixture
+TYPICAL = 30.0  # pulls at which the normal mixture is narrowest, about
+HALVINGS = 62  # of [0, 1]: finer than floats next to 1
+SPLITS = 64  # of the evidence between two arms, see `difference`
+
+
+class Mixture(Protocol):
+    """The evidence about the means of some arms."""
+
+    @property
+    def least(self) -> FloatArray:
+        """(n,) The evidence against the value that fits best."""
+
+    def edges(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The ends of where the evidence is at most `level`, of shape (n, ...), rounded outward."""
+
+
+@dataclass(frozen=True)
+class BetaMixture:
+    """ln B(S + 1/2, N - S + 1/2) / B(1/2, 1/2) - S ln theta - (N - S) ln(1 - theta)."""
+
+    pulls: FloatArray  # (n,) N
+    sums: FloatArray  # (n,) S, from 0 to N
+
+    @property
+    def least(self) -> FloatArray:
+        """(n,) The evidence against the mean reward."""
+        return self._against(self._centres)
+
+    def edges(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By bisection to both sides of the mean reward, where the evidence is least."""
+        mixture = self._like(level)
+        inside = np.broadcast_to(mixture._centres, level.shape)
+        low = mixture._outermost(np.zeros(level.shape), inside, level)
+        high = mixture._outermost(np.ones(level.shape), inside, level)
+        return low, high
+
+    @property
+    def _centres(self) -> FloatArray:
+        centres = np.full(self.sums.shape, 0.5)
+        np.divide(self.sums, self.pulls, out=centres, where=self.pulls > 0)
+        return centres
+
+    def _like(self, level: FloatArray) -> "BetaMixture":
+        """The same with an axis for every one that `level` has more."""
+        shape = (-1,) + (1,) * (level.ndim - 1)
+        return BetaMixture(self.pulls.reshape(shape), self.sums.reshape(shape))
+
+    def _outermost(self, outside: FloatArray, inside: FloatArray, level: FloatArray) -> FloatArray:
+        """Where the evidence comes down to `level` on the way, on the side that exceeds it."""
+        whole = self._against(outside) <= level
+        outer, inner = outside, inside
+        for _ in range(HALVINGS):
+            middle = (outer + inner) / 2
+            within = self._against(middle) <= level
+            outer, inner = np.where(within, outer, middle), np.where(within, middle, inner)
+        return np.where(whole, outside, outer)
+
+    def _against(self, theta: FloatArray) -> FloatArray:
+        failures = self.pulls - self.sums
+        mixture = betaln(self.sums + JEFFREYS, failures + JEFFREYS) - betaln(JEFFREYS, JEFFREYS)
+        evidence: FloatArray = mixture - xlogy(self.sums, theta) - xlog1py(failures, -theta)
+        return evidence
+
+
+@dataclass(frozen=True)
+class NormalMixture:
+    """N^2 (mean - theta)^2 / (2 sigma^2 (N + rho)) - ln((N + rho) / rho) / 2, with rho = 30."""
+
+    pulls: FloatArray  # (n,) N
+    means: FloatArray  # (n,) whatever where N = 0
+
+    @property
+    def least(self) -> FloatArray:
+        """(n,) The evidence against the mean reward."""
+        return -np.log1p(self.pulls / TYPICAL) / 2
+
+    def edges(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Solved for theta; all numbers where nothing was pulled."""
+        shape = (-1,) + (1,) * (level.ndim - 1)
+        pulls, means = self.pulls.reshape(shape), self.means.reshape(shape)
+        spare = np.maximum(0.0, level - self.least.reshape(shape))
+        with np.errstate(divide="ignore"):
+            radii = UNIT_SIGMA * np.sqrt(2 * (pulls + TYPICAL) * spare) / pulls
+        return means - radii, means + radii
+
+
+def intervals(
+    problem: Problem, pulls: IntArray, means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of an interval for every mean in the user's units; NaN as the mean of no pulls.
+
+    With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n."""
+    level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
+    low, high = mixture_of(problem, pulls, means).edges(level)
+    return _user_scale(problem, low), _user_scale(problem, high)
+
+
+def differences(
+    problem: Problem, pulls: IntArray, means: FloatArray, control: int
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of an interval for how much every arm is above `control`, in the user's units.
+
+    With probability at least 1 - delta all n - 1 hold at all times: each with 1 - delta / (n - 1).
+    The product of the evidence about two arms is evidence about the pair of them, so that the
+    interval is mostly narrower than one made of the intervals of two means."""
+    ends = _pairs(problem, pulls, means, control)
+    scale = problem.rewards.scale
+    low = (ends.arm_low - ends.control_high).min(axis=1)
+    high = (ends.arm_high - ends.control_low).max(axis=1)
+    return _but(control, low * scale), _but(control, high * scale)
+
+
+def ratios(
+    problem: Problem, pulls: IntArray, means: FloatArray, control: int
+) -> tuple[FloatArray, FloatArray]:
+    """Ends of an interval for every mean divided by that of `control`; of rewards from 0 on.
+
+    They hold together with `differences`, which rest on the same pairs of values."""
+    ends = _pairs(problem, pulls, means, control)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.nan_to_num(ends.arm_low / ends.control_high, nan=0.0).min(axis=1)
+        high = np.nan_to_num(ends.arm_high / ends.control_low, nan=np.inf, posinf=np.inf).max(
+            axis=1
+        )
+    return _but(control, low, at=1.0), _but(control, high, at=1.0)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Rectangles that together cover all pairs of means with too little evidence against them.
+
+    The evidence of a pair is a sum. Where the arm has at most s_(j+1) of it and at least s_j, the
+    control has at most the rest above s_j."""
+
+    arm_low: FloatArray  # (n, SPLITS) on the unit scale, as all
+    arm_high: FloatArray
+    control_low: FloatArray
+    control_high: FloatArray
+
+
+def _pairs(problem: Problem, pulls: IntArray, means: FloatArray, control: int) -> _Pairs:
+    level = log(max(1, problem.n_arms - 1) / delta_of(problem.goal))
+    arms = mixture_of(problem, pulls, means)
+    most = level - arms.least[control]
+    splits = np.linspace(arms.least, np.maximum(arms.least, most), SPLITS + 1, axis=1)
+    arm_low, arm_high = arms.edges(splits[:, 1:])
+    chosen = np.full(problem.n_arms, control)
+    controls = mixture_of(problem, pulls[chosen], means[chosen])
+    control_low, control_high = controls.edges(level - splits[:, :-1])
+    return _Pairs(arm_low, arm_high, control_low, control_high)
+
+
+def mixture_of(problem: Problem, pulls: IntArray, means: FloatArray) -> Mixture:
+    """The evidence about all arms on the unit scale."""
+    rewards = problem.rewards
+    unit = (np.nan_to_num(means, nan=rewards.shift) - rewards.shift) / rewards.scale
+    counts = pulls.astype(np.float64)
+    if rewards.has_range:
+        return BetaMixture(counts, counts * np.clip(unit, 0.0, 1.0))
+    return NormalMixture(counts, unit)
+
+
+def delta_of(goal: Goal) -> float:
+    """The probability with which intervals may fail."""
+    return goal.delta if isinstance(goal, FixedConfidence) else DELTA
+
+
+def _user_scale(problem: Problem, values: FloatArray) -> FloatArray:
+    return values * problem.rewards.scale + problem.rewards.shift
+
+
+def _but(control: int, values: FloatArray, at: float = 0.0) -> FloatArray:
+    """The same, with what the control is against itself."""
+    values = values.copy()
+    values[control] = at
+    return values

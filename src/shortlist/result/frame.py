@@ -1,0 +1,30 @@
+"""A result as a data frame, of whichever library is there."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from shortlist.arms import plain_label
+from shortlist.errors import InvalidInput, UnknownName
+from shortlist.result.arm_result import ArmResult
+
+LIBRARIES = ("pandas", "polars")
+
+
+def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
+    """A line for every arm, a column for every figure."""
+    rows = [asdict(arm) | {"label": plain_label(arm.label)} for arm in arms]
+    return import_module(_available(library)).DataFrame(rows)
+
+
+def _available(library: str | None) -> str:
+    """The library asked for, or else the first that is installed."""
+    if library is not None and library not in LIBRARIES:
+        raise UnknownName(f"`library` is {library!r}, but must be one of {', '.join(LIBRARIES)}")
+    for name in LIBRARIES if library is None else (library,):
+        if find_spec(name) is not None:
+            return name
+    missing = f"neither {' nor '.join(LIBRARIES)}" if library is None else f"no {library}"
+    raise InvalidInput(f"a data frame is asked for, but {missing} is installed")

@@ -1,0 +1,58 @@
+"""Random calls of everything public: an answer or an error in words, soon, and in little memory."""
+
+import random
+import re
+
+import pytest
+from api_calls import TARGETS, Trial, UsersOwn, trial
+from extent import AGAIN, SCALE, SEED
+from hostile import bounded
+
+import shortlist
+from shortlist.errors import ShortlistError
+
+CALLS = 2500 * SCALE
+# how Python refuses a wrong number of arguments, or an argument of a wrong name
+MISCALLED = re.compile("missing .* argument|unexpected keyword argument|takes .* argument")
+UNCALLED = {  # records, made and not called by users, and names that are no functions
+    *("ALGORITHMS", "__version__", "errors", "instances", "metrics", "Search", "Algorithm"),
+    *("Answer", "Forecast", "Hardness", "Prospect", "Pulls", "Result", "Rewards", "Runs"),
+    *("Binary", "Status", "Ticket", "select_async"),
+}
+
+
+def test_everything_public_is_called() -> None:
+    called = {target.name.partition(".")[0] for target in TARGETS}
+    assert set(shortlist.__all__) - UNCALLED <= called
+    for module in (shortlist.instances, shortlist.metrics):
+        own = {name for name, each in vars(module).items() if callable(each)}
+        public = {name for name in own if vars(module)[name].__module__ == module.__name__}
+        assert public - {"rte", "rte_workers", "chosen_arms"} - called <= {
+            name for name in public if name.startswith("_")
+        }
+
+
+def fault(call: Trial) -> str:
+    """What is wrong with how a call ends; nothing if it is as it should be."""
+    try:
+        with bounded():
+            call()
+    except (ShortlistError, UsersOwn):
+        return ""
+    except TypeError as error:
+        return "" if MISCALLED.search(str(error)) else f"TypeError: {error}"
+    except BaseException as error:  # TooLong and MemoryError among them
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_no_call_hangs_or_fails_but_in_words(part: int, capfd: pytest.CaptureFixture[str]) -> None:
+    faults = []
+    for number in range(part, CALLS, 8):
+        call = trial(random.Random(f"{SEED}/{number}"))
+        wrong = fault(call)
+        if wrong:
+            faults.append(f"call {number}: {call}\n    {wrong}")
+    capfd.readouterr()
+    assert not faults, "\n".join([f"{len(faults)} faults, {AGAIN}", *faults[:20]])
