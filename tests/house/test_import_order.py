@@ -32,7 +32,15 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
-    "certification": (("design",), ("split", "pairs"), ("certify",)),
+    "certification": (("design",), ("split", "pairs"), ("plans", "certify")),
+    "certification.plans": (
+        ("tuning", "losses", "stop_states"),
+        ("beliefs", "boundaries", "charges", "moments"),
+        ("policies",),
+        ("plan",),
+        ("look",),
+        ("plan_search",),
+    ),
     "certification.pairs": (
         ("bets", "swaps", "net", "mixture"),
         ("stages",),

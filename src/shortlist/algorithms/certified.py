@@ -4,14 +4,16 @@ import numpy as np
 
 from shortlist.algorithms.options import Count
 from shortlist.certification.pairs.swap_race import swap_race
+from shortlist.certification.plans.plan_search import plan_search
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.search import Search
 
-CERTIFICATES = ("auto", "pairs", "split")
+CERTIFICATES = ("auto", "pairs", "plans", "split")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+FEWEST_PLANNED = 10  # arms to be chosen, or left out, from which on plans are worth it
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
 
 
@@ -28,7 +30,10 @@ def certified(
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
-    many arms average out ("split", docs/certificate.md). That is settled before any reward is seen.
+    many arms average out ("split", docs/certificate.md); or, with rewards that have a range, no
+    budget and more than 100 arms, by plans declared in advance, whose rewards choose and prove
+    ("plans", docs/plans.md). That is settled before any reward is seen; only where rewards turn out
+    not to be 0/1, plans give way to the split certificate.
 
     For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
     design, ties included; docs/pairs.md says what holds for other rewards.
@@ -37,18 +42,32 @@ def certified(
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
-    if suitable(problem) == "pairs" if certificate == "auto" else certificate == "pairs":
+    taken = suitable(problem) if certificate == "auto" else certificate
+    if taken == "pairs":
         return swap_race(problem, rng, batch=batch, rounds=rounds)
     if rounds is not None:
-        raise InvalidInput(f"`rounds` is {rounds}, but the split certificate cannot be told")
-    return split_search(problem, rng, _net(problem, rng))
+        raise InvalidInput(f"`rounds` is {rounds}, but the {taken} certificate cannot be told")
+    if taken == "split":
+        return split_search(problem, rng, _net(problem, rng))
+    if not _plannable(problem):
+        raise InvalidInput(
+            "`certificate` is 'plans', but plans need rewards with a range and no budget"
+        )
+    return plan_search(problem, rng)
 
 
 def suitable(problem: Problem) -> str:
-    """The certificate that needs fewer pulls on most arms, by n and k alone."""
+    """The certificate that needs fewer pulls on most arms, by the problem alone."""
     inside, outside = problem.k, problem.n_arms - problem.k
-    few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
-    return "pairs" if few else "split"
+    if inside * outside <= MOST_PAIRS or min(inside, outside) == 1:
+        return "pairs"
+    many = problem.n_arms > MOST_NETTED and min(inside, outside) >= FEWEST_PLANNED
+    return "plans" if many and _plannable(problem) else "split"
+
+
+def _plannable(problem: Problem) -> bool:
+    """Whether plans know what to do: rewards that may be 0/1, and no budget."""
+    return problem.rewards.has_range and problem.goal.budget is None
 
 
 def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:

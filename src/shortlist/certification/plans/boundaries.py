@@ -1,7 +1,9 @@
-"""The boundaries that are declared, each with its share of delta.
+"""The ways to label that are declared, each with its share of delta: boundaries and free bands.
 
 They lie around the one that is believed in, evenly spaced at first and then ever wider apart, and
-have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look."""
+have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
+Each comes with some widths of the band in which arms are free: a wide one costs more charges, but
+leaves more ways to choose k arms."""
 
 from dataclasses import dataclass
 
@@ -15,10 +17,10 @@ EDGE = 1e-3  # no boundary is nearer to 0 or 1
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Boundaries, rising, and ln(1/delta_j) of each; the delta_j add up to delta."""
+    """Boundaries, rising, for every free band; ln(1/delta) of all; the deltas add up to delta."""
 
     values: FloatArray  # (boundaries,)
-    thresholds: FloatArray  # (boundaries,)
+    thresholds: FloatArray  # (bands, boundaries)
 
     @classmethod
     def around(cls, middle: float, error: float, delta: float) -> "Boundaries":
@@ -29,4 +31,5 @@ class Boundaries:
         weights = np.gradient(errors) / (1 + (errors / tuning.WIDTH) ** 2)
         inside = (values > EDGE) & (values < 1 - EDGE)
         shares = weights[inside] / weights[inside].sum()
-        return cls(values[inside], -np.log(delta * shares))
+        of_bands = np.array([share for _, share in tuning.FREE_BANDS])[:, None]
+        return cls(values[inside], -np.log(delta * of_bands * shares))

@@ -18,7 +18,7 @@ INSIDE = 0.95  # of the way to where a weight would be 0
 
 
 def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatArray:
-    """q for A = `matrix` (means, states) and p = `believed`; sum p ln q is `gap` off at most."""
+    """The best q for A = `matrix` (means, states), p = `believed`, but for `gap` in sum p ln q."""
     means = matrix.shape[0]
     weights = np.full(means, 1 / means)
     last = gap / means

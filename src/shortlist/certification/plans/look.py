@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
@@ -18,9 +18,10 @@ from shortlist.exploration.sharing import descending
 from shortlist.search import Progress, Pulls, Rewards
 
 SHIFTS = np.linspace(-10, 6, 33)  # of the label threshold from the boundary, in errors
-LOG_STEP = 3.0  # by which ln(threshold) changes at most
-SLOPES = (0.2, 1.5)  # of ln(charges) in ln(threshold)
+LOG_STEP = 2.0  # by which ln(threshold) changes at most
+MIDDLE = (0.15, 0.85)  # of a bracket, so that it shrinks
 LEAST_CHARGES = 1e-9
+INNER = (1e-3, 1 - 1e-3)  # where boundaries are
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +86,17 @@ class Look:
         return record
 
     def proof(self, k: int, rng: np.random.Generator) -> Proof | None:
-        """The set with the least bound among some boundaries; None if none is within the reach."""
-        labels, scores = self._labels()
-        inside = (labels == IN).sum(axis=0)
-        free = (labels == FREE).sum(axis=0)
-        possible = np.flatnonzero((inside <= k) & (k <= inside + free))  # the theorem's T exists
-        for j in self._likeliest(possible, np.abs(inside + free / 2 - k)):
-            bound = self._bound(int(j))
-            if bound <= self.reach:
-                chosen = _chosen(labels[:, j], scores[:, j], k, rng)
-                return Proof(chosen, bound, float(self.boundaries.values[j]))
+        """A set whose bound is within the reach, at one of some boundaries; None if none is."""
+        for band in range(len(tuning.FREE_BANDS)):
+            labels, scores = self._labels(band)
+            inside = (labels == IN).sum(axis=0)
+            free = (labels == FREE).sum(axis=0)
+            possible = np.flatnonzero((inside <= k) & (k <= inside + free))  # the T exist
+            for j in self._likeliest(possible, np.abs(inside + free / 2 - k)):
+                bound = self._bound(band, int(j))
+                if bound <= self.reach:
+                    chosen = _chosen(labels[:, j], scores[:, j], k, rng)
+                    return Proof(chosen, bound, float(self.boundaries.values[j]))
         return None
 
     def _draft(self) -> Draft:
@@ -102,7 +104,7 @@ class Look:
         stakes = Stakes(self.belief.boundary, self.strength, self.reach)
         policies = [Policy(group, self.belief, stakes) for group in self.belief.groups()]
         aim = math.log((tuning.AIM - 1 / tuning.STRENGTH) * self.reach)
-        at, slope = tuning.THRESHOLD, tuning.SLOPE
+        at = tuning.THRESHOLD
         tried: list[tuple[float, float, Draft]] = []
         for _ in range(tuning.TRIES):
             draft = self._drafted(policies, math.exp(at))
@@ -110,20 +112,25 @@ class Look:
             tried.append((at, found, draft))
             if abs(found - aim) < tuning.NEAR_AIM:
                 break
-            if len(tried) > 1:  # secant
-                slope = (found - tried[-2][1]) / (at - tried[-2][0])
-                slope = float(np.clip(slope, *SLOPES))
-            at += float(np.clip((aim - found) / slope, -LOG_STEP, LOG_STEP))
-        return min(tried, key=lambda each: abs(each[1] - aim))[2]
+            at = _next_threshold([(at, found) for at, found, _ in tried], aim)
+        enough = [draft for _, found, draft in tried if found < aim + tuning.NEAR_AIM]
+        if not enough:
+            return min((draft for _, _, draft in tried), key=lambda each: each.charges)
+        return min(enough, key=lambda each: each.pulls)
 
     def _drafted(self, policies: list[Policy], threshold: float) -> Draft:
         plans = [Plan(policy, threshold) for policy in policies]
         shift = self._shift(plans)
-        stakes = policies[0].stakes
-        at = stakes.boundary - shift
-        gap = tuning.ROUGH * self.gap
-        charges = sum(plan.expected_charges(plan.labels(at), stakes, gap) for plan in plans)
+        charges = float(np.mean([self._expected_charges(plans, shift, z) for z in tuning.HEDGE]))
         return Draft(plans, shift, sum(plan.expected_pulls for plan in plans), charges)
+
+    def _expected_charges(self, plans: list[Plan], shift: float, errors: float) -> float:
+        """Of all arms, if the boundary is so many errors from where it is believed to be."""
+        boundary = float(np.clip(self.belief.boundary + errors * self.belief.error, *INNER))
+        stakes = Stakes(boundary, self.strength, self.reach)
+        gap = tuning.ROUGH * self.gap
+        at = boundary - shift
+        return sum(plan.expected_charges(plan.labels(at), stakes, gap) for plan in plans)
 
     def _shift(self, plans: list[Plan]) -> float:
         """How far below the boundary labels must change for k arms to be expected inside."""
@@ -132,7 +139,7 @@ class Look:
         inside = np.sum([plan.expected_inside(thresholds) for plan in plans], axis=0)
         return boundary - float(np.interp(-self.belief.k, -inside, thresholds))
 
-    def _stopped(self, arms: IntArray, level: int) -> FloatArray:
+    def _stopped(self, arms: IntArray, level: int) -> BoolArray:
         """Which of the arms stop at this level."""
         stopped = np.zeros(arms.size, dtype=np.bool_)
         for number in np.unique(self.plan_of[arms]):
@@ -141,15 +148,17 @@ class Look:
             stopped[mine] = stops[self.successes[arms[mine]]]
         return stopped
 
-    def _labels(self) -> tuple[IntArray, FloatArray]:
+    def _labels(self, band: int) -> tuple[IntArray, FloatArray]:
         """Labels of all arms at all boundaries, and by how much IN is better."""
+        width, _ = tuning.FREE_BANDS[band]
         at = self.boundaries.values - self.draft.shift
         labels = np.zeros((self.pulls.size, at.size), dtype=np.int64)
         scores = np.zeros((self.pulls.size, at.size))
         for plan in self.draft.plans:
             arms = plan.policy.group.arms
-            pulls, successes = self.pulls[arms] * 1.0, self.successes[arms] * 1.0
-            labels[arms], scores[arms] = plan.policy.labels(pulls, successes, at)
+            pulls = self.pulls[arms].astype(np.float64)
+            successes = self.successes[arms].astype(np.float64)
+            labels[arms], scores[arms] = plan.policy.labels(pulls, successes, at, width)
         return labels, scores
 
     def _likeliest(self, possible: IntArray, mismatch: FloatArray) -> IntArray:
@@ -158,14 +167,14 @@ class Look:
         order = np.argsort((mismatch + errors)[possible], kind="stable")
         return possible[order[: tuning.CANDIDATES]]
 
-    def _bound(self, j: int) -> float:
+    def _bound(self, band: int, j: int) -> float:
         """The charges of all arms and ln(1/delta_j) / strength, at boundary number j."""
         boundary = float(self.boundaries.values[j])
         stakes = Stakes(boundary, self.strength, self.reach)
-        bound = float(self.boundaries.thresholds[j]) / self.strength
+        bound = float(self.boundaries.thresholds[band, j]) / self.strength
         for plan in self.draft.plans:
             arms = plan.policy.group.arms
-            labels = plan.labels(boundary - self.draft.shift)
+            labels = plan.labels(boundary - self.draft.shift, band)
             charges = plan.charges(labels, stakes, tuning.EXACT * self.gap)
             ended = plan.states.find(self.pulls[arms], self.successes[arms])
             if (ended == NOT_THERE).any():
@@ -175,6 +184,17 @@ class Look:
 
     def _progress(self, round_: int, running: int) -> Progress:
         return Progress(round=round_, undecided=running)
+
+
+def _next_threshold(tried: list[tuple[float, float]], aim: float) -> float:
+    """Where ln(charges), rising in ln(threshold), may meet the aim: regula falsi once bracketed."""
+    below = max((each for each in tried if each[1] < aim), default=None)
+    above = min((each for each in tried if each[1] >= aim), default=None)
+    if below is None or above is None:
+        at, found = tried[-1]
+        return at + float(np.clip((aim - found) / tuning.SLOPE, -LOG_STEP, LOG_STEP))
+    share = (aim - below[1]) / (above[1] - below[1])
+    return below[0] + float(np.clip(share, *MIDDLE)) * (above[0] - below[0])
 
 
 def _chosen(labels: IntArray, scores: FloatArray, k: int, rng: np.random.Generator) -> IntArray:

@@ -22,7 +22,7 @@ class Stakes:
     reach: float
 
     def exponents(self, means: FloatArray) -> FloatArray:
-        """strength * min(|m - b|, reach): what a wrong label adds to the exponent."""
+        """Strength * min(|m - b|, reach): what a wrong label adds to the exponent."""
         distance = np.minimum(np.abs(means - self.boundary), self.reach)
         result: FloatArray = self.strength * distance
         return result

@@ -10,6 +10,7 @@ slope(s) being the derivative at c of ln p_m(s) + strength L(s, m). That is conv
 of its values at the ends of the cell bounds M in all of it. (Lemma 2)"""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def _pieces(stakes: Stakes, pulls: float, step: float) -> list[FloatArray]:
     corners = np.clip([0.0, b - stakes.reach, b, b + stakes.reach, 1.0], 0.0, 1.0)
     inner = _fine_edges(b, pulls, step)
     pieces = []
-    for low, high in zip(corners[:-1], corners[1:], strict=True):
+    for low, high in pairwise(corners):
         between = inner[(inner > low) & (inner < high)]
         if low < high:
             pieces.append(np.unique(np.concatenate([[low], between, [high]])))

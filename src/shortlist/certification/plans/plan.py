@@ -42,16 +42,17 @@ class Plan:
 
     def expected_inside(self, thresholds: FloatArray) -> FloatArray:
         """Arms that labels at these thresholds are expected to put in, of free ones half."""
-        labels, _ = self.policy.labels(self.states.pulls, self.states.successes, thresholds)
+        band, _ = tuning.FREE_BANDS[0]
+        labels, _ = self.policy.labels(self.states.pulls, self.states.successes, thresholds, band)
         inside = (labels == IN) + 0.5 * (labels == FREE)  # (states, thresholds)
         expected: FloatArray = self.size * product(self.likely[None], inside)[0]
         return expected
 
-    def labels(self, threshold: float) -> IntArray:
-        """The label of every state."""
-        labels, _ = self.policy.labels(
-            self.states.pulls, self.states.successes, np.array([threshold])
-        )
+    def labels(self, threshold: float, band: int = 0) -> IntArray:
+        """The label of every state, for free band number `band`."""
+        width, _ = tuning.FREE_BANDS[band]
+        at = np.array([threshold])
+        labels, _ = self.policy.labels(self.states.pulls, self.states.successes, at, width)
         return labels[:, 0]
 
     def expected_charges(self, labels: IntArray, stakes: Stakes, gap: float) -> float:

@@ -1,7 +1,6 @@
 """A pilot that chooses the plans, plans that choose the set and prove it."""
 
 from collections.abc import Generator
-from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.look import Look, Proof
 from shortlist.certification.split.alpha_spending import share_of
-from shortlist.certification.split.split_search import split_search
+from shortlist.certification.split.split_search import split_search_from
 from shortlist.exploration.explore import explore_once
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
@@ -45,7 +44,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         for pulls, rewards in record:
             posterior.add(pulls, rewards)
         posterior.refresh()
-    return (yield from split_search(problem, rng, posterior=posterior, failed=failed))
+    return (yield from split_search_from(posterior, problem, rng, failed=failed))
 
 
 def _pilot(
@@ -58,8 +57,9 @@ def _pilot(
         posterior.add(pulls, (yield pulls))
         posterior.refresh()
     while posterior.spent < until and _is_binary(posterior):
-        left = until - posterior.spent
-        yield from explore_once(posterior, left, rng, growth=tuning.GROWTH)
+        early = posterior.spent < tuning.PILOT * posterior.n_arms
+        growth = tuning.GROWTH if early else tuning.LATER_GROWTH
+        yield from explore_once(posterior, until - posterior.spent, rng, growth=growth)
 
 
 def _is_binary(posterior: Posterior) -> bool:

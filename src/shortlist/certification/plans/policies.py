@@ -37,17 +37,19 @@ class Policy:
             if len(levels) == len(self._bands):
                 self._bands.append(self._next_band())
             levels.append(self._bands[len(levels)].level(threshold))
-        return levels
+        return [each for each in levels if each.stops.any()]  # the others are no levels
 
     def labels(
-        self, pulls: FloatArray, successes: FloatArray, boundaries: FloatArray
+        self, pulls: FloatArray, successes: FloatArray, boundaries: FloatArray, band: float
     ) -> tuple[IntArray, FloatArray]:
-        """Labels at every boundary, and by how much IN is better: (states, boundaries) each."""
+        """Labels at every boundary, and by how much IN is better: (states, boundaries) each.
+
+        FREE if the smaller expected loss exceeds the share `band` of the larger one."""
         posterior = self._posterior(pulls, successes)
         gaps = self.grid[:, None] - boundaries
         if_in = product(posterior, np.maximum(-gaps, 0))
         if_out = product(posterior, np.maximum(gaps, 0))
-        close = np.minimum(if_in, if_out) > tuning.FREE_FROM * np.maximum(if_in, if_out)
+        close = np.minimum(if_in, if_out) > band * np.maximum(if_in, if_out)
         labels = np.where(close, FREE, np.where(if_in < if_out, IN, OUT))
         return labels, np.log(if_out + TINY) - np.log(if_in + TINY)
 

@@ -38,7 +38,7 @@ class StopStates:
     log_paths: FloatArray  # (states,)
 
     def log_probability(self, means: FloatArray) -> FloatArray:
-        """ln p_m(state): (means, states)."""
+        """Logarithm of p_m(state): (means, states)."""
         column = means[:, None]
         log_path = self.successes * np.log(column)
         log_path += (self.pulls - self.successes) * np.log1p(-column)

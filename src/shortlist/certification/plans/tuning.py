@@ -5,13 +5,14 @@ panels at other seeds than those of docs/plans.md. Read them as `tuning.NAME`.""
 
 # plan_search.py:
 # pulls of every arm in the first request of the pilot,
-FIRST = 3
+FIRST = 4
 # pulls an arm in the pilot at least,
 PILOT = 10
-# growth of what was spent with every later request of the pilot,
-GROWTH = 0.25
+# growth of what was spent with every later request of the pilot, up to PILOT and beyond,
+GROWTH = 0.3
+LATER_GROWTH = 0.5
 # share of the predicted fresh pulls that the pilot has at least,
-PILOT_SHARE = 0.2
+PILOT_SHARE = 0.25
 # times that a pilot may grow for that at once
 LARGER = 5.0
 # looks by plans before the split certificate takes over
@@ -25,7 +26,7 @@ NEAR = 81
 # up to this angle from it
 NEAR_ANGLE = 0.06
 # steps of EM
-STEPS = 100
+STEPS = 200
 # share of the prior that stays flat
 FLOOR = 0.02
 # pulls that a pilot counts for where arms are stopped and labelled: proofs need fresh rewards
@@ -41,15 +42,13 @@ LEAST_DENSITY = 0.2
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
-RATIO = 1.6
+RATIO = 1.55
 # and pulls beyond which every arm stops
 MOST_PULLS = 20_000
 # standard deviations from the boundary beyond which every arm stops,
 BAND = 6.0
 # and width in them within which successes are looked at as one
 BIN = 0.1
-# an arm is free if the smaller expected loss exceeds this share of the larger one
-FREE_FROM = 0.7
 # share of the belief about all arms in that about a group, where it stops and labels,
 SOFT = 0.1
 # and where charges are made
@@ -64,6 +63,9 @@ SPACE = 0.3
 TURN = 3.0
 # and half-width, in errors, of the Cauchy law that shares out delta
 WIDTH = 1.5
+
+# an arm is free if the smaller expected loss exceeds this share of the larger one; share of delta
+FREE_BANDS = ((0.7, 0.6), (0.2, 0.25), (0.03, 0.15))
 
 # charges.py:
 # barrier at first,
@@ -86,19 +88,21 @@ FAR = 4.0
 # look.py:
 # strength in units of ln(1/delta) / (k epsilon),
 STRENGTH = 5.0
-# share of k epsilon that charges are to reach,
-AIM = 0.8
+# errors of the boundary for which charges are predicted,
+HEDGE = (-1.5, 0.0, 1.5)
+# share of k epsilon that they and what delta costs are to reach on average,
+AIM = 0.85
 # thresholds that are tried,
-TRIES = 5
+TRIES = 6
 # ln of the first one,
 THRESHOLD = -9.0
 # ln of what charges may be off the aim,
-NEAR_AIM = 0.06
+NEAR_AIM = 0.1
 # slope of ln(charges) in ln(threshold) before it is known
-SLOPE = 0.6
+SLOPE = 0.8
 # what forecasts of all charges may be off, as a share of k epsilon,
 ROUGH = 0.02
 # what charges in all may be too large by, likewise, for the barrier and for the check each
 EXACT = 0.005
-# boundaries that are settled at most
-CANDIDATES = 5
+# boundaries that are settled for each free band at most
+CANDIDATES = 3

@@ -23,12 +23,7 @@ UNLIMITED = 2**64
 
 
 def split_search(
-    problem: Problem,
-    rng: np.random.Generator,
-    samples: FixedSamples | None = None,
-    *,
-    posterior: Posterior | None = None,
-    failed: int = 0,
+    problem: Problem, rng: np.random.Generator, samples: FixedSamples | None = None
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
 
@@ -39,12 +34,22 @@ def split_search(
     half of it is explored and the rest proves what can be proved.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
-    are the answer: no look may leave too few pulls for that. With a `posterior` exploration goes
-    on from there; `failed` looks elsewhere have had their shares of delta.
+    are the answer: no look may leave too few pulls for that.
 
     docs/certificate.md has the theorem and its proof."""
-    if posterior is None:
-        posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    return (yield from split_search_from(posterior, problem, rng, samples))
+
+
+def split_search_from(
+    posterior: Posterior,
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    *,
+    failed: int = 0,
+) -> Search:
+    """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
     holdout = Holdout(problem.n_arms)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
     looks.failed = failed
