@@ -17,6 +17,7 @@ from shortlist.certification.plans.losses import FREE, IN, Stakes
 from shortlist.certification.plans.plan import Plan
 
 DELTA = 0.3
+EPSILON = 0.25
 SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))
 TRIES = 2500 * SCALE  # of each kind of means in each case: 75,000 in all
 BOUNDARIES = 3  # of one look that are tried at once
@@ -29,13 +30,13 @@ def declared(k: int, place: str, rng: np.random.Generator) -> Look:
     pulls = np.full(12, 8)
     successes = rng.binomial(pulls, np.clip(seen + np.linspace(0.3, -0.3, 12), 0.01, 0.99))
     belief = Belief(pulls, successes.astype(np.float64), k, seen)
-    return Look(belief, 0.1 * k, DELTA)
+    return Look(belief, EPSILON * k, DELTA)
 
 
 def hurtful(k: int, boundary: float, kind: int, rng: np.random.Generator) -> FloatArray:
     """Means next to the boundary, on the spread that is just too large to lose, or anywhere."""
     if kind == 0:
-        gaps = 0.1 * k / max(1, min(k, 12 - k)) * np.where(np.arange(12) < k, 1, -1) / 2
+        gaps = EPSILON * k / min(k, 12 - k) * np.where(np.arange(12) < k, 1, -1) / 2
     elif kind == 1:
         gaps = np.where(np.arange(12) < k, 0.02, -0.02) * rng.uniform(0, 2, 12)
     else:
@@ -78,7 +79,7 @@ def wrongly_claimed(means: FloatArray, labels: IntArray, bounds: FloatArray, k: 
     """Whether the worst set that is allowed loses more than its bound, which is within reach."""
     inside = (labels == IN).sum(axis=1)
     free = (labels == FREE).sum(axis=1)
-    allowed = (inside <= k) & (k <= inside + free) & (bounds <= 0.1 * k)
+    allowed = (inside <= k) & (k <= inside + free) & (bounds <= EPSILON * k)
     order = np.where(labels == IN, -2.0, np.where(labels == FREE, means, 2.0))  # worst free first
     worst = np.sort(np.where(np.argsort(np.argsort(order, axis=1), axis=1) < k, means, np.nan))
     lost = np.sort(means)[-k:].sum() - np.nansum(worst, axis=1)
@@ -101,3 +102,16 @@ def test_no_attack_makes_plans_fail_more_often_than_delta(k: int, place: str) ->
             failed |= wrongly_claimed(means, *settled(look, ended, number % 3, int(j)), k)
 
         assert failed.sum() <= binom.ppf(1 - 1e-6, TRIES, DELTA)
+
+
+def test_the_attack_would_see_charges_that_are_too_small() -> None:
+    k = 4
+    rng = np.random.default_rng([k, len("low")])
+    look = declared(k, "low", rng)
+    middle = look.boundaries.values.size // 2
+    means = hurtful(k, float(look.boundaries.values[middle]), 0, rng)
+    labels, bounds = settled(look, stopped(look, means, rng), 1, middle)
+
+    uncharged = wrongly_claimed(means, labels, np.full(bounds.size, 0.01), k)
+
+    assert uncharged.mean() > DELTA

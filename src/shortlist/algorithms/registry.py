@@ -76,7 +76,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             certified,
             (FixedConfidence,),
             REGRET,
-            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md",
+            "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
+            " docs/certificate.md",
             capped=True,
             version=3,
             earlier={2: split_search},
