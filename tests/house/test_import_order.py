@@ -14,8 +14,8 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-    ("printable",),
-    ("errors", "arrays", "tables"),
+    ("printable", "traces"),
+    ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
     ("reward_models", "arms"),
     ("problem", "search"),
@@ -27,6 +27,8 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("simulation", "evaluation"),
     ("theory", "forecasting", "question", "result", "display", "storage"),
     ("reproduction", "selection", "experiment"),
+    ("wire",),
+    ("client", "service"),
     ("cli",),
     ("__main__",),
 )
@@ -42,7 +44,7 @@ INSIDE: dict[str, Layers] = {
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture"),
+        ("bets", "swaps", "net", "mixture", "least_favourable"),
         ("stages",),
         ("standing",),
         ("race",),
@@ -51,8 +53,8 @@ INSIDE: dict[str, Layers] = {
     "certification.split": (
         ("tuning",),
         ("closed_offsets", "alpha_spending", "holdout", "candidates", "knapsack"),
-        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges"),
-        ("offsets", "expected_charges"),
+        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges", "discount"),
+        ("offsets", "expected_charges", "score_charges"),
         ("certificate",),
         ("drafting",),
         ("answers", "strengths"),
@@ -97,7 +99,7 @@ INSIDE: dict[str, Layers] = {
     "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",)),
     "storage": (
-        ("store", "files", "words"),
+        ("store", "files", "tokens", "words"),
         ("memory", "chain"),
         ("migration",),
         ("schema",),
@@ -110,10 +112,29 @@ INSIDE: dict[str, Layers] = {
         ("replay", "durations"),
         ("status", "news"),
         ("replica",),
-        ("telling",),
+        ("telling", "runnable"),
         ("handing",),
         ("lines", "experiment"),
         ("export", "verification"),
+    ),
+    "client": (("connection",), ("client",)),
+    "service": (
+        ("limits", "metrics", "schemas", "tokens", "writes"),
+        ("replies", "opened"),
+        ("bodies", "gate"),
+        ("endpoints",),
+        ("routes",),
+        ("openapi", "service"),
+        ("pages",),
+        ("app",),
+        ("server",),
+    ),
+    "service.pages": (
+        ("words", "picture", "bounds"),
+        ("view",),
+        ("render",),
+        ("stream",),
+        ("answers",),
     ),
     "reproduction": (("design",), ("runs",), ("findings",), ("report",), ("study",)),
     "reproduction.design": (("panels", "methods", "budgets"), ("sweeps",), ("design",)),
@@ -129,9 +150,9 @@ INSIDE: dict[str, Layers] = {
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
         ("files", "completion", "output"),
-        ("columns", "options"),
+        ("columns", "options", "stores"),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
-        ("experiments", "forecast", "hardness", "release", "simulate"),
+        ("experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
         ("run",),
     ),
 }

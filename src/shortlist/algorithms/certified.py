@@ -56,6 +56,11 @@ def certified(
     return plan_search(problem, rng)
 
 
+def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
+    """The second version of `certified`: the split certificate alone, no spread learned."""
+    return split_search(problem, rng, learns_spread=False)
+
+
 def suitable(problem: Problem) -> str:
     """The certificate that needs fewer pulls on most arms, by the problem alone."""
     inside, outside = problem.k, problem.n_arms - problem.k

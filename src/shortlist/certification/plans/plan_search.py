@@ -71,7 +71,8 @@ def _look(problem: Problem, posterior: Posterior, failed: int, rng: np.random.Ge
     chosen, _ = posterior.split(rng)
     guess = posterior.balance(chosen)
     belief = Belief(posterior.pulls, posterior.sums, problem.k, guess)
-    return Look(belief, problem.k * problem.epsilon, share_of(problem.delta, failed))
+    reach = problem.k * (problem.epsilon - 2 * problem.blur)  # rounding may have moved two means
+    return Look(belief, reach, share_of(problem.delta, failed))
 
 
 def _answer(problem: Problem, look: Look, proof: Proof, explored: int, looks: int) -> Answer:
@@ -83,5 +84,6 @@ def _answer(problem: Problem, look: Look, proof: Proof, explored: int, looks: in
         "pulls certified": int(look.pulls.sum()),
         "looks": looks,
     }
-    regret = min(proof.bound / problem.k, problem.epsilon)  # dividing may have rounded up
+    regret = proof.bound / problem.k + 2 * problem.blur
+    regret = min(regret, problem.epsilon)  # dividing may have rounded up
     return Answer(proof.chosen, regret, 1 - problem.delta, evidence)
