@@ -14,7 +14,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certification.design import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.reward_models import Binary, Bounded
+from shortlist.reward_models import Binary, Bounded, SubGaussian
 from shortlist.search import Answer
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
@@ -33,7 +33,10 @@ GOAL = FixedConfidence(0.2, 0.1)
         (1000, 1, "pairs"),
         (1000, 999, "pairs"),
         (200, 2, "split"),
+        (100, 50, "split"),
+        (101, 10, "split"),
         (1000, 500, "split"),
+        (1000, 995, "split"),
     ],
 )
 def test_the_certificate_is_settled_by_the_numbers_of_arms(
@@ -55,11 +58,27 @@ def test_a_certificate_may_be_forced(certificate: str, finish: Callable[..., Ans
     assert answer.evidence["certificate"] == certificate
 
 
+def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) -> None:
+    force = {"certificate": "plans"}
+    rng = np.random.default_rng(0)
+    search = find("certified").start(Problem(60, 20, GOAL, Binary()), rng, **force)
+    answer = finish(search, BernoulliBandit(np.linspace(0, 1, 60)), np.random.default_rng(1))
+    assert answer.evidence["certificate"] == "plans"
+    for problem in (
+        Problem(60, 20, FixedConfidence(0.2, 0.1, budget=10_000), Binary()),
+        Problem(60, 20, GOAL, SubGaussian(0.5)),
+    ):
+        assert suitable(problem) == "split"
+        with pytest.raises(InvalidInput, match="plans need rewards with a range and no budget"):
+            find("certified").start(problem, rng, **force)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"certificate": "plan"}, "`certificate` is 'plan', but must be one of auto, pairs, split"),
+        ({"certificate": "plan"}, "`certificate` is 'plan', but must be one of auto, pairs, pl"),
         ({"certificate": "split", "rounds": 3}, "`rounds` is 3, but the split certificate"),
+        ({"certificate": "plans", "rounds": 3}, "`rounds` is 3, but the plans certificate"),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:

@@ -40,7 +40,7 @@ INSIDE: dict[str, Layers] = {
         ("posterior", "item_loss"),
         ("explore",),
     ),
-    "certification": (("design",), ("split", "pairs", "items"), ("certify",)),
+    "certification": (("design",), ("split", "pairs", "items"), ("plans", "certify")),
     "certification.items": (
         ("tuning", "matching"),
         ("capital",),
@@ -48,6 +48,14 @@ INSIDE: dict[str, Layers] = {
         ("standing",),
         ("history",),
         ("item_race",),
+    ),
+    "certification.plans": (
+        ("tuning", "losses", "stop_states"),
+        ("beliefs", "boundaries", "charges", "moments"),
+        ("policies",),
+        ("plan",),
+        ("look",),
+        ("plan_search",),
     ),
     "certification.pairs": (
         ("bets", "swaps", "net", "mixture", "least_favourable"),

@@ -5,13 +5,14 @@ import numpy as np
 from shortlist.algorithms.options import Count
 from shortlist.certification.items.item_race import item_race
 from shortlist.certification.pairs.swap_race import swap_race
+from shortlist.certification.plans.plan_search import plan_search
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.search import Search
 
-CERTIFICATES = ("auto", "pairs", "split", "items")
+CERTIFICATES = ("auto", "pairs", "plans", "split", "items")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
 
@@ -30,6 +31,9 @@ def certified(
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
     many arms average out ("split", docs/certificate.md). That is settled before any reward is seen.
+    For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
+    do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
+    out not to be 0/1, plans give way to the split certificate.
 
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
@@ -42,11 +46,18 @@ def certified(
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
     if problem.items is not None or certificate == "items":
         return _on_items(problem, rng, certificate, rounds)
-    if suitable(problem) == "pairs" if certificate == "auto" else certificate == "pairs":
+    taken = suitable(problem) if certificate == "auto" else certificate
+    if taken == "pairs":
         return swap_race(problem, rng, batch=batch, rounds=rounds)
     if rounds is not None:
-        raise InvalidInput(f"`rounds` is {rounds}, but the split certificate cannot be told")
-    return split_search(problem, rng, _net(problem, rng))
+        raise InvalidInput(f"`rounds` is {rounds}, but the {taken} certificate cannot be told")
+    if taken == "split":
+        return split_search(problem, rng, _net(problem, rng))
+    if not _plannable(problem):
+        raise InvalidInput(
+            "`certificate` is 'plans', but plans need rewards with a range and no budget"
+        )
+    return plan_search(problem, rng)
 
 
 def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
@@ -73,6 +84,11 @@ def suitable(problem: Problem) -> str:
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
     return "pairs" if few else "split"
+
+
+def _plannable(problem: Problem) -> bool:
+    """Whether plans know what to do: rewards that may be 0/1, and no budget."""
+    return problem.rewards.has_range and problem.goal.budget is None
 
 
 def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:

@@ -79,8 +79,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             certified,
             (FixedConfidence,),
             REGRET,
-            "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md; shared items,"
-            " docs/items.md",
+            "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
+            " docs/certificate.md; shared items, docs/items.md",
             capped=True,
             version=3,
             earlier={2: certified_by_split},

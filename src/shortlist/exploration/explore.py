@@ -25,19 +25,21 @@ def explore_once(
     rng: np.random.Generator,
     *,
     early: float | None = None,
+    growth: float | None = None,
     cap: int | None = None,
 ) -> Generator[Pulls, Rewards, None]:
     """Ask for one batch of at most `at_most` pulls and take in its reply.
 
-    A batch is the share `early` of what was spent until it has a pull an arm, then GROWTH. No arm
-    is pulled more than `cap` times in all."""
+    A batch is the share `early` of what was spent until it has a pull an arm, then `growth`, by
+    default GROWTH. No arm is pulled more than `cap` times in all."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
         first = tuning.FIRST if cap is None else min(cap, tuning.FIRST)
         times = np.full(n_arms, min(first, at_most // n_arms))
     else:
-        batch = _batch_size(n_arms, spent, tuning.GROWTH if early is None else early)
+        growth = tuning.GROWTH if growth is None else growth
+        batch = _batch_size(n_arms, spent, growth if early is None else early, growth)
         times = _shares(posterior, min(batch, at_most), rng, cap)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))
@@ -45,10 +47,10 @@ def explore_once(
     posterior.refresh()
 
 
-def _batch_size(n_arms: int, spent: int, early: float) -> int:
+def _batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
     """A share of what was spent, but enough for many arms and for parallel workers."""
     at_first = min(n_arms, early * spent)
-    return int(max(tuning.LEAST, tuning.AN_ARM * n_arms, at_first, tuning.GROWTH * spent))
+    return int(max(tuning.LEAST, tuning.AN_ARM * n_arms, at_first, growth * spent))
 
 
 def _shares(

@@ -45,13 +45,26 @@ def split_search(
 
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=learns_spread)
+    return (yield from split_search_from(posterior, problem, rng, samples))
+
+
+def split_search_from(
+    posterior: Posterior,
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    *,
+    failed: int = 0,
+) -> Search:
+    """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
     holdout = Holdout(problem.n_arms, problem.blur)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
+    looks.failed = failed
     budget = problem.goal.budget or UNLIMITED
     explorable = _explorable(problem) if samples is None else samples.explorable
     provable = UNLIMITED if samples is None else samples.provable
     cap = None if samples is None else samples.size
-    explored = 0
+    explored = posterior.spent
     cost = math.inf  # of the draft after the batch before
     while explored < (most := min(explorable, budget - holdout.spent)):
         before = explored

@@ -1,0 +1,89 @@
+"""A pilot that chooses the plans, plans that choose the set and prove it."""
+
+from collections.abc import Generator
+
+import numpy as np
+
+from shortlist.certification.plans import tuning
+from shortlist.certification.plans.beliefs import Belief
+from shortlist.certification.plans.look import Look, Proof
+from shortlist.certification.split.alpha_spending import share_of
+from shortlist.certification.split.split_search import split_search_from
+from shortlist.exploration.explore import explore_once
+from shortlist.exploration.posterior import Posterior
+from shortlist.problem import Problem
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+
+
+def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
+    """Explore a little, declare a plan for every arm, and let the plans choose and prove.
+
+    For 0/1 rewards, declared or not. The pilot says where the boundary may be and which arms are
+    near it; plans are declared from it, and their fresh rewards label every arm and give the bound
+    U of docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
+    rewards so far are the pilot of the next look, which has its own share of delta. After some
+    looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, all
+    rewards so far being exploration."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    yield from _pilot(posterior, tuning.PILOT * problem.n_arms, rng)
+    rounds, failed = 0, 0
+    while failed < tuning.LOOKS and _is_binary(posterior):
+        look = _look(problem, posterior, failed, rng)
+        wanted = min(tuning.PILOT_SHARE * look.draft.pulls, tuning.LARGER * posterior.spent)
+        if posterior.spent < wanted:
+            yield from _pilot(posterior, int(wanted), rng)
+            continue
+        if not look.promising:
+            break
+        record = yield from look.draw(rounds)
+        rounds += len(record)
+        proof = look.proof(problem.k, rng) if look.binary else None
+        if proof is not None:
+            return _answer(problem, look, proof, posterior.spent, failed + 1)
+        failed += 1
+        for pulls, rewards in record:
+            posterior.add(pulls, rewards)
+        posterior.refresh()
+    return (yield from split_search_from(posterior, problem, rng, failed=failed))
+
+
+def _pilot(
+    posterior: Posterior, until: int, rng: np.random.Generator
+) -> Generator[Pulls, Rewards, None]:
+    """Explore until so many pulls are spent, in few requests."""
+    if posterior.spent == 0:
+        every = np.arange(posterior.n_arms)
+        pulls = Pulls(every, np.full(every.size, tuning.FIRST), Progress(undecided=every.size))
+        posterior.add(pulls, (yield pulls))
+        posterior.refresh()
+    while posterior.spent < until and _is_binary(posterior):
+        early = posterior.spent < tuning.PILOT * posterior.n_arms
+        growth = tuning.GROWTH if early else tuning.LATER_GROWTH
+        yield from explore_once(posterior, until - posterior.spent, rng, growth=growth)
+
+
+def _is_binary(posterior: Posterior) -> bool:
+    """Whether all rewards so far were 0 or 1: of rewards in [0, 1], only these are their square."""
+    return bool((posterior.sums == posterior.squares).all())
+
+
+def _look(problem: Problem, posterior: Posterior, failed: int, rng: np.random.Generator) -> Look:
+    chosen, _ = posterior.split(rng)
+    guess = posterior.balance(chosen)
+    belief = Belief(posterior.pulls, posterior.sums, problem.k, guess)
+    reach = problem.k * (problem.epsilon - 2 * problem.blur)  # rounding may have moved two means
+    return Look(belief, reach, share_of(problem.delta, failed))
+
+
+def _answer(problem: Problem, look: Look, proof: Proof, explored: int, looks: int) -> Answer:
+    evidence = {
+        "certificate": "plans",
+        "boundary": proof.boundary,
+        "strength": look.strength,
+        "pulls explored": explored,
+        "pulls certified": int(look.pulls.sum()),
+        "looks": looks,
+    }
+    regret = proof.bound / problem.k + 2 * problem.blur
+    regret = min(regret, problem.epsilon)  # dividing may have rounded up
+    return Answer(proof.chosen, regret, 1 - problem.delta, evidence)

@@ -1,0 +1,57 @@
+"""Log-optimal charges: feasible, and best."""
+
+import numpy as np
+import pytest
+
+from shortlist.arrays import FloatArray
+from shortlist.certification.plans import charges
+from shortlist.certification.plans.charges import log_optimal
+
+
+def least_upper_bound(matrix: FloatArray, believed: FloatArray) -> float:
+    """Of sum p ln q under A q <= 1: sum p ln(p / (w A)) - 1 + sum w for any w, by slow EM."""
+    weights = np.full(matrix.shape[0], 1 / matrix.shape[0])
+    for _ in range(20_000):
+        weights = weights * (matrix @ (believed / (weights @ matrix)))
+    return float(believed @ np.log(believed / (weights @ matrix)) - 1 + weights.sum())
+
+
+def test_one_mean_has_a_closed_form() -> None:
+    matrix = np.array([[0.2, 0.5, 0.6]])
+    believed = np.array([0.3, 0.3, 0.4])
+
+    q = log_optimal(matrix, believed, 1e-8)
+
+    assert np.allclose(q, believed / matrix[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_charges_are_feasible_and_within_the_gap_of_the_best(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.uniform(0.01, 2.0, (4, 7))
+    believed = rng.dirichlet(np.ones(7))
+    gap = 1e-4
+
+    q = log_optimal(matrix, believed, gap)
+
+    assert (matrix @ q).max() <= 1 + 1e-12
+    assert believed @ np.log(q) >= least_upper_bound(matrix, believed) - 2 * gap
+
+
+def test_a_large_gap_is_left_at_once() -> None:
+    matrix = np.array([[0.5, 0.5], [0.9, 0.1]])
+
+    q = log_optimal(matrix, np.array([0.5, 0.5]), 10.0)
+
+    assert (matrix @ q).max() < 1
+
+
+def test_a_method_cut_short_still_charges(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = np.array([[0.5, 0.5], [0.9, 0.1]])
+    believed = np.array([0.5, 0.5])
+    monkeypatch.setattr(charges, "MOST_STEPS", 1)
+    few_steps = log_optimal(matrix, believed, 1e-3)
+    monkeypatch.setattr(charges, "LEAST_STEP", 2.0)
+    no_search = log_optimal(matrix, believed, 1e-3)
+
+    assert min(few_steps.min(), no_search.min()) > 0  # whether it is enough, `moments` checks

@@ -1,0 +1,280 @@
+"""The search by plans: what it declares, what it asks for, and when it gives way."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shortlist.algorithms import Algorithm
+from shortlist.arrays import FloatArray
+from shortlist.certification.plans import plan_search as plan_search_module
+from shortlist.certification.plans import tuning
+from shortlist.certification.plans.beliefs import Belief
+from shortlist.certification.plans.boundaries import Boundaries
+from shortlist.certification.plans.look import Look, _chosen, _next_threshold
+from shortlist.certification.plans.losses import FREE, IN, OUT
+from shortlist.certification.plans.plan_search import plan_search
+from shortlist.exploration.posterior import Posterior
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.reward_models import Binary, Bounded
+from shortlist.search import Answer, Pulls, Rewards, Search, advance
+from shortlist.simulation.bandit import BetaBandit
+from shortlist.simulation.simulate import simulate
+
+PLANS = Algorithm("plans", plan_search, (FixedConfidence,))
+MEANS = np.linspace(0.95, 0.05, 120)
+PROBLEM = Problem(120, 40, FixedConfidence(0.05, 0.1), Binary())
+
+Stream = Callable[[Pulls], Rewards]
+
+
+def tape(means: FloatArray, seed: int, flipped: int | None = None) -> Stream:
+    """Rewards that depend on the arm and on which of its pulls it is, on nothing else."""
+    rng = np.random.default_rng(seed)
+    rewards = (rng.random((means.size, 4000)) < means[:, None]).astype(np.float64)
+    if flipped is not None:
+        rewards[flipped] = 1 - rewards[flipped]
+    drawn = np.zeros(means.size, dtype=np.int64)
+
+    def pull(request: Pulls) -> Rewards:
+        sums = np.zeros(request.arms.size)
+        for place, (arm, times) in enumerate(zip(request.arms, request.times, strict=True)):
+            sums[place] = rewards[arm, drawn[arm] : drawn[arm] + times].sum()
+            drawn[arm] += times
+        return Rewards(sums, sums)
+
+    return pull
+
+
+def run(stream: Stream, seed: int = 1, problem: Problem = PROBLEM) -> tuple[list[Pulls], Answer]:
+    search = plan_search(problem, np.random.default_rng(seed))
+    requests = []
+    turn = advance(search, None)
+    while isinstance(turn, Pulls):
+        requests.append(turn)
+        turn = advance(search, stream(turn))
+    return requests, turn
+
+
+def small_look(k: int = 10, means: FloatArray | None = None) -> Look:
+    rng = np.random.default_rng(7)
+    means = np.linspace(0.9, 0.1, 30) if means is None else means
+    pulls = np.full(means.size, 10)
+    belief = Belief(pulls, rng.binomial(pulls, means).astype(np.float64), k, 0.6)
+    return Look(belief, 0.1 * k, 0.2)
+
+
+def asked(look: Look, stream: Stream) -> dict[int, list[int]]:
+    """What every arm was asked for, request by request."""
+    times: dict[int, list[int]] = defaultdict(list)
+    drawing = look.draw(0)
+    turn = advance(drawing, None)
+    while isinstance(turn, Pulls):
+        for arm, each in zip(turn.arms.tolist(), turn.times.tolist(), strict=True):
+            times[arm].append(each)
+        turn = advance(drawing, stream(turn))
+    return times
+
+
+@pytest.mark.parametrize("arm", [0, 11, 29])
+def test_opposite_rewards_of_one_arm_change_no_other_arms_requests(arm: int) -> None:
+    means = np.linspace(0.9, 0.1, 30)
+
+    one = asked(small_look(), tape(means, 3))
+    other = asked(small_look(), tape(means, 3, flipped=arm))
+
+    assert one.pop(arm) != other.pop(arm)
+    assert one == other
+
+
+def test_what_is_declared_depends_on_the_pilot_alone() -> None:
+    one, other = small_look(), small_look()
+    asked(one, tape(np.linspace(0.9, 0.1, 30), 3))
+    asked(other, tape(np.linspace(0.1, 0.9, 30), 4))
+    boundary = float(one.boundaries.values[20])
+
+    for mine, theirs in zip(one.draft.plans, other.draft.plans, strict=True):
+        labels = mine.labels(boundary)
+        assert (labels == theirs.labels(boundary)).all()
+        stakes = mine.policy.stakes
+        charges = mine.charges(labels, stakes, 1e-3)
+        assert (charges == theirs.charges(labels, stakes, 1e-3)).all()
+
+
+def test_shares_of_delta_add_up_to_delta() -> None:
+    boundaries = Boundaries.around(0.3, 0.02, 0.07)
+
+    assert np.exp(-boundaries.thresholds).sum() == pytest.approx(0.07)
+    assert boundaries.thresholds.shape == (len(tuning.FREE_BANDS), boundaries.values.size)
+    near_the_end = Boundaries.around(0.002, 0.01, 0.07)
+    assert np.exp(-near_the_end.thresholds).sum() == pytest.approx(0.07)
+
+
+def test_it_proves_its_choice_with_few_failures() -> None:
+    runs = simulate(PLANS, MEANS, k=40, epsilon=0.05, delta=0.1, runs=5, seed=3)
+
+    assert not runs.failed.any()
+    assert runs.pulls.mean() < 6000
+
+
+def test_the_answer_says_what_it_rests_on() -> None:
+    requests, answer = run(tape(MEANS, 5))
+
+    assert answer.evidence["certificate"] == "plans"
+    assert answer.regret_bound is not None
+    assert answer.regret_bound <= 0.05
+    assert answer.top.size == 40
+    counted = [answer.evidence[f"pulls {each}"] for each in ("explored", "certified")]
+    assert sum(map(int, map(str, counted))) == sum(each.total for each in requests)
+
+
+def test_the_same_rewards_give_the_same_answer() -> None:
+    one, other = run(tape(MEANS, 5)), run(tape(MEANS, 5))
+
+    assert [each.times.tolist() for each in one[0]] == [each.times.tolist() for each in other[0]]
+    assert one[1].top.tolist() == other[1].top.tolist()
+
+
+@pytest.fixture
+def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Pulls so far and looks that failed, when the split certificate takes over."""
+    seen: list[tuple[int, int]] = []
+
+    def spy(posterior: Posterior, problem: Problem, _: object, *, failed: int) -> Search:
+        seen.append((posterior.spent, failed))
+        return Answer(np.arange(problem.k))
+        yield
+
+    monkeypatch.setattr(plan_search_module, "split_search_from", spy)
+    return seen
+
+
+def test_other_rewards_in_the_pilot_leave_all_of_delta_to_the_split_certificate(
+    handed_over: list[tuple[int, int]],
+) -> None:
+    rng = np.random.default_rng(2)
+    problem = replace(PROBLEM, rewards=Bounded())
+
+    requests, _ = run(
+        lambda each: BetaBandit(MEANS).pull(each.arms, each.times, rng), problem=problem
+    )
+
+    assert handed_over == [(requests[0].total, 0)]
+
+
+def test_other_rewards_in_the_middle_void_the_look(handed_over: list[tuple[int, int]]) -> None:
+    honest, drawn = tape(MEANS, 5), 0
+
+    def stream(request: Pulls) -> Rewards:
+        nonlocal drawn
+        drawn += request.total
+        rewards = honest(request)
+        odd = 1.0 if drawn < (tuning.PILOT + 3) * MEANS.size else 0.999
+        return Rewards(rewards.sums, rewards.squares * odd)
+
+    requests, _ = run(stream, problem=replace(PROBLEM, rewards=Bounded()))
+
+    assert handed_over == [(sum(each.total for each in requests), 1)]
+
+
+def test_looks_that_fail_are_pilot_of_the_next(
+    monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
+) -> None:
+    monkeypatch.setattr(tuning, "LOOKS", 2)
+    monkeypatch.setattr(Look, "proof", lambda *_: None)
+
+    requests, _ = run(tape(MEANS, 6))
+
+    assert handed_over == [(sum(each.total for each in requests), 2)]
+
+
+def test_plans_that_promise_nothing_are_not_drawn(
+    monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
+) -> None:
+    monkeypatch.setattr(Look, "promising", False)
+
+    run(tape(MEANS, 6))
+
+    assert handed_over == [(tuning.PILOT * MEANS.size, 0)]
+
+
+def test_the_split_certificate_ends_what_plans_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "LOOKS", 0)
+
+    _, answer = run(tape(MEANS, 6))
+
+    assert answer.evidence["certificate"] == "split"
+
+
+def test_charges_beyond_reach_promise_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert small_look().promising
+    monkeypatch.setattr(tuning, "MOST_PULLS", 2)
+
+    assert not small_look().promising
+
+
+def test_a_look_proves_nothing_where_no_set_has_a_small_bound() -> None:
+    look = small_look()
+    asked(look, tape(np.full(30, 0.5), 3))
+    look.boundaries.thresholds[:] = 1e9
+
+    assert look.proof(10, np.random.default_rng(0)) is None
+
+
+def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "PILOT_SHARE", 1.0)
+
+    _, answer = run(tape(MEANS, 5))
+
+    assert int(str(answer.evidence["pulls explored"])) > tuning.PILOT * MEANS.size
+
+
+def test_a_state_that_was_left_out_proves_nothing() -> None:
+    look = small_look()
+    asked(look, tape(np.linspace(0.9, 0.1, 30), 3))
+    assert np.isfinite(look._bound(0, 25))
+    look.pulls[4] = 10**6
+
+    assert look._bound(0, 25) == np.inf
+
+
+def test_arms_beyond_all_pulls_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "MOST_PULLS", 50)
+    look = small_look()
+    policy = look.draft.plans[0].policy
+
+    assert policy.levels(0.0)[-1].pulls < 50 * tuning.RATIO + 1
+
+
+def test_free_arms_fill_the_set_without_regard_to_their_number() -> None:
+    taken = np.zeros(10)
+    labels = np.full(10, FREE)
+    labels[7] = IN
+    for seed in range(200):
+        taken[_chosen(labels, np.zeros(10), 5, np.random.default_rng(seed))] += 1
+
+    assert taken[7] == 200
+    assert taken.min() > 50
+
+
+def test_labels_follow_the_rewards() -> None:
+    policy = small_look().draft.plans[0].policy
+    labels, scores = policy.labels(
+        np.array([200.0, 200.0]), np.array([10.0, 190.0]), np.array([0.5]), 0.7
+    )
+
+    assert labels[:, 0].tolist() == [OUT, IN]
+    assert scores[0, 0] < 0 < scores[1, 0]
+
+
+def test_0_1_rewards_need_not_be_declared() -> None:
+    _, answer = run(tape(MEANS, 5), problem=replace(PROBLEM, rewards=Bounded()))
+
+    assert answer.evidence["certificate"] == "plans"
+
+
+def test_thresholds_close_in_on_the_aim() -> None:
+    assert _next_threshold([(-9.0, 1.0)], 0.0) < -9.0
+    assert -9.0 < _next_threshold([(-9.0, -1.0), (-7.0, 1.0)], 0.5) < -7.0
