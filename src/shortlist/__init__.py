@@ -13,6 +13,7 @@ __all__ = [
     "Answer",
     "Binary",
     "Bounded",
+    "Client",
     "Command",
     "Experiment",
     "FixedBudget",
@@ -46,6 +47,7 @@ _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
     "certification.certify": ("certify",),
+    "client": ("Client",),
     "evaluation.command": ("Command",),
     "experiment": ("Experiment", "Status", "Ticket"),
     "forecasting": ("Forecast", "Prospect", "forecast"),
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
     from shortlist.certification.certify import certify
+    from shortlist.client import Client
     from shortlist.evaluation.command import Command
     from shortlist.experiment import Experiment, Status, Ticket
     from shortlist.forecasting import Forecast, Prospect, forecast

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel
+from shortlist.rounding import RESOLVED, ROUNDED
 from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
 
 UNIT = Bounded()
@@ -71,6 +72,7 @@ class Problem:
     goal: Goal
     rewards: RewardModel = UNIT
     minimize: bool = False  # whether the best arms are those of the least means
+    blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
     items: Items | None = None  # a test set; None if an arm can be pulled for ever
 
     def __post_init__(self) -> None:
@@ -97,20 +99,18 @@ class Problem:
         """The same problem on the unit scale."""
         goal = self.goal
         if isinstance(goal, FixedConfidence):
-            epsilon = goal.epsilon / self.rewards.scale
-            if epsilon < SMALLEST:
-                raise InvalidInput(
-                    f"`epsilon` is {goal.epsilon!r}, but must be at least {SMALLEST:g} times the"
-                    " scale"
-                )
-            goal = replace(goal, epsilon=min(epsilon, LARGEST))
-        items = self.items
-        if items is not None:
-            items = items.unit(self.rewards.shift, self.rewards.scale)
-        if items is not None and self.minimize:
-            items = items.unit(1.0, -1.0)
-        unit = self.rewards.unit()
-        return replace(self, goal=goal, rewards=unit, minimize=False, items=items)
+            epsilon = unit_epsilon(goal.epsilon, self.n_arms, self.k, self.rewards)
+            goal = replace(goal, epsilon=epsilon)
+        turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
+        blur = self.blur + ROUNDED * self.rewards.distance + turned
+        items, rewards = self._unit_items(), self.rewards.unit()
+        return replace(self, goal=goal, rewards=rewards, minimize=False, blur=blur, items=items)
+
+    def _unit_items(self) -> Items | None:
+        if self.items is None:
+            return None
+        items = self.items.unit(self.rewards.shift, self.rewards.scale)
+        return items.unit(1.0, -1.0) if self.minimize else items
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
@@ -134,6 +134,11 @@ class Problem:
         return min(1.0, self._confidence_goal().epsilon)
 
     @property
+    def sharp_epsilon(self) -> float:
+        """The regret allowed by means without blur: two that are compared may both be blurred."""
+        return self.epsilon - 2 * self.blur
+
+    @property
     def delta(self) -> float:
         """The probability with which the bound may fail."""
         return self._confidence_goal().delta
@@ -149,3 +154,17 @@ class Problem:
         if isinstance(self.goal, FixedBudget):
             raise UnsupportedGoal("the goal is a budget, but this search needs epsilon and delta")
         return self.goal
+
+
+def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> float:
+    """`epsilon` on the unit scale, if it is more than rounding can make up.
+
+    Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
+    what a choice of k loses."""
+    least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
+    if epsilon < least:
+        raise InvalidInput(
+            f"`epsilon` is {epsilon!r}, but must be at least {least:.2g}: less is lost in the"
+            " rounding of such rewards"
+        )
+    return min(epsilon / rewards.scale, LARGEST)

@@ -14,8 +14,8 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-    ("printable",),
-    ("errors", "arrays", "tables"),
+    ("printable", "traces"),
+    ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
     ("items",),
     ("reward_models", "arms"),
@@ -28,6 +28,8 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("simulation", "evaluation"),
     ("theory", "forecasting", "harnesses", "question", "result", "display", "storage"),
     ("reproduction", "selection", "experiment"),
+    ("wire",),
+    ("client", "service"),
     ("cli",),
     ("__main__",),
 )
@@ -48,7 +50,7 @@ INSIDE: dict[str, Layers] = {
         ("item_race",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture"),
+        ("bets", "swaps", "net", "mixture", "least_favourable"),
         ("stages",),
         ("standing",),
         ("race",),
@@ -57,8 +59,8 @@ INSIDE: dict[str, Layers] = {
     "certification.split": (
         ("tuning",),
         ("closed_offsets", "alpha_spending", "holdout", "candidates", "knapsack"),
-        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges"),
-        ("offsets", "expected_charges"),
+        ("exact_offsets", "predicted_offsets", "normal_charges", "binomial_charges", "discount"),
+        ("offsets", "expected_charges", "score_charges"),
         ("certificate",),
         ("drafting",),
         ("answers", "strengths"),
@@ -104,7 +106,7 @@ INSIDE: dict[str, Layers] = {
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
-        ("store", "files", "words"),
+        ("store", "files", "tokens", "words"),
         ("memory", "chain"),
         ("migration",),
         ("schema",),
@@ -117,10 +119,29 @@ INSIDE: dict[str, Layers] = {
         ("replay", "durations"),
         ("status", "news"),
         ("replica",),
-        ("telling",),
+        ("telling", "runnable"),
         ("handing",),
         ("lines", "experiment"),
         ("export", "verification"),
+    ),
+    "client": (("connection",), ("client",)),
+    "service": (
+        ("limits", "metrics", "schemas", "tokens", "writes"),
+        ("replies", "opened"),
+        ("bodies", "gate"),
+        ("endpoints",),
+        ("routes",),
+        ("openapi", "service"),
+        ("pages",),
+        ("app",),
+        ("server",),
+    ),
+    "service.pages": (
+        ("words", "picture", "bounds"),
+        ("view",),
+        ("render",),
+        ("stream",),
+        ("answers",),
     ),
     "reproduction": (("design",), ("runs",), ("findings",), ("report",), ("study",)),
     "reproduction.design": (("panels", "methods", "budgets"), ("sweeps",), ("design",)),
@@ -136,11 +157,11 @@ INSIDE: dict[str, Layers] = {
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
         ("files", "completion", "output"),
-        ("columns", "options"),
+        ("columns", "options", "stores"),
         ("scores",),
         ("items",),
         ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
-        ("experiments", "forecast", "hardness", "release", "simulate"),
+        ("experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
         ("run",),
     ),
 }

@@ -16,6 +16,7 @@ PUBLIC = {
     "Answer",
     "Binary",
     "Bounded",
+    "Client",
     "Command",
     "Experiment",
     "FixedBudget",

@@ -17,10 +17,11 @@ from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
+from shortlist.cli.stores import create_experiment, open_experiment
 from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
 if TYPE_CHECKING:
-    from shortlist import Command, Experiment
+    from shortlist import Client, Command, Experiment
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
 
@@ -50,8 +51,8 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     "--store",
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Keep everything in this file, and go on with what is in it.",
+    metavar="FILE|URL",
+    help="Keep everything in this file or at this service, and go on with what is there.",
 )
 @name_option
 @format_option
@@ -113,6 +114,8 @@ def run(
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
         except StoreReplaced as error:
+            if isinstance(experiment, shortlist.Client):  # who runs the service has the file
+                raise
             raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
         print_result(result, style)
 
@@ -123,7 +126,7 @@ def _experiment(
     name: str | None,
     settings: dict[str, Any],
     given: list[str],
-) -> "Experiment":
+) -> "Experiment | Client":
     """The experiment that these arguments ask for: the one in the store, or a new one.
 
     `given` are the settings that were said aloud."""
@@ -138,23 +141,24 @@ def _experiment(
                 f"ARMS is not given and {names} given, but without ARMS all settings are the"
                 " store's"
             )
-        return shortlist.Experiment.open(store, name)
+        return open_experiment(store, name)
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     labels = read_arms(arms)
     known = with_test_set(settings, labels)
-    return shortlist.Experiment.create(labels, store=store, exist_ok=True, **named(name), **known)
+    return create_experiment(labels, store=store, exist_ok=True, **named(name), **known)
 
 
-def _check_item(command: "Command", experiment: "Experiment") -> None:
+def _check_item(command: "Command", experiment: "Experiment | Client") -> None:
     """Refuse a command that asks for an item where there is none, or does not where there is."""
-    there = experiment.settings.cells is not None
-    if command.on_items != there:
-        rule = "must contain {item}" if there else "only --items give {item} a meaning"
+    if command.on_items != experiment.settings.on_items:
+        rule = "only --items give {item} a meaning"
+        if experiment.settings.on_items:
+            rule = "must contain {item}"
         raise InvalidInput(f"the command is {command.template!r}, but {rule}")
 
 
-def _interrupted(experiment: "Experiment", store: str | None) -> str:
+def _interrupted(experiment: "Experiment | Client", store: str | None) -> str:
     told = experiment.status().told
     pulls = f"{told:,} pull" if told == 1 else f"{told:,} pulls"
     again = "the same command goes on" if store else "nothing is kept without --store"

@@ -51,6 +51,11 @@ class Settings:
         problem, version = asked.problem, algorithm.version
         return cls(labels, problem, name, version, options, *manners, identity, cells)
 
+    @property
+    def on_items(self) -> bool:
+        """Whether tickets name items of a test set."""
+        return self.cells is not None
+
     def item(self, arm: int, draw: int) -> Label | None:
         """The item that a pull of an arm is, where there are items."""
         return None if self.cells is None else self.cells.label(arm, draw)
@@ -125,22 +130,33 @@ class Settings:
         with _readable(where):
             data = json.loads(text)
             algorithm = _replayed(data["format"], data["algorithm"], data["version"], where)
-            labels, rewards = _declared(data)
-            goal = (
-                FixedConfidence(**data["goal"])
-                if "epsilon" in data["goal"]
-                else FixedBudget(**data["goal"])
-            )
-            minimize = data.get("minimize", False)
-            cells = _cells(data, len(labels), rewards)
-            items = None if cells is None else cells.problem_items
-            problem = Problem(len(labels), data["k"], goal, rewards, minimize, items)
-            algorithm.check(problem, data["options"])
-            late = data.get("late", WAIT)
-            manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
-            name, version, options = data["algorithm"], data["version"], dict(data["options"])
-            identity = str(data.get("identity", ""))
-            return cls(labels, problem, name, version, options, *manners, identity, cells)
+            settings = cls._of(data)
+            algorithm.check(settings.problem, settings.options)
+            return settings
+
+    @classmethod
+    def read(cls, text: str, where: str) -> "Settings":
+        """The same, whether this version of the package has the search or not: to look at them."""
+        with _readable(where):
+            return cls._of(json.loads(text))
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> "Settings":
+        labels, rewards = _declared(data)
+        goal = (
+            FixedConfidence(**data["goal"])
+            if "epsilon" in data["goal"]
+            else FixedBudget(**data["goal"])
+        )
+        minimize = data.get("minimize", False)
+        cells = _cells(data, len(labels), rewards)
+        items = None if cells is None else cells.problem_items
+        problem = Problem(len(labels), data["k"], goal, rewards, minimize, items=items)
+        late = data.get("late", WAIT)
+        manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
+        name, version, options = data["algorithm"], data["version"], dict(data["options"])
+        identity = str(data.get("identity", ""))
+        return cls(labels, problem, name, version, options, *manners, identity, cells)
 
 
 def _record(cells: Cells | None) -> dict[str, Any] | None:

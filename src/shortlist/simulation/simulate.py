@@ -20,7 +20,14 @@ from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, manners, named, shown
+from shortlist.validation import (
+    arm_means,
+    check_sendable,
+    function_or_none,
+    manners,
+    named,
+    shown,
+)
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -115,6 +122,7 @@ def simulate(
     given: then a run draws the order of the items, the same for all arms unless `order` is
     "independent", and no cell is drawn twice. `Runs.summary()` says which share of the cells."""
     manners(runs, jobs, seed)
+    function_or_none("progress", progress)
     given = named("options", options)
     chosen = find(algorithm)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
@@ -157,7 +165,8 @@ def _prepared(
         raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
     matrix = score_matrix(world.scores)
     model = model_of_scores(matrix)
-    problem = Problem(len(matrix), k, goal, model, world.minimize, Items(matrix.shape[1]))
+    items = Items(matrix.shape[1])
+    problem = Problem(len(matrix), k, goal, model, world.minimize, items=items)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
