@@ -183,7 +183,7 @@ def test_stopping_ends_what_is_running_and_starts_nothing_any_more() -> None:
         (
             "echo {arm} {sed}",
             (
-                r"{sed} stands for nothing: there is only {arm}, {seed}, {draw}, {ticket}; .* write"
+                r"{sed} stands for nothing: there is only {arm}, {item}, {seed}, {draw}, {ticket}; .* write"
                 r" {{sed}}"
             ),
         ),
