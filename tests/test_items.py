@@ -175,6 +175,19 @@ def test_simulate_says_which_share_of_the_cells_was_asked_for() -> None:
     assert (runs.bound <= 0.05 + 1e-9).all()
 
 
+def test_intervals_say_what_items_not_scored_leave_open_and_there_are_no_lifts() -> None:
+    scores = matrix(6, 40, 2)
+    for epsilon, budget in ((0.05, None), (None, 100)):
+        result = shortlist.select(
+            Cell(scores), arms=6, k=2, items=40, epsilon=epsilon, budget=budget, progress=False
+        )
+        for arm, mean in zip(result.arms, scores.mean(1), strict=True):
+            assert arm.low - 1e-9 <= mean <= arm.high + 1e-9
+            assert arm.high - arm.low == pytest.approx((40 - arm.pulls) / 40)
+        with pytest.raises(InvalidInput, match="not for scores on items"):
+            result.lift(0)
+
+
 def test_items_may_be_anything() -> None:
     def score(arm: str, item: dict[str, float]) -> float:
         return item[arm]

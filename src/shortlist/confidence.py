@@ -116,10 +116,26 @@ def intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of an interval for every mean in the user's units; NaN as the mean of no pulls.
 
-    With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n."""
+    With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
+    On a test set they hold for sure: they say what the items that were not scored leave open."""
+    if problem.items is not None:
+        return _left_open(problem, problem.items.size, pulls, means)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
     low, high = mixture_of(problem, pulls, means).edges(level)
     return _user_scale(problem, low), _user_scale(problem, high)
+
+
+def _left_open(
+    problem: Problem, size: int, pulls: IntArray, means: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Means over all items if those not scored here are as bad, or as good, as scores can be.
+
+    Draws without replacement are no independent rewards, so the mixtures prove nothing of them."""
+    least, most = problem.rewards.support
+    seen = np.where(pulls > 0, pulls * means, 0.0)
+    low: FloatArray = (seen + (size - pulls) * least) / size
+    high: FloatArray = (seen + (size - pulls) * most) / size
+    return low, high
 
 
 def differences(

@@ -109,8 +109,8 @@ def _moved(
     possible."""
     sums = (rewards.sums - times * shift) / scale
     squares = (rewards.squares - 2 * shift * rewards.sums + times * shift**2) / scale**2
-    rounded = 4 * ROUNDED * distance**2 * times
     each = None if rewards.each is None else (rewards.each - shift) / scale
+    rounded = 4 * ROUNDED * distance**2 * times
     return Rewards(sums, np.where(squares == sums, squares, squares + rounded), each)
 
 

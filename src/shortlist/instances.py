@@ -85,8 +85,9 @@ def item_response(
     from N(0, 1), difficulty b of an item from N(0, `difficulty`^2) and discrimination a from
     lognormal(0, 0.3). Scores are 0 or 1, or with `graded` drawn from the Beta law of that mean
     and concentration. With the usual figures means have a standard deviation of about 0.06 and the
-    difference of two arms on an item one of about 0.5, as on public leaderboards of language
-    models with some hundred to two thousand items. Birnbaum (1968), three-parameter model."""
+    difference of two good arms on an item one of about 0.5.
+
+    Birnbaum (1968), three-parameter model."""
     whole("n", n, at_least=2)
     whole("n_items", n_items, at_least=1)
     number("spread", spread, above=0)

@@ -72,8 +72,8 @@ class Problem:
     goal: Goal
     rewards: RewardModel = UNIT
     minimize: bool = False  # whether the best arms are those of the least means
-    items: Items | None = None  # a test set; None if an arm can be pulled for ever
     blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
+    items: Items | None = None  # a test set; None if an arm can be pulled for ever
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -101,15 +101,16 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             epsilon = unit_epsilon(goal.epsilon, self.n_arms, self.k, self.rewards)
             goal = replace(goal, epsilon=epsilon)
-        items = self.items
-        if items is not None:
-            items = items.unit(self.rewards.shift, self.rewards.scale)
-        if items is not None and self.minimize:
-            items = items.unit(1.0, -1.0)
         turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
         blur = self.blur + ROUNDED * self.rewards.distance + turned
-        unit = self.rewards.unit()
-        return replace(self, goal=goal, rewards=unit, minimize=False, items=items, blur=blur)
+        items, rewards = self._unit_items(), self.rewards.unit()
+        return replace(self, goal=goal, rewards=rewards, minimize=False, blur=blur, items=items)
+
+    def _unit_items(self) -> Items | None:
+        if self.items is None:
+            return None
+        items = self.items.unit(self.rewards.shift, self.rewards.scale)
+        return items.unit(1.0, -1.0) if self.minimize else items
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""

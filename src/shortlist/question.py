@@ -75,7 +75,7 @@ def question(
     model = model_of(rewards)
     found = None if cells is None else cells.of(len(labels), model)
     items = None if found is None else found.problem_items
-    problem = Problem(len(labels), k, goal, model, minimize, items)
+    problem = Problem(len(labels), k, goal, model, minimize, items=items)
     given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

@@ -60,11 +60,6 @@ def certified(
     return plan_search(problem, rng)
 
 
-def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
-    """The second version of `certified`: the split certificate alone, no spread learned."""
-    return split_search(problem, rng, learns_spread=False)
-
-
 def _on_items(
     problem: Problem, rng: np.random.Generator, certificate: str, rounds: int | None
 ) -> Search:
@@ -77,6 +72,11 @@ def _on_items(
     if rounds is not None:
         raise InvalidInput(f"`rounds` is {rounds}, but the certificate on items cannot be told")
     return item_race(problem, rng)
+
+
+def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
+    """The second version of `certified`: the split certificate alone, no spread learned."""
+    return split_search(problem, rng, learns_spread=False)
 
 
 def suitable(problem: Problem) -> str:

@@ -151,9 +151,10 @@ def _experiment(
 
 def _check_item(command: "Command", experiment: "Experiment | Client") -> None:
     """Refuse a command that asks for an item where there is none, or does not where there is."""
-    there = experiment.settings.cells is not None
-    if command.on_items != there:
-        rule = "must contain {item}" if there else "only --items give {item} a meaning"
+    if command.on_items != experiment.settings.on_items:
+        rule = "only --items give {item} a meaning"
+        if experiment.settings.on_items:
+            rule = "must contain {item}"
         raise InvalidInput(f"the command is {command.template!r}, but {rule}")
 
 

@@ -48,18 +48,18 @@ class Runnable:
     ) -> Result:
         """Make the pulls with a function until the experiment is over; return its result.
 
-        `pull(arm)`, or `pull(arm, item)` where there are items, returns a reward, and may take a
-        `seed`, as in `select`; it may be async, or a `Command`. `jobs` calls are under way at a
-        time (1, or 16 of an async function), in threads or on an `executor`. A call that raises has
-        failed; this worker tries it `retries` times more before the experiment hears of it. An
-        experiment that stops because a pull failed too often raises `Unfinished`.
+        `pull(arm)`, or `pull(arm, item)` on a test set, returns a reward, and may take a `seed`, as
+        in `select`; it may be async, or a `Command`. `jobs` calls are under way at a time (1, or 16
+        of an async function), in threads or on an `executor`. A call that raises has failed; this
+        worker tries it `retries` times more before the experiment hears of it. An experiment that
+        stops because a pull failed too often raises `Unfinished`.
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
         call goes on. Any number of programs may run the same experiment at once."""
         if not asynchronous(pull):
             with _shown(self, progress) as show:
                 many = 1 if jobs is None else jobs
-                job = Job.of(pull, many, retries, worker, show, on_items=_on_items(self))
+                job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
         how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
@@ -79,12 +79,8 @@ class Runnable:
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with _shown(self, progress) as show:
             many = CONCURRENT if jobs is None else jobs
-            job = Job.of(pull, many, retries, worker, show, on_items=_on_items(self))
+            job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
             return _over(self, await work_async(self, job))
-
-
-def _on_items(kept: Kept) -> bool:
-    return kept.settings.cells is not None
 
 
 @contextmanager

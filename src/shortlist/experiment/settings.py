@@ -51,6 +51,11 @@ class Settings:
         problem, version = asked.problem, algorithm.version
         return cls(labels, problem, name, version, options, *manners, identity, cells)
 
+    @property
+    def on_items(self) -> bool:
+        """Whether tickets name items of a test set."""
+        return self.cells is not None
+
     def item(self, arm: int, draw: int) -> Label | None:
         """The item that a pull of an arm is, where there are items."""
         return None if self.cells is None else self.cells.label(arm, draw)
@@ -146,7 +151,7 @@ class Settings:
         minimize = data.get("minimize", False)
         cells = _cells(data, len(labels), rewards)
         items = None if cells is None else cells.problem_items
-        problem = Problem(len(labels), data["k"], goal, rewards, minimize, items)
+        problem = Problem(len(labels), data["k"], goal, rewards, minimize, items=items)
         late = data.get("late", WAIT)
         manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
         name, version, options = data["algorithm"], data["version"], dict(data["options"])

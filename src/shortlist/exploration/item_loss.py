@@ -17,7 +17,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
-CLEAR = 2.6  # standard deviations of a difference between an arm and the boundary
+CLEAR = 4.0  # standard deviations of a difference between an arm and the boundary
 HALVINGS = 40  # of the interval in which the length of phases is looked for
 TINY = 1e-12
 
@@ -106,4 +106,5 @@ def explore_items(problem: Problem, rng: np.random.Generator) -> Search:
         yield from still.score_up_to(still.length())
         still.decide()
     left = still.arms.tolist() if still.wanted else []
-    return Answer(np.sort(np.array(still.accepted + left, dtype=np.int64)))
+    top = np.sort(np.array(still.accepted + left, dtype=np.int64))
+    return Answer(top, evidence={"items": still.reached})

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.driver import Outcome
-from shortlist.errors import UnknownName
+from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.result.arm_result import ArmResult, arms_of
@@ -114,6 +114,11 @@ class Result(Tabular):
         labels = tuple(arm.label for arm in self.arms)
         if control not in labels:
             raise UnknownName(f"`control` is {control!r}, but must be one of the arms")
+        if "items" in self.evidence:
+            raise InvalidInput(
+                "`lift` is asked for, but its intervals are for independent rewards and not for"
+                " scores on items"
+            )
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])

@@ -165,7 +165,8 @@ def _prepared(
         raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
     matrix = score_matrix(world.scores)
     model = model_of_scores(matrix)
-    problem = Problem(len(matrix), k, goal, model, world.minimize, Items(matrix.shape[1]))
+    items = Items(matrix.shape[1])
+    problem = Problem(len(matrix), k, goal, model, world.minimize, items=items)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
