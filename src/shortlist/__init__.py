@@ -11,6 +11,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Answer",
+    "Arm",
     "Binary",
     "Bounded",
     "Command",
@@ -45,6 +46,7 @@ __all__ = [
 _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
+    "arms": ("Arm",),
     "certification.certify": ("certify",),
     "evaluation.command": ("Command",),
     "experiment": ("Experiment", "Status", "Ticket"),
@@ -62,6 +64,7 @@ _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in name
 if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
+    from shortlist.arms import Arm
     from shortlist.certification.certify import certify
     from shortlist.evaluation.command import Command
     from shortlist.experiment import Experiment, Status, Ticket

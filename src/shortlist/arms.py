@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, MappingView, Set
+from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
 from typing import Any
 
 from shortlist.errors import InvalidInput
-from shortlist.validation import MOST_ARMS, collected, encodable, shown, whole
+from shortlist.validation import MOST_ARMS, collected, encodable, number, plain, shown, whole
 
 Name = str | int | Enum
 Arms = int | Iterable[Name | tuple[Name, ...]]
@@ -16,6 +17,21 @@ OwnLabel = Any  # as the user gave it: the type is theirs, and a union would onl
 
 LISTED = "must be a number of arms or a list of labels"
 RULE = "must be a text or a whole number, a tuple of these, or a member of an Enum"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm and what belongs to it: what a pull costs, and how often it may be pulled at most."""
+
+    label: OwnLabel  #: its name
+    cost: float = 1.0  #: of a pull, in the unit of the budget
+    limit: int | None = None  #: the most pulls; None if there is no limit
+
+    def __post_init__(self) -> None:
+        plain(self, label=_label(self.label))
+        plain(self, cost=number(f"cost of {shown(self.label)}", self.cost, above=0))
+        if self.limit is not None:
+            plain(self, limit=whole(f"limit of {shown(self.label)}", self.limit, at_least=1))
 
 
 def labels_of(arms: object) -> tuple[OwnLabel, ...]:
