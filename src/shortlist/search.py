@@ -13,13 +13,15 @@ from shortlist.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a search stands, for display only."""
+    """Where a search stands, on the unit scale; nothing but the search itself depends on it."""
 
     round: int = 0
     accepted: int = 0
     rejected: int = 0
     undecided: int = 0
     bound: float | None = None
+    # the arms that `bound` is about, if it holds at any time: whoever stops here may rely on it
+    top: tuple[int, ...] | None = None
 
 
 NO_PROGRESS = Progress()

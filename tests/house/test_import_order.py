@@ -24,9 +24,10 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("certification",),
     ("algorithms",),
     ("driver",),
-    ("simulation", "evaluation"),
+    ("simulation", "evaluation", "present"),
     ("theory", "forecasting", "question", "result", "display", "storage"),
-    ("reproduction", "selection", "experiment"),
+    ("reproduction", "experiment"),
+    ("selection",),
     ("cli",),
     ("__main__",),
 )

@@ -297,15 +297,20 @@ class Experiment:
         ends = [lease.end for lease in self._known.ledger.held(now)]
         return len(ends), max(ends, default=now)
 
-    def result(self) -> Result:
-        """The answer, once there is one.
+    def result(self, *, partial: bool = False) -> Result:
+        """The answer, once there is one; with `partial` also before that, as it would be now.
 
-        Its `seconds` are those from the first ticket to the last reward."""
+        A partial result has the bound that the search has earned, if it knows one at any time, and
+        says nothing but the intervals otherwise. `seconds` are those from the first ticket to the
+        last reward."""
+        flag("partial", partial)
         with self._lock:
             self._catch_up()
-            if self._known.replay.outcome is None:
+            if self._known.replay.outcome is not None:
+                return self._known.answer
+            if not partial:
                 raise Unfinished(self._known.trouble() or self._known.missing())
-            return self._known.answer
+            return self._known.present()
 
     def close(self) -> None:
         """Let go of the file, if this opened one.

@@ -9,6 +9,8 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.lease import FREE, Lease
+from shortlist.present import Tally
+from shortlist.search import Rewards
 from shortlist.storage import Event, Kind, News, Told
 
 
@@ -37,6 +39,13 @@ class Ledger:
         if ticket >= self.rewards.size or np.isnan(self.rewards[ticket]):
             return None
         return float(self.rewards[ticket])
+
+    def tally(self, n_arms: int) -> Tally:
+        """All that was told, by arm."""
+        told = np.flatnonzero(~np.isnan(self.rewards))
+        rewards, tally = self.rewards[told], Tally(n_arms)
+        tally.add(self.arms[told], np.ones_like(told), Rewards(rewards, rewards**2))
+        return tally
 
     def due(self, ticket: int) -> float:
         """When the result of a ticket is expected; FREE if nobody holds it."""

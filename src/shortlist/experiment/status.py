@@ -117,9 +117,8 @@ class Status(Tabular):
 def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     """What the ledger says of every arm."""
     problem, labels = settings.problem, settings.labels
-    told = np.flatnonzero(~np.isnan(ledger.rewards))
-    pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
-    sums = np.bincount(ledger.arms[told], ledger.rewards[told], problem.n_arms)
+    tally = ledger.tally(problem.n_arms)
+    pulls, sums = tally.pulls, tally.sums
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
     where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)

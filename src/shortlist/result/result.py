@@ -52,6 +52,7 @@ class Result(Tabular):
     minimize: bool = field(repr=False)  #: whether small rewards are the good ones
     #: what the bound rests on; its names depend on the algorithm
     evidence: Mapping[str, object] = field(repr=False, hash=False)
+    partial: bool = False  #: whether the search had not ended: the choice may still change
 
     @classmethod
     def of(
@@ -94,6 +95,8 @@ class Result(Tabular):
                 f"At most {self.regret_bound:.4g} of mean reward is lost, with"
                 f" {self.confidence:.4g} confidence."
             )
+        if self.partial:
+            return f"The search has not ended, and the choice may still change. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
             return f"The budget ended before epsilon = {self.goal.epsilon:g} was reached. {lost}"
         return lost
@@ -171,6 +174,7 @@ class Result(Tabular):
             "regret_bound": self.regret_bound,
             "confidence": self.confidence,
             "reached": self.reached,
+            "partial": self.partial,
             "pulls": self.pulls,
             "seconds": self.seconds,
             "evidence": _plain(self.evidence),
@@ -185,7 +189,8 @@ class Result(Tabular):
     @property
     def _title(self) -> str:
         return (
-            f"{len(self.top):,} of {len(self.arms):,} arms, chosen by {self.algorithm} with"
+            f"{len(self.top):,} of {len(self.arms):,} arms,"
+            f" chosen {'so far ' * self.partial}by {self.algorithm} with"
             f" {self.pulls:,} pulls"
         )
 

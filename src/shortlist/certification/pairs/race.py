@@ -252,7 +252,8 @@ class Race:
         undecided = int(self.open.sum())
         accepted = int((self.top & ~self.open).sum())
         rejected = self.problem.n_arms - undecided - accepted
-        return Progress(round_, accepted, rejected, undecided, known)
+        top = tuple(np.flatnonzero(self.top).tolist())
+        return Progress(round_, accepted, rejected, undecided, known, top)
 
 
 def in_pair(pairs: BoolArray) -> BoolArray:
