@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any, NamedTuple
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.errors import InvalidInput
+from shortlist.evaluation.attempts import Attempts
 from shortlist.evaluation.numbering import Numbering
 from shortlist.validation import shown
 
+ONCE = Attempts()
 AT_ONCE = 1024  # calls looked up together: more would only be held in memory
 BY_NAME = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -36,19 +39,23 @@ class Evaluation:
     function: Callable[..., Any]
     many: bool  # takes the number of pulls, and returns that many rewards
     wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
+    attempts: Attempts = ONCE
 
     @classmethod
     def of(
-        cls, pull: Callable[..., Any] | None, pull_many: Callable[..., Any] | None = None
+        cls,
+        pull: Callable[..., Any] | None,
+        pull_many: Callable[..., Any] | None = None,
+        attempts: Attempts = ONCE,
     ) -> "Evaluation":
         """Take the one function that is given."""
         for name, function in (("pull", pull), ("pull_many", pull_many)):
             if function is not None and not callable(function):
                 raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
         if pull is not None and pull_many is None:
-            return cls(pull, False, wanted_by(pull))
+            return cls(pull, False, wanted_by(pull), attempts)
         if pull_many is not None and pull is None:
-            return cls(pull_many, True, wanted_by(pull_many))
+            return cls(pull_many, True, wanted_by(pull_many), attempts)
         both = "`pull` and `pull_many`"
         given = f"neither of {both} is" if pull is None else f"both {both} are"
         raise InvalidInput(f"{given} given, but it must be one of them")
@@ -61,7 +68,13 @@ class Evaluation:
     def __call__(self, call: Call) -> Any:
         """Evaluate an arm; whatever the user's function returns or raises."""
         arguments = (call.label, call.times) if self.many else (call.label,)
-        return self.function(*arguments, **{name: getattr(call, name) for name in self.wanted})
+        named = {name: getattr(call, name) for name in self.wanted}
+        if self.attempts == ONCE:
+            return self.function(*arguments, **named)
+        evaluate = partial(self.function, *arguments, **named)
+        if asynchronous(self.function):
+            return self.attempts.make_async(evaluate)
+        return self.attempts.make(evaluate)
 
 
 def asynchronous(function: object) -> bool:

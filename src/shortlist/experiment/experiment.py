@@ -100,10 +100,23 @@ class Experiment:
         is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
         A pull that failed is tried `retries` times more; after that the experiment stops. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
-        name = checked_name(name)
         flag("exist_ok", exist_ok)
         asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
         settings = Settings.of(asked, seed, lease, retries, late)
+        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        store: Place | None,
+        name: str,
+        *,
+        exist_ok: bool,
+        clock: Clock = time.time,
+    ) -> "Experiment":
+        """`create` with settings that are checked already."""
+        name = checked_name(name)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
             with place.exclusive():
@@ -296,6 +309,10 @@ class Experiment:
         now = self._clock()
         ends = [lease.end for lease in self._known.ledger.held(now)]
         return len(ends), max(ends, default=now)
+
+    def holders(self) -> set[str]:
+        """Everybody with a name who holds tickets, as of the last call of anything else."""
+        return {each.worker for each in self._known.ledger.held(self._clock()) if each.worker}
 
     def result(self, *, partial: bool = False) -> Result:
         """The answer, once there is one; with `partial` also before that, as it would be now.
