@@ -7,7 +7,8 @@ from numpy.random import default_rng
 from shortlist.errors import Unfinished
 from shortlist.experiment import Experiment
 from shortlist.metrics import aggregate_regret
-from shortlist.present import Tally, present_outcome
+from shortlist.driver import present_outcome
+from shortlist.present import Tally
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import NO_PROGRESS, Rewards

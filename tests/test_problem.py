@@ -179,6 +179,7 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
         "goal": {"epsilon": 0.5, "delta": 0.25, "budget": 7},
         "rewards": {"low": 0, "high": 0.5},
         "minimize": False,
+        "limits": None,
     }
 
 

@@ -1,4 +1,4 @@
-"""The present best k of a search that has not ended, with what can be said of them.
+"""The present best k of a search that has not ended, with what can be said of them; unit scale.
 
 Where the search bounds the regret of its choice at any time, that choice and that bound are it.
 Elsewhere the k best posterior means of all rewards so far are, and nothing is promised."""
@@ -6,14 +6,13 @@ Elsewhere the k best posterior means of all rewards so far are, and nothing is p
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.driver import Outcome, to_unit_scale, to_user_scale
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards
 
 
 class Tally:
-    """Pulls of every arm and what they gave, in the user's units."""
+    """Pulls of every arm and what they gave."""
 
     def __init__(self, n_arms: int) -> None:
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
@@ -27,12 +26,12 @@ class Tally:
         np.add.at(self.squares, arms, rewards.squares)
 
 
-def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: int) -> Outcome:
-    """What a search would answer if it ended now; `seed` breaks ties."""
-    answer = _proved(problem, progress)
-    if answer is None:
-        answer = Answer(_best(problem, tally, np.random.default_rng(seed)))
-    return Outcome(answer, tally.pulls, tally.sums)
+def present_answer(
+    problem: Problem, tally: Tally, progress: Progress, rng: np.random.Generator
+) -> Answer:
+    """What a search would answer if it ended now."""
+    proved = _proved(problem, progress)
+    return Answer(_best(problem, tally, rng)) if proved is None else proved
 
 
 def _proved(problem: Problem, progress: Progress) -> Answer | None:
@@ -40,18 +39,16 @@ def _proved(problem: Problem, progress: Progress) -> Answer | None:
     goal = problem.goal
     if progress.top is None or progress.bound is None or not isinstance(goal, FixedConfidence):
         return None
-    answer = Answer(np.array(progress.top), progress.bound, 1 - goal.delta)
-    return to_user_scale(answer, problem)
+    return Answer(np.array(progress.top), progress.bound, 1 - goal.delta)
 
 
 def _best(problem: Problem, tally: Tally, rng: np.random.Generator) -> IntArray:
     """The k best posterior means, ties at random; arms never pulled come last."""
-    everything = Pulls(np.arange(problem.n_arms), tally.pulls)
-    unit = to_unit_scale(Rewards(tally.sums, tally.squares), everything, problem)
     missing = tally.pulls == 0
-    posterior = Posterior(problem.n_arms, problem.k, problem.unit().rewards)
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     # a posterior needs a pull of every arm: of those never pulled, one that gave 0
-    posterior.add(Pulls(everything.arms, tally.pulls + missing), unit)
+    everything = Pulls(np.arange(problem.n_arms), tally.pulls + missing)
+    posterior.add(everything, Rewards(tally.sums, tally.squares))
     posterior.refresh()
     best_first = np.lexsort((rng.random(problem.n_arms), -posterior.means(), missing))
     return np.sort(best_first[: problem.k])

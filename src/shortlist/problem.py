@@ -1,10 +1,24 @@
 """What is asked: how many arms, how many to choose, with which goal, from which kind of rewards."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from shortlist.arrays import IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.reward_models import Bounded, RewardModel
-from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
+from shortlist.validation import (
+    COUNTABLE,
+    LARGEST,
+    SMALLEST,
+    check_choice,
+    flag,
+    number,
+    plain,
+    shown,
+    whole,
+)
 
 UNIT = Bounded()
 
@@ -70,6 +84,8 @@ class Problem:
     goal: Goal
     rewards: RewardModel = UNIT
     minimize: bool = False  # whether the best arms are those of the least means
+    # of every arm the most pulls, None where there is no limit; None if no arm has one
+    limits: tuple[int | None, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -79,6 +95,14 @@ class Problem:
             raise InvalidInput(f"`rewards` is {shown(self.rewards)}, but must be a reward model")
         plain(self, n_arms=int(self.n_arms), k=int(self.k))
         plain(self, minimize=flag("minimize", self.minimize))
+        if self.limits is not None:
+            plain(self, limits=_checked_limits(self.limits, self.n_arms))
+
+    @property
+    def most_pulls(self) -> IntArray:
+        """How often every arm may be pulled: (n,)."""
+        limits = self.limits or (None,) * self.n_arms
+        return np.array([COUNTABLE if limit is None else limit for limit in limits])
 
     @property
     def sign(self) -> int:
@@ -128,3 +152,11 @@ class Problem:
         if isinstance(self.goal, FixedBudget):
             raise UnsupportedGoal("the goal is a budget, but this search needs epsilon and delta")
         return self.goal
+
+
+def _checked_limits(limits: object, n_arms: int) -> tuple[int | None, ...] | None:
+    """A limit for every arm; None if there is none at all."""
+    if not isinstance(limits, Sequence) or len(limits) != n_arms:
+        raise InvalidInput(f"`limits` is {shown(limits)}, but must be {n_arms} limits, one an arm")
+    each = tuple(limit if limit is None else whole("limit", limit, at_least=1) for limit in limits)
+    return None if set(each) == {None} else each

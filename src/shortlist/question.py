@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
-from shortlist.arms import Arms, OwnLabel, labels_of
+from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardsDeclared, model_of
 from shortlist.validation import named, number
@@ -35,12 +35,14 @@ def question(
 
     "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all
     there is."""
-    labels = labels_of(arms)
+    described = arms_of(arms)
+    labels = labels_of(arms if described is None else [arm.label for arm in described])
+    limits = None if described is None else tuple(arm.limit for arm in described)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
+    problem = Problem(len(labels), k, goal, model_of(rewards), minimize, limits)
     given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

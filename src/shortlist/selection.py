@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import Show, display
-from shortlist.driver import Outcome, counted, finish, finish_async
+from shortlist.driver import Outcome, counted, finish, finish_async, present_outcome
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.attempts import Attempts
 from shortlist.evaluation.calls import Call, Evaluation, asynchronous, calls_of
@@ -23,7 +23,7 @@ from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
 from shortlist.experiment.place import Place
 from shortlist.keeping import Keeping
-from shortlist.present import Tally, present_outcome
+from shortlist.present import Tally
 from shortlist.question import Question, question
 from shortlist.result import Result
 from shortlist.result.carrying import carrying

@@ -21,10 +21,10 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("problem", "search"),
     ("metrics", "instances", "confidence"),
     ("exploration",),
-    ("certification",),
+    ("certification", "present"),
     ("algorithms",),
     ("driver",),
-    ("simulation", "evaluation", "present"),
+    ("simulation", "evaluation"),
     ("theory", "forecasting", "question", "display", "storage"),
     ("result",),
     ("reproduction", "experiment"),
@@ -55,7 +55,7 @@ INSIDE: dict[str, Layers] = {
         ("split_search",),
     ),
     "algorithms": (
-        ("tuning", "options", "guard", "references"),
+        ("tuning", "options", "guard", "references", "limits"),
         ("subroutines",),
         ("uniform",),
         (

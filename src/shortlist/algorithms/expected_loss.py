@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.certification.split.final_look import final_look
 from shortlist.certification.split.holdout import Holdout
 from shortlist.errors import InvalidInput
@@ -29,7 +30,7 @@ def expected_loss(
         return (yield from expected_loss_anytime(problem, rng)(problem.budget))
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
-    yield from explore(posterior, explorable, rng)
+    yield from explore(posterior, explorable, rng, _caps(problem))
     left = problem.budget - posterior.spent
     return (yield from final_look(posterior, Holdout(problem.n_arms), left, delta, rng))
 
@@ -39,8 +40,12 @@ def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
 
     def run_up_to(pulls: int) -> Search:
-        yield from explore(posterior, pulls, rng)
+        yield from explore(posterior, pulls, rng, _caps(problem))
         chosen, _ = posterior.split(rng)
         return Answer(np.flatnonzero(chosen))
 
     return run_up_to
+
+
+def _caps(problem: Problem) -> IntArray | None:
+    return None if problem.limits is None else problem.most_pulls

@@ -7,7 +7,7 @@ from functools import cached_property
 from hashlib import blake2b
 
 from shortlist.display import plural
-from shortlist.driver import Outcome
+from shortlist.driver import Outcome, present_outcome
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment.lease import FREE
@@ -17,7 +17,6 @@ from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
 from shortlist.experiment.ticket import State, Ticket
-from shortlist.present import present_outcome
 from shortlist.printable import printable
 from shortlist.result import Result
 from shortlist.storage import Event, Kind, RewardRow, Store

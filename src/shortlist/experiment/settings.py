@@ -70,6 +70,8 @@ class Settings:
         }
         if self.problem.minimize:  # said only where it is so, as files of version 0.1 do not say it
             record["minimize"] = True
+        if self.problem.limits is not None:
+            record["limits"] = self.problem.limits
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
@@ -78,6 +80,8 @@ class Settings:
             return "other arms"
         if self.problem.minimize != other.problem.minimize:
             return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
+        if self.problem.limits != other.problem.limits:
+            return "other limits"
         mine, theirs = self._flat(), other._flat()
         if other.lease is None:
             del mine["lease"]
@@ -116,8 +120,8 @@ class Settings:
                 if "epsilon" in data["goal"]
                 else FixedBudget(**data["goal"])
             )
-            minimize = data.get("minimize", False)
-            problem = Problem(len(labels), data["k"], goal, rewards, minimize)
+            minimize, limits = data.get("minimize", False), data.get("limits")
+            problem = Problem(len(labels), data["k"], goal, rewards, minimize, limits)
             algorithm.check(problem, data["options"])
             late = data.get("late", WAIT)
             manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)

@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.confidence import intervals
+from shortlist.confidence import intervals, places
 from shortlist.display import plural
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
@@ -126,17 +126,6 @@ def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
         chosen = set(replay.outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
     return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls, problem.minimize)
-
-
-def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
-    """Which arms the intervals put among the k best, or not.
-
-    In: fewer than k others can be above. Out: k others must be above."""
-    # without the arm itself
-    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1
-    must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
-    inside, outside = may_be_above < k, must_be_above >= k
-    return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
 
 
 def _known(value: object) -> object:
