@@ -62,6 +62,11 @@ def test_a_data_frame_has_a_column_for_whatever_belongs_to_an_arm(name: str) -> 
         limits_of(library.DataFrame({"arm": ["a", "b"], "limit": [1.5, 2.0]}))
 
 
+def test_costs_other_than_1_are_refused_and_not_ignored() -> None:
+    with pytest.raises(InvalidInput, match="the cost of 'b' is 2"):
+        limits_of([shortlist.Arm("a"), shortlist.Arm("b", cost=2)])
+
+
 def test_an_experiment_keeps_limits(tmp_path: Path) -> None:
     arms = [shortlist.Arm("a", limit=5), shortlist.Arm("b"), shortlist.Arm("c")]
     asked: dict[str, Any] = {"budget": 60, "rewards": "binary", "store": tmp_path / "s.db"}

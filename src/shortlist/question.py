@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
+from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardsDeclared, model_of
 from shortlist.validation import named, number
@@ -37,6 +38,11 @@ def question(
     there is."""
     described = arms_of(arms)
     labels = labels_of(arms if described is None else [arm.label for arm in described])
+    for arm in described or ():
+        if arm.cost != 1:
+            raise InvalidInput(
+                f"the cost of {arm.label!r} is {arm.cost:g}, but must be 1: a budget counts pulls"
+            )
     limits = None if described is None else tuple(arm.limit for arm in described)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from shortlist.algorithms import AlgorithmLike
-from shortlist.arms import Arms
+from shortlist.arms import Arms, Label
 from shortlist.display import display, plural
 from shortlist.errors import InvalidInput, ShortlistError, Unfinished
 from shortlist.evaluation.calls import asynchronous
@@ -24,10 +24,17 @@ from shortlist.experiment.handing import (
     new_lease,
 )
 from shortlist.experiment.lease import AGAIN, WAIT, Late
+from shortlist.experiment.leaving import (
+    arms_of,
+    leaving_arm,
+    may_leave,
+    retirement,
+    worst_rewards,
+)
 from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.replica import Replica
-from shortlist.experiment.settings import Settings
+from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.status import Status
 from shortlist.experiment.telling import known_id, new_tellings
 from shortlist.experiment.ticket import Handout, State, Ticket
@@ -38,8 +45,9 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import MOST_TOLD, collected, flag, shown, whole
+from shortlist.validation import MOST_TOLD, collected, flag, shown, text, whole
 
+WINDOW = 1000  # tickets looked through at a time for those of arms that left
 Clock = Callable[[], float]
 
 
@@ -89,6 +97,7 @@ class Experiment:
         lease: float | None = None,
         late: Late = WAIT,
         retries: int = 2,
+        on_failure: OnFailure = "stop",
         exist_ok: bool = False,
         clock: Clock = time.time,
     ) -> "Experiment":
@@ -98,11 +107,12 @@ class Experiment:
         said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
         longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
         is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
-        A pull that failed is tried `retries` times more; after that the experiment stops. With
+        A pull that failed is tried `retries` times more; after that `on_failure` says whether the
+        experiment stops or its arm leaves, as by `retire`. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
         asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
-        settings = Settings.of(asked, seed, lease, retries, late)
+        settings = Settings.of(asked, seed, lease, retries, late, on_failure)
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
 
     @classmethod
@@ -179,7 +189,7 @@ class Experiment:
         with self._writing() as now:
             state = self._known.state(now)
             going = state in (State.READY, State.PENDING)
-            ids = list(islice(self._known.available(holder, now), limit)) if going else []
+            ids = self._next_tickets(holder, limit, now) if going else []
             terms = new_lease(holder, self.settings.late, now, seconds, alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
@@ -188,6 +198,18 @@ class Experiment:
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
         return Handout(tickets, State.PENDING if going else state)
+
+    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
+        """The tickets to hand out, after those of arms that left were told."""
+        while self._known.ledger.retired:
+            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
+            told, leases = worst_rewards(self._known, window, now)
+            if not told:
+                break
+            events = [*self._known.new_steps(now), *leases]
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()
+        return list(islice(self._known.available(holder, now), limit))
 
     def tell(self, ticket: Ticket | int, reward: float) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
@@ -211,14 +233,38 @@ class Experiment:
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
-        It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
-        told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
-        results that are missing because of their value would void every guarantee."""
+        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
+        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
+        changes nothing. A bad reward is no failure: results that are missing because of their value
+        would void every guarantee."""
         said = str(reason).encode(errors="backslashreplace").decode()  # as every store can hold it
         with self._writing() as now:
             if is_current(ticket, self._known):
-                event = Event(Kind.FAIL, known_id(ticket, self._known), 1, said, now)
-                self._store.append(self.name, events=[event])
+                id_ = known_id(ticket, self._known)
+                events = [Event(Kind.FAIL, id_, 1, said, now), *self._given_up(id_, said, now)]
+                self._store.append(self.name, events=events)
+
+    def _given_up(self, ticket: int, reason: str, now: float) -> list[Event]:
+        """What makes an arm leave whose pull failed too often, where that was agreed."""
+        known = self._known
+        often = known.ledger.failures[ticket] + 1 > self.settings.retries
+        (arm,) = arms_of(known, [ticket])
+        if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
+            return []
+        return [*retirement(known, arm, reason, now), Event(Kind.RESUME, 0, 0, "", now)]
+
+    def retire(self, arm: Label, reason: str = "") -> None:
+        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+
+        It is not chosen, and what is still asked of it counts as the worst reward, so that the
+        search drops it. The guarantee is then about the arms that stay: their k best lose at most
+        the bound. That holds only if the arm did not leave because of its rewards. If the search
+        would choose it nevertheless, the best of the others is taken, and nothing is promised."""
+        said = text("reason", reason)
+        with self._writing() as now:
+            number = leaving_arm(self._known, arm)
+            events = retirement(self._known, number, said, now)
+            self._store.append(self.name, events=events)
 
     def release(
         self,

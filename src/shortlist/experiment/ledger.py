@@ -20,6 +20,7 @@ class Ledger:
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
+        self.retired: dict[int, str] = {}  # arms that left, and why
         self.position = 0  # in the log
         self.told = 0
         self.issued = 0  # tickets handed out so far are those below
@@ -119,6 +120,8 @@ class Ledger:
         elif event.kind is Kind.RESUME:
             self.failures.clear()
             self.stopped = None
+        elif event.kind is Kind.RETIRE:
+            self.retired.setdefault(event.span, event.text)
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
             if event.ticket in self.leases:

@@ -16,6 +16,7 @@ from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
+from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State, Ticket
 from shortlist.printable import printable
 from shortlist.result import Result
@@ -162,6 +163,7 @@ class Replica:
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
+        outcome = staying(outcome, self.ledger.retired, settings.problem)
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = settings.problem, settings.algorithm
         return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from shortlist.algorithms import Algorithm, find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
@@ -16,6 +16,7 @@ from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
 from shortlist.validation import number, seeded, whole
 
+OnFailure = Literal["stop", "retire"]
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
 
@@ -33,17 +34,26 @@ class Settings:
     retries: int
     late: Late  # what happens when a lease is over
     identity: str  # no two experiments share it; "" of those made by version 0.1
+    on_failure: OnFailure = "stop"  # of a pull that failed too often
 
     @classmethod
     def of(
-        cls, asked: Question, seed: int, lease: float | None, retries: int, late: Late
+        cls,
+        asked: Question,
+        seed: int,
+        lease: float | None,
+        retries: int,
+        late: Late,
+        on_failure: OnFailure = "stop",
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
         manners = _manners(seed, lease, retries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
         identity = secrets.token_hex(8)
-        return cls(labels, asked.problem, name, algorithm.version, options, *manners, identity)
+        ending = _checked_ending(on_failure, asked.problem.rewards)
+        version = algorithm.version
+        return cls(labels, asked.problem, name, version, options, *manners, identity, ending)
 
     def searched_by(self) -> Algorithm:
         """The algorithm, as it was in the version that the experiment was made with."""
@@ -72,6 +82,8 @@ class Settings:
             record["minimize"] = True
         if self.problem.limits is not None:
             record["limits"] = self.problem.limits
+        if self.on_failure != "stop":
+            record["on_failure"] = self.on_failure
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
@@ -82,6 +94,8 @@ class Settings:
             return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
         if self.problem.limits != other.problem.limits:
             return "other limits"
+        if self.on_failure != other.on_failure:
+            return f"on_failure = {self.on_failure!r} and not {other.on_failure!r}"
         mine, theirs = self._flat(), other._flat()
         if other.lease is None:
             del mine["lease"]
@@ -127,7 +141,19 @@ class Settings:
             manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
             name, version, options = data["algorithm"], data["version"], dict(data["options"])
             identity = str(data.get("identity", ""))
-            return cls(labels, problem, name, version, options, *manners, identity)
+            ending = _checked_ending(data.get("on_failure", "stop"), rewards)
+            return cls(labels, problem, name, version, options, *manners, identity, ending)
+
+
+def _checked_ending(on_failure: object, model: RewardModel) -> OnFailure:
+    if on_failure not in ("stop", "retire"):
+        raise InvalidInput(f"`on_failure` is {on_failure!r}, but must be 'stop' or 'retire'")
+    if on_failure == "retire" and not model.has_range:
+        raise InvalidInput(
+            "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"
+            " no worst reward"
+        )
+    return "stop" if on_failure == "stop" else "retire"
 
 
 def _in_words(value: object) -> str:

@@ -13,6 +13,7 @@ from shortlist.display import plural
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
+from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State
 from shortlist.search import Progress
 from shortlist.tables import Tabular, TextTable
@@ -33,7 +34,7 @@ class ArmsTold:
     means: FloatArray = field(repr=False)  #: (n,) NaN for an arm of which nothing was told
     low: FloatArray = field(repr=False)  #: (n,) lower ends of the intervals
     high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
-    places: tuple[str, ...] = field(repr=False)  #: "in", "out" or "undecided"
+    places: tuple[str, ...] = field(repr=False)  #: "in", "out", "undecided" or "retired"
     to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
     minimize: bool = False  #: whether small rewards are the good ones
 
@@ -123,8 +124,10 @@ def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     low, high = intervals(problem, pulls, means)
     where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
     if replay.outcome is not None:
-        chosen = set(replay.outcome.answer.top.tolist())
+        outcome = staying(replay.outcome, ledger.retired, problem)
+        chosen = set(outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
+    where = tuple("retired" if arm in ledger.retired else each for arm, each in enumerate(where))
     return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls, problem.minimize)
 
 
