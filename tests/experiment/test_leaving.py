@@ -161,6 +161,19 @@ def test_the_promise_is_about_those_that_stay() -> None:
     assert wrong <= 20  # P(Bin(60, 0.2) > 20) < 0.01
 
 
+def test_an_algorithm_of_which_it_is_not_proved_promises_nothing_then() -> None:
+    asked: dict[str, Any] = {"epsilon": 0.3, "rewards": "binary", "algorithm": "lucb"}
+    for leaving in (False, True):
+        experiment = Experiment.create(["a", "b", "c"], 1, **asked)
+        experiment.ask(1)
+        if leaving:
+            experiment.retire("c")
+        experiment.release(tickets=[0])
+        finish(experiment, {"a": 0.0, "b": 1.0, "c": 0.0})
+        assert experiment.result().top == ("b",)
+        assert (experiment.result().regret_bound is None) == leaving
+
+
 LIMITS = {"a": 4, "b": 9, "c": math.inf, "d": math.inf}
 
 

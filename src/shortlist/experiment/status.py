@@ -124,7 +124,7 @@ def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     low, high = intervals(problem, pulls, means)
     where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
     if replay.outcome is not None:
-        outcome = staying(replay.outcome, ledger.retired, problem)
+        outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
         chosen = set(outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
     where = tuple("retired" if arm in ledger.retired else each for arm, each in enumerate(where))
