@@ -1,16 +1,19 @@
 # Two commands do everything on a machine with Python 3.11 and make:
 #   make run    choose the best 30 of 164 crowd workers, with a guarantee
 #   make test   style, types and tests
-# and three more:
+# and four more:
 #   make docs      the documentation as a site, build/docs/index.html
 #   make mutants   whether the tests notice every change of the code that the guarantee rests on
 #   make lowest    the tests with the lowest versions of what the package depends on
+#   make attack    an hour of hostile calls, files, kills and numbers; SHORTLIST_ATTACK_SEED repeats one
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+attack: export SHORTLIST_ATTACK_SEED := $(or $(SHORTLIST_ATTACK_SEED),$(shell date +%s))
+attack: export SHORTLIST_ATTACK_SCALE := $(or $(SHORTLIST_ATTACK_SCALE),100)
 COVERED := 98  # percent of lines and branches that tests run, and may not fall below
 
-.PHONY: run test check docs mutants lowest install clean
+.PHONY: run test check docs mutants lowest attack install clean
 
 run: install
 	$(BIN)/python -m shortlist demo
@@ -37,6 +40,10 @@ lowest:
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check \
 		--constraint constraints-lowest.txt --editable '.[plot]' hypothesis mpmath pytest pytest-xdist
 	.venv-lowest/bin/pytest -n auto
+
+attack: install
+	@echo SHORTLIST_ATTACK_SEED=$(SHORTLIST_ATTACK_SEED) SHORTLIST_ATTACK_SCALE=$(SHORTLIST_ATTACK_SCALE)
+	$(BIN)/pytest -n auto tests/attack
 
 install: $(STAMP)
 

@@ -224,4 +224,4 @@ def test_what_a_program_held_that_is_gone_is_made_at_once(tmp_path: Path) -> Non
             experiment.ask(2, holder, alive=1.0)
         release_the_dead(experiment)
         assert experiment.status().held == 4
-        assert experiment.holders() == {living, elsewhere}
+        assert set(experiment.status().workers) == {living, elsewhere}

@@ -31,7 +31,8 @@ def test_it_asks_for_the_same_and_shows_the_users_numbers(goal: dict[str, Any]) 
     large = shortlist.select(lambda arm, seed: 1 - coin(arm, seed), **asked)
     assert small.top == large.top
     assert set(small.top) == {"a", "c"}
-    assert (small.pulls, small.regret_bound) == (large.pulls, large.regret_bound)
+    assert small.pulls == large.pulls
+    assert small.regret_bound == pytest.approx(large.regret_bound)
     for arm, mirrored in zip(small.arms, large.arms, strict=True):
         assert arm.mean == pytest.approx(1 - (mirrored.mean or 0))
         assert arm.low == pytest.approx(1 - mirrored.high)

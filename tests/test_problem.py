@@ -2,6 +2,7 @@
 below."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.rounding import ROUNDED
 from shortlist.validation import number, whole
 
 GOAL = FixedConfidence(0.1, 0.05)
@@ -75,7 +77,11 @@ def test_a_range_of_rewards_must_not_be_empty_or_infinite() -> None:
     [
         (Binary(), (0, 1, 1.0), (0.5, -1, 2, float("nan"))),
         (Bounded(-1, 3), (-1, 0.5, 3), (-1.01, 3.01, float("nan"), float("inf"))),
-        (SubGaussian(2), (-100.0, 100.0), (float("nan"), float("inf"))),
+        (
+            SubGaussian(2),
+            (-100.0, 100.0, 2e9, -2e9),
+            (float("nan"), float("inf"), 2.001e9, -2.001e9),
+        ),
     ],
 )
 def test_a_model_admits_the_rewards_it_declares(
@@ -166,7 +172,6 @@ def test_scales_whose_squares_would_overflow_are_refused(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         declare()
-    assert not SubGaussian(0.5).admits(1e160)
 
 
 def test_numbers_of_any_kind_become_plain_ones() -> None:
@@ -179,16 +184,44 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
         "goal": {"epsilon": 0.5, "delta": 0.25, "budget": 7},
         "rewards": {"low": 0, "high": 0.5},
         "minimize": False,
+        "blur": 0,
         "limits": None,
     }
 
 
-def test_an_epsilon_is_refused_in_the_users_units() -> None:
-    with pytest.raises(
-        InvalidInput, match="`epsilon` is 1e-300, but must be at least 1e-60 times the scale"
-    ):
-        Problem(3, 1, FixedConfidence(1e-300, 0.05), Bounded(0, 1e59)).unit()
+@pytest.mark.parametrize(
+    ("n_arms", "k", "rewards", "least"),
+    [
+        (2, 1, Bounded(), 2.8e-11),
+        (100, 1, Bounded(), 1.4e-9),  # rounding of all arms adds up
+        (2, 1, Bounded(0, 1e50), 2.8e39),  # far from 1, not far from 0
+        (2, 1, Bounded(-1, 1), 8.5e-11),
+        (2, 1, Bounded(1e9 - 1, 1e9), 0.028),
+        (2, 1, SubGaussian(50), 2.8e-9),
+    ],
+)
+def test_an_epsilon_that_rounding_could_make_up_is_refused_in_the_users_units(
+    n_arms: int, k: int, rewards: RewardModel, least: float
+) -> None:
+    problem = Problem(n_arms, k, FixedConfidence(0.9 * least, 0.05), rewards)
+    with pytest.raises(InvalidInput, match=re.escape(f"must be at least {least:.2g}: less")):
+        problem.unit()
+    enough = FixedConfidence(1.1 * least, 0.05)
+    assert Problem(n_arms, k, enough, rewards).unit().epsilon > 0
+
+
+def test_an_epsilon_too_large_for_a_float_on_the_unit_scale_is_as_good_as_1() -> None:
     assert Problem(3, 1, FixedConfidence(1e300, 0.05), Bounded(0, 1e-59)).unit().epsilon == 1
+
+
+def test_only_a_range_away_from_0_blurs_means() -> None:
+    goal = FixedConfidence(0.1, 0.05)
+    for rewards in (Bounded(), Bounded(0, 7), Binary(), SubGaussian(3)):
+        unit = Problem(3, 1, goal, rewards).unit()
+        assert unit.sharp_epsilon == unit.epsilon
+    far = Problem(3, 1, goal, Bounded(1000, 1001)).unit()
+    assert far.blur == ROUNDED * 1001
+    assert far.sharp_epsilon == 0.1 - 2 * ROUNDED * 1001
 
 
 def test_a_delta_that_is_as_good_as_none_is_refused() -> None:

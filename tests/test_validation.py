@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,10 +12,17 @@ import pytest
 
 import shortlist
 from shortlist.algorithms.options import Count, Within, check_options
+from shortlist.cli.columns import MOST_ROWS
+from shortlist.cli.files import LONGEST
 from shortlist.errors import InvalidInput
 from shortlist.search import Search
 from shortlist.validation import (
+    COUNTABLE,
     MOST_ARMS,
+    MOST_JOBS,
+    MOST_RUNS,
+    MOST_TOLD,
+    SEEDS,
     collected,
     flag,
     listed,
@@ -174,6 +182,15 @@ def test_an_option_keeps_to_the_range_of_its_type() -> None:
         Within(0, 2).check("x", 3)
     with pytest.raises(InvalidInput, match="`x` is 0, but must be a number greater than 0"):
         Within(0, 1, strictly=True).check("x", 0)
+
+
+def test_the_limits_are_those_that_the_docs_state() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "select.md").read_text()
+    for limit in (MOST_ARMS, MOST_RUNS, MOST_TOLD, MOST_JOBS, MOST_ROWS, COUNTABLE, LONGEST):
+        assert f"{limit:,}" in page
+    assert MOST_ROWS == MOST_ARMS
+    assert COUNTABLE == 2**62
+    assert SEEDS == 2**128
 
 
 def test_the_largest_number_of_arms_can_be_had() -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "Arm",
     "Binary",
     "Bounded",
+    "Client",
     "Command",
     "Experiment",
     "FixedBudget",
@@ -48,6 +49,7 @@ _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
     "arms": ("Arm",),
     "certification.certify": ("certify",),
+    "client": ("Client",),
     "evaluation.command": ("Command",),
     "experiment": ("Experiment", "Status", "Ticket"),
     "forecasting": ("Forecast", "Prospect", "forecast"),
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
     from shortlist.arms import Arm
     from shortlist.certification.certify import certify
+    from shortlist.client import Client
     from shortlist.evaluation.command import Command
     from shortlist.experiment import Experiment, Status, Ticket
     from shortlist.forecasting import Forecast, Prospect, forecast

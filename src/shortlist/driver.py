@@ -11,9 +11,10 @@ import numpy as np
 
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.present import Tally, present_answer
 from shortlist.problem import Problem
+from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Progress, Pulls, Rewards, advance
 
 MOST_PULLS = 2.0**62  # counts are 64-bit
@@ -61,6 +62,7 @@ def counted(
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
         rewards = yield turn
+        _check_near(rewards, turn, problem)
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)
         reply = to_unit_scale(rewards, turn, problem)
@@ -94,21 +96,29 @@ async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) ->
 
 def to_unit_scale(rewards: Rewards, request: Pulls, problem: Problem) -> Rewards:
     """The same rewards as (x - shift) / scale; turned round where small ones are the good ones."""
-    shift, scale = problem.rewards.shift, problem.rewards.scale
+    model = problem.rewards
     unit = rewards
-    if shift != 0 or scale != 1:
-        unit = _moved(rewards, request.times, shift, scale)
+    if model.shift != 0 or model.scale != 1:
+        unit = _moved(rewards, request.times, model.shift, model.scale, model.distance)
     if not problem.minimize:
         return unit
     # 1 - x where rewards have a range, so that they stay in it, and -x otherwise
-    return _moved(unit, request.times, 1.0 if problem.rewards.has_range else 0.0, -1.0)
+    top = 1.0 if model.has_range else 0.0
+    return _moved(unit, request.times, top, -1.0, top)
 
 
-def _moved(rewards: Rewards, times: IntArray, shift: float, scale: float) -> Rewards:
-    """The same rewards as (x - shift) / scale."""
+def _moved(
+    rewards: Rewards, times: IntArray, shift: float, scale: float, distance: float
+) -> Rewards:
+    """The same rewards as (x - shift) / scale, from rewards up to `distance` scales from 0.
+
+    Squares far from 0 lose their digits: they are rounded up, so that no variance is too small. But
+    they stay equal to the sums where they are, for so 0/1 rewards are recognised; no more is
+    possible."""
     sums = (rewards.sums - times * shift) / scale
     squares = (rewards.squares - 2 * shift * rewards.sums + times * shift**2) / scale**2
-    return Rewards(sums, squares)
+    rounded = 4 * ROUNDED * distance**2 * times
+    return Rewards(sums, np.where(squares == sums, squares, squares + rounded))
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:
@@ -116,6 +126,19 @@ def to_user_scale(answer: Answer, problem: Problem) -> Answer:
     bound = answer.regret_bound
     bound = None if bound is None else bound * problem.rewards.scale
     return Answer(answer.top, bound, answer.confidence, answer.evidence)
+
+
+def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
+    """Refuse rewards without a range whose means are too far from 0, wherever they come from."""
+    if problem.rewards.has_range:  # it was refused when it was declared
+        return
+    means = rewards.sums / request.times
+    wrong = np.flatnonzero(~np.asarray(problem.rewards.admits(means)))
+    if wrong.size:
+        raise InvalidReward(
+            f"the mean of what arm {request.arms[wrong[0]]} gave is {means[wrong[0]]:.15g}, but"
+            f" rewards must be {problem.rewards.rule}"
+        )
 
 
 @contextmanager

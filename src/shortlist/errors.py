@@ -10,6 +10,8 @@ ShortlistError
 ├── EvaluationFailed (RuntimeError)   a pull gave no reward, for the reason in the message
 ├── Unfinished (RuntimeError)         an answer is wanted before there is one
 ├── CannotReplay (RuntimeError)       a stored experiment would not go on as it began
+├── NotAllowed (PermissionError)      a service wants a token, or one that may do more
+├── LimitExceeded (RuntimeError)      more at once, or more often, than a service takes
 └── StoreError (OSError)              a store cannot be read or written
     ├── StoreMissing (FileNotFoundError)   no file there, or no experiment of that name in it
     ├── StoreExists (FileExistsError)      an experiment of that name is there already
@@ -17,7 +19,8 @@ ShortlistError
     ├── StoreReadOnly (PermissionError)    it may be read, but not written
     ├── StoreFull                          the disk is full; nothing of the last step was written
     ├── StoreReplaced                      deleted or replaced while it was open
-    └── StoreDamaged                       not a store, or one that is damaged
+    ├── StoreDamaged                       not a store, or one that is damaged
+    └── Unreachable (ConnectionError)      no service answers at that address
 """
 
 from shortlist.printable import printable
@@ -66,6 +69,14 @@ class CannotReplay(ShortlistError, RuntimeError):
     """A stored experiment would not go on as it began, so it does not go on at all."""
 
 
+class NotAllowed(ShortlistError, PermissionError):
+    """A service wants a token, or one that may do more."""
+
+
+class LimitExceeded(ShortlistError, RuntimeError):
+    """More is wanted at once, or more often, than a service takes."""
+
+
 class StoreError(ShortlistError, OSError):
     """A store cannot be read or written."""
 
@@ -97,3 +108,7 @@ class StoreReplaced(StoreError):
 
 class StoreDamaged(StoreError):
     """The file is not a store, or one that is damaged."""
+
+
+class Unreachable(StoreError, ConnectionError):
+    """No service answers at that address."""

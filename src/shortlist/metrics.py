@@ -5,7 +5,7 @@ set that is elementwise epsilon-optimal has aggregate regret at most epsilon and
 epsilon-optimal. Neither of the last two implies the other (E15): regret averages one bad arm away,
 and Explore-K does not look above theta_K."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,8 +90,6 @@ def _chosen_and_best(means: npt.ArrayLike, top: npt.ArrayLike) -> tuple[FloatArr
 
 
 def _sets_of_runs(tops: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:
-    if not isinstance(tops, Iterable):
-        raise InvalidInput(f"`tops` is {shown(tops)}, but must be a list of sets of arm numbers")
     runs = collected("tops", tops, at_most=MOST_RUNS)
     sets = [listed("tops", top, "a list of sets of arm numbers") for top in runs]
     sizes = sorted({each.size for each in sets})

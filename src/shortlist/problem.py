@@ -8,6 +8,7 @@ import numpy as np
 from shortlist.arrays import IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.reward_models import Bounded, RewardModel
+from shortlist.rounding import RESOLVED, ROUNDED
 from shortlist.validation import (
     COUNTABLE,
     LARGEST,
@@ -84,6 +85,7 @@ class Problem:
     goal: Goal
     rewards: RewardModel = UNIT
     minimize: bool = False  # whether the best arms are those of the least means
+    blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
     # of every arm the most pulls, None where there is no limit; None if no arm has one
     limits: tuple[int | None, ...] | None = None
 
@@ -113,14 +115,11 @@ class Problem:
         """The same problem on the unit scale."""
         goal = self.goal
         if isinstance(goal, FixedConfidence):
-            epsilon = goal.epsilon / self.rewards.scale
-            if epsilon < SMALLEST:
-                raise InvalidInput(
-                    f"`epsilon` is {goal.epsilon!r}, but must be at least {SMALLEST:g} times the"
-                    " scale"
-                )
-            goal = replace(goal, epsilon=min(epsilon, LARGEST))
-        return replace(self, goal=goal, rewards=self.rewards.unit(), minimize=False)
+            epsilon = unit_epsilon(goal.epsilon, self.n_arms, self.k, self.rewards)
+            goal = replace(goal, epsilon=epsilon)
+        turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
+        blur = self.blur + ROUNDED * self.rewards.distance + turned
+        return replace(self, goal=goal, rewards=self.rewards.unit(), minimize=False, blur=blur)
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
@@ -135,6 +134,11 @@ class Problem:
         """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never
         needed."""
         return min(1.0, self._confidence_goal().epsilon)
+
+    @property
+    def sharp_epsilon(self) -> float:
+        """The regret allowed by means without blur: two that are compared may both be blurred."""
+        return self.epsilon - 2 * self.blur
 
     @property
     def delta(self) -> float:
@@ -152,6 +156,20 @@ class Problem:
         if isinstance(self.goal, FixedBudget):
             raise UnsupportedGoal("the goal is a budget, but this search needs epsilon and delta")
         return self.goal
+
+
+def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> float:
+    """`epsilon` on the unit scale, if it is more than rounding can make up.
+
+    Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
+    what a choice of k loses."""
+    least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
+    if epsilon < least:
+        raise InvalidInput(
+            f"`epsilon` is {epsilon!r}, but must be at least {least:.2g}: less is lost in the"
+            " rounding of such rewards"
+        )
+    return min(epsilon / rewards.scale, LARGEST)
 
 
 def _checked_limits(limits: object, n_arms: int) -> tuple[int | None, ...] | None:

@@ -48,7 +48,7 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    problem = Problem(len(labels), k, goal, model_of(rewards), minimize, limits)
+    problem = Problem(len(labels), k, goal, model_of(rewards), minimize, limits=limits)
     given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

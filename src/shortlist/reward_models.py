@@ -6,6 +6,7 @@ A model answers what others want to know of it, so that nobody asks which model 
     has_range    whether rewards and means have one: [0, 1] on the unit scale
     is_binary    whether every reward is 0 or 1, so that its mean says everything about its law
     support      the least and the largest reward, in the user's units
+    distance     how far from 0 the range lies, in its widths; 0 where rewards are only scaled
     widest_gap   how far two means can be apart, on the unit scale"""
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
 Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
-# of a range from 0, in its widths: beyond, floats do not tell its rewards apart well enough
+# from 0, in widths of a range or in sigmas: beyond, floats do not tell rewards apart well enough
 FARTHEST = 1e9
 UNIT_SIGMA = 0.5  # of sub-Gaussian rewards on the unit scale, as of rewards in [0, 1] at most
 
@@ -70,6 +71,11 @@ class Bounded:
         """What a reward must be, in words."""
         return f"a number between {self.low:.15g} and {self.high:.15g}"
 
+    @property
+    def distance(self) -> float:
+        """How far from 0 the range lies, in its widths: what the shift costs in digits."""
+        return max(abs(self.low), abs(self.high)) / self.scale if self.shift else 0.0
+
     def unit(self) -> "Bounded":
         """The same kind of rewards on the unit scale."""
         return Bounded()
@@ -90,6 +96,7 @@ class Binary:
     support = (0.0, 1.0)
     shift = 0.0
     scale = 1.0
+    distance = 0.0
     rule = "0 or 1"
 
     def unit(self) -> "Binary":
@@ -112,7 +119,7 @@ class SubGaussian:
     widest_gap = inf
     support = (-inf, inf)
     shift = 0.0
-    rule = f"a number between {-LARGEST:g} and {LARGEST:g}"
+    distance = 0.0
 
     def __post_init__(self) -> None:
         plain(self, sigma=number("sigma", self.sigma, above=SMALLEST, below=LARGEST))
@@ -123,13 +130,26 @@ class SubGaussian:
         [0, 1]."""
         return 2 * self.sigma
 
+    @property
+    def farthest(self) -> float:
+        """The largest reward, either way, that floats tell from one a little less."""
+        return FARTHEST * self.sigma
+
+    @property
+    def rule(self) -> str:
+        """What a reward must be, in words."""
+        return (
+            f"a number at most {FARTHEST:g} sigma = {self.farthest:.15g} from 0 (subtract a"
+            " constant from the rewards)"
+        )
+
     def unit(self) -> "SubGaussian":
         """The same kind of rewards on the unit scale."""
         return SubGaussian(UNIT_SIGMA)
 
     def admits(self, rewards: Reals) -> Flags:
         """Whether a reward, or each of an array of them, keeps to the declaration."""
-        return (rewards > -LARGEST) & (rewards < LARGEST)
+        return (rewards >= -self.farthest) & (rewards <= self.farthest)
 
 
 RewardModel = Bounded | Binary | SubGaussian

@@ -15,7 +15,7 @@ from shortlist.errors import InvalidInput
 # of what has a unit: the square of a ratio of two of them must not overflow
 LARGEST, SMALLEST = 1e60, 1e-60
 COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit numbers
-MOST_ARMS = 10**6  # a search holds some hundred bytes an arm
+MOST_ARMS = 10**6  # docs/select.md says how much memory so many take
 MOST_RUNS = 10**6  # their outcomes are held together
 MOST_JOBS = 10**4  # processes or threads
 SEEDS = 2**128  # as many as a generator has states to begin in
@@ -172,12 +172,20 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def collected(name: str, values: Iterable[Item], *, at_most: int) -> list[Item]:
+def function_or_none(name: str, value: object) -> None:
+    """Refuse what cannot be called, where it is not left out."""
+    if value is not None and not callable(value):
+        raise InvalidInput(f"`{name}` is {shown(value)}, but must be a function")
+
+
+def collected(
+    name: str, values: Iterable[Item], *, at_most: int, rule: str = "a list"
+) -> list[Item]:
     """Return `values` as a list, if they are not too many, or never end."""
     try:
         items = list(islice(values, at_most + 1))
-    except TypeError as error:  # an array of no dimension says that it can be iterated
-        raise InvalidInput(f"`{name}` is {shown(values)}, but must be a list") from error
+    except TypeError as error:
+        raise InvalidInput(f"`{name}` is {shown(values)}, but must be {rule}") from error
     if len(items) > at_most:
         raise InvalidInput(f"`{name}` has more entries than {at_most:,}, but that is the limit")
     return items

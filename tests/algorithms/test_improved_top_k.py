@@ -204,6 +204,6 @@ def test_every_small_problem_ends_with_k_arms(n: int, data: st.DataObject) -> No
 
 def test_impossible_wishes_are_refused() -> None:
     with pytest.raises(InvalidInput, match="too many pulls"):
-        simulate("improved-top-k", UNIFORM, k=20, epsilon=1e-30, delta=0.1)
+        simulate("improved-top-k", UNIFORM, k=20, epsilon=2e-10, delta=0.1)
     with pytest.raises(UnsupportedGoal, match="improved-top-k needs epsilon and delta"):
         simulate("improved-top-k", UNIFORM, k=20, budget=10_000)

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,15 @@ class Target:
     name: str
     function: Callable[..., Any]
     usual: Callable[[random.Random], Arguments]
+    public: Callable[..., Any] | None = None  # what it stands for, if it takes more than is usual
+
+    def unusual(self, arguments: Arguments) -> list[str]:
+        """What else could be given."""
+        if self.public is None:
+            return []
+        return [
+            name for name in signature(self.public).parameters if name not in {*arguments, "clock"}
+        ]
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,10 @@ def trial(rng: random.Random) -> Trial:
         name = rng.choice(list(arguments))
         arguments[name] = hostile(rng)
         replaced.append(name)
+    others = target.unusual(arguments)
+    if others and rng.random() < 0.3:
+        replaced.append(rng.choice(others))
+        arguments[replaced[-1]] = hostile(rng)
     if rng.random() < 0.02:
         arguments.pop(rng.choice(list(arguments)), None) if arguments else None
     if rng.random() < 0.01:
@@ -229,17 +243,27 @@ def _experiment(**arguments: Any) -> None:
 
 
 def _lived(
-    limit: Any, worker: Any, lease: Any, ticket: Any, reward: Any, reason: Any, rows: Any
+    limit: Any,
+    worker: Any,
+    lease: Any,
+    ticket: Any,
+    reward: Any,
+    reason: Any,
+    rows: Any,
+    seconds: Any,
 ) -> None:
     """A day in the life of an experiment."""
     experiment = shortlist.Experiment.create(3, 1, budget=12)
     for step in (
         lambda: experiment.ask(limit, worker, lease=lease),
+        lambda: experiment.ask(limit, worker, alive=seconds),
         lambda: experiment.tell(ticket, reward),
         lambda: experiment.tell_many([(ticket, reward), (1, 0.5)]),
         lambda: experiment.tell_many(reward),
         lambda: experiment.fail(ticket, reason),
-        lambda: experiment.release(worker),
+        lambda: experiment.release(worker, overdue=seconds),
+        lambda: experiment.release(tickets=reward),
+        lambda: experiment.release(tickets=[ticket]),
         lambda: experiment.resume(),
         lambda: experiment.result(),
         lambda: experiment.status().table(rows),
@@ -259,6 +283,7 @@ def _living(rng: random.Random) -> Arguments:
         "reward": 1,
         "reason": "no network",
         "rows": 2,
+        "seconds": 5,
     }
 
 
@@ -306,10 +331,10 @@ def _hardness_shown(**arguments: Any) -> None:
 
 MEANS = [0.9, 0.8, 0.2, 0.1]
 TARGETS = (
-    Target("select", _selected_and_shown, _select),
-    Target("select", _selected_and_shown, _select_many),
-    Target("simulate", _simulated_and_shown, _simulate),
-    Target("forecast", _forecast_and_shown, _forecast),
+    Target("select", _selected_and_shown, _select, shortlist.select),
+    Target("select", _selected_and_shown, _select_many, shortlist.select),
+    Target("simulate", _simulated_and_shown, _simulate, shortlist.simulate),
+    Target("forecast", _forecast_and_shown, _forecast, shortlist.forecast),
     Target("certify", shortlist.certify, _certify),
     Target("hardness", _hardness_shown, _record(means=MEANS, k=2, epsilon=0.1)),
     Target("find", shortlist.find, lambda rng: {"algorithm": _algorithm(rng)}),
@@ -325,7 +350,10 @@ TARGETS = (
         _record(turn=([0, 1], [1, 2]), top=np.array([0]), bound=None),
     ),
     Target(
-        "Experiment.create", _experiment, lambda rng: {**_question(rng), "name": "e", "lease": 9}
+        "Experiment.create",
+        _experiment,
+        lambda rng: {**_question(rng), "name": "e", "lease": 9},
+        shortlist.Experiment.create,
     ),
     Target("Experiment", _lived, _living),
     Target("Experiment.run", _run, _running),

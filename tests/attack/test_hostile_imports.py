@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from shortlist.cli import files
 from shortlist.errors import InvalidInput, ShortlistError, StoreDamaged
-from shortlist.experiment import Experiment, import_lines, lines
+from shortlist.experiment import Experiment, import_lines
 from shortlist.experiment.lines import linked_lines
 from shortlist.experiment.news import MOST_UNDER_WAY
 from shortlist.storage import Event, Kind
@@ -137,10 +138,10 @@ def test_a_line_without_end_is_refused_before_all_of_it_is_read(
         def readline(self, limit: int) -> str:
             return "[" * limit
 
-    monkeypatch.setattr(lines, "MOST_CHARACTERS", 1_000_000)
+    monkeypatch.setattr(files, "LONGEST", 1_000_000)
     endless: Any = Endless()
-    with pytest.raises(InvalidInput, match="must have at most 1,000,000 characters"):
-        import_lines(lines.bounded_lines(endless), MemoryStore())
+    with pytest.raises(InvalidInput, match="1,000,000 characters"):
+        import_lines(files._lines(endless, "endless.jsonl"), MemoryStore())
 
 
 STEP = Event(Kind.STEP, 0, 40, "", 1.0)

@@ -169,6 +169,18 @@ def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(wh
         ({"epsilon": math.inf}, "`epsilon` is inf"),
         ({"strength": -1.0}, "`strength` is -1.0"),
         ({"strength": 0.0}, "`strength` is 0.0"),
+        ({"strength": 1e306}, "`strength` is 1e[+]306, but must be between 1e-60 and 1e[+]60"),
+        ({"strength": 1e-61}, "`strength` is 1e-61, but must be between"),
+        ({"epsilon": 1e-17}, "`epsilon` is 1e-17, but must be at least 2.8e-11: less is lost in"),
+        ({"pulls": [40, 40, 30, 2**63]}, r"`pulls` is .* at most 2\^62"),
+        (
+            {"sums": [30, 28, 1e15, 1], "rewards": SubGaussian(0.5)},
+            "the sum of arm 2 is 1000000000000000.0.* at most 1e[+]09 sigma = 500000000 from 0",
+        ),
+        (
+            {"boundary": 1e15, "rewards": SubGaussian(0.5)},
+            "`boundary` is 1000000000000000.0, but must be a number at most 1e[+]09 sigma",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(changed: dict[str, Any], message: str) -> None:
@@ -180,6 +192,38 @@ def test_any_strength_above_0_will_do() -> None:
     assert 0 < bound(strength=0.5) <= 1
 
 
+@pytest.mark.parametrize(
+    ("sums", "settings"),
+    [
+        ([1, 0], {"boundary": 0.5, "strength": 1e17}),
+        ([1e18, 0], {"boundary": 5e17, "rewards": (0, 1e18), "strength": 1.0, "delta": 0.01}),
+        ([1, 0], {"boundary": 0.5, "strength": 1e59}),
+    ],
+)
+def test_one_pull_of_every_arm_proves_nothing_however_strong(
+    sums: list[float], settings: dict[str, Any]
+) -> None:
+    low, high = settings.get("rewards", (0, 1))
+    assert certify([0], [1, 1], sums, **settings) == high - low
+
+
+def test_a_tiny_epsilon_is_not_certified_by_rounding() -> None:
+    """True regret .1, one pull an arm, the least epsilon that is admitted."""
+    rng = np.random.default_rng(8)
+    sums = rng.binomial(1, [0.45, 0.55], (400, 2))
+    found = [certify([0], [1, 1], each, boundary=0.5, epsilon=3e-11) for each in sums]
+    assert found == [math.inf] * 400
+
+
+def test_the_bound_allows_for_what_a_range_far_from_0_does_to_sums() -> None:
+    far = 2.0**29
+    sums = np.array([30, 28, 20, 20])  # of which arm 2 is charged for
+    found = bound(
+        sums=sums + far * np.array(ARMS["pulls"]), boundary=far + 0.55, rewards=(far, far + 1)
+    )
+    assert found > bound(sums=sums) + 2 * far * 2.0**-53
+
+
 def test_rewards_are_declared_as_everywhere() -> None:
     assert bound(rewards="binary") == bound(rewards=Binary())
     assert bound(rewards=(0, 1)) == bound(rewards=Bounded())
@@ -187,6 +231,6 @@ def test_rewards_are_declared_as_everywhere() -> None:
         bound(rewards="clicks")
 
 
-@pytest.mark.parametrize("changed", [{"strength": 1e300}, {"epsilon": 100.0}, {"delta": 1e-320}])
+@pytest.mark.parametrize("changed", [{"strength": 1e59}, {"epsilon": 100.0}, {"delta": 1e-320}])
 def test_no_bound_is_larger_than_what_can_be_lost(changed: dict[str, float]) -> None:
     assert bound(top=[0, 1, 2], **changed) <= 1 / 3

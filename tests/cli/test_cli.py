@@ -368,7 +368,8 @@ def refused(result: Result, message: str) -> None:
             [*SIMULATE, "--algorithm", "adaptive-top-k-tight", "--budget", "99"],
             "needs epsilon and delta",
         ),
-        ([*SIMULATE, "--epsilon", "1e-12"], "uniform asks for too many pulls"),
+        ([*SIMULATE, "--epsilon", "1e-9"], "uniform asks for too many pulls"),
+        ([*SIMULATE, "--epsilon", "1e-17"], "less is lost in the rounding of such rewards"),
         (
             [*SIMULATE, "--budget", "99", "--option", "x=1"],
             "option 'x' is unknown to uniform; it takes none",

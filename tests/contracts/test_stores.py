@@ -14,6 +14,7 @@ from shortlist.errors import StoreError, StoreExists, StoreMissing
 from shortlist.storage import Event, Kind, News, RewardRow, Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
+from shortlist.storage.tokens import Scope, Token, TokenStore
 
 LEASE = Event(Kind.LEASE, 0, 50, "a worker", 99.5)
 REWARDS: list[RewardRow] = [(7, 3, 0.25, 1.5), (2, 0, 1.0, 2.5)]
@@ -234,3 +235,35 @@ def check_round_trip(store: Store, rewards: list[float], text: str, time: float)
     assert list(news.events) == [Event(Kind.FAIL, 0, 1, text, time)]
     assert store.settings(text) == text
     store.close()
+
+
+TOKEN = Token("ann", Scope.WORK, "ab" * 32, 1.5)
+
+
+def keeper(opener: Opener) -> TokenStore:
+    store = opener()
+    assert isinstance(store, TokenStore)
+    return store
+
+
+def test_tokens_are_kept_in_the_order_in_which_they_were_made(opener: Opener) -> None:
+    store = keeper(opener)
+    assert list(store.tokens()) == []
+    others = [
+        TOKEN._replace(name=name, scope=scope) for name, scope in zip("zab", Scope, strict=True)
+    ]
+    for token in others:
+        store.add_token(token)
+    assert list(keeper(opener).tokens()) == others
+
+
+def test_a_token_is_revoked_once_and_keeps_its_name(opener: Opener) -> None:
+    store = keeper(opener)
+    store.add_token(TOKEN)
+    for now in (5.0, 6.0):
+        store.revoke_token("ann", now)
+    assert list(keeper(opener).tokens()) == [TOKEN._replace(revoked=5.0)]
+    with pytest.raises(StoreExists, match=r"there is a token 'ann' in .* already"):
+        store.add_token(TOKEN)
+    with pytest.raises(StoreMissing, match=r"there is no token 'ben' in .*; it holds 'ann'"):
+        store.revoke_token("ben", 7.0)

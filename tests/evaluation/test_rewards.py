@@ -17,6 +17,7 @@ from shortlist.search import Pulls
 
 LABEL = "page 'b'"
 NAME = f"a reward of arm {LABEL!r}"
+FROM_0 = "from 0 (subtract a constant from the rewards)"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,8 @@ def test_what_is_no_finite_number_is_refused(reward: object, model: RewardModel)
         (Bounded(), -0.001, "a number between 0 and 1"),
         (Bounded(-2, 5), 5.5, "a number between -2 and 5"),
         (Binary(), 0.5, "0 or 1"),
-        (SubGaussian(0.5), float("nan"), "a number between -1e+60 and 1e+60"),
+        (SubGaussian(0.5), float("nan"), f"a number at most 1e+09 sigma = 500000000 {FROM_0}"),
+        (SubGaussian(2), 1e10, f"a number at most 1e+09 sigma = 2000000000 {FROM_0}"),
     ],
 )
 def test_a_reward_outside_its_declaration_is_refused_with_the_arm_the_value_and_the_rule(

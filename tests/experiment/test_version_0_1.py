@@ -37,14 +37,21 @@ def finish(experiment: Experiment) -> dict[str, object]:
     }
 
 
+def same(found: dict[str, object], answer: dict[str, object]) -> bool:
+    """Whether the answers agree, up to what bounds are rounded outward by."""
+    bound = answer["regret_bound"]
+    rounded = None if bound is None else pytest.approx(bound, rel=1e-12)
+    return found == {**answer, "regret_bound": rounded}
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_experiment_of_version_0_1_goes_on_as_it_would_have(name: str, tmp_path: Path) -> None:
     store = shutil.copy(FILES / "experiments.db", tmp_path)
     with Experiment.open(store, name) as experiment:
-        assert finish(experiment) == ANSWERS[name]
+        assert same(finish(experiment), ANSWERS[name])
 
 
 def test_an_export_of_version_0_1_can_be_imported_and_goes_on() -> None:
     store = MemoryStore()
     import_lines((FILES / "certified.jsonl").read_text(encoding="utf-8").splitlines(), store)
-    assert finish(Experiment.open(store)) == ANSWERS["certified"]
+    assert same(finish(Experiment.open(store)), ANSWERS["certified"])

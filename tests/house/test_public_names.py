@@ -17,6 +17,7 @@ PUBLIC = {
     "Arm",
     "Binary",
     "Bounded",
+    "Client",
     "Command",
     "Experiment",
     "FixedBudget",

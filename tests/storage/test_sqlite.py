@@ -289,10 +289,10 @@ def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
     store.close()
     SQLiteStore(path).close()
     monkeypatch.undo()
-    check_intact(path.with_name(f"{path.name}.v2.bak"))
+    check_intact(path.with_name(f"{path.name}.v3.bak"))
     with pytest.raises(
         StoreError,
-        match="has schema version 3, but this shortlist knows 2 at most: upgrade shortlist",
+        match="has schema version 4, but this shortlist knows 3 at most: upgrade shortlist",
     ):
         SQLiteStore(path)
 

@@ -9,7 +9,7 @@ import numpy as np
 from shortlist.algorithms.guard import guarded_search
 from shortlist.algorithms.limits import within_limits
 from shortlist.algorithms.options import check_options
-from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.search import RunUpTo, Search
 
@@ -47,7 +47,7 @@ class Algorithm:
         """Begin the search on the unit scale, or say why it cannot be begun."""
         self.check(problem, options)
         unit = problem.unit()
-        search = self.search(unit, rng, **options)
+        search = self._begun(unit, rng, options)
         if not isinstance(search, Generator):
             raise InvalidInput(
                 f"{self.name} returned {search!r}, but a search must be a generator: it yields"
@@ -55,6 +55,18 @@ class Algorithm:
             )
         search = guarded_search(self.name, search, unit) if self.guarded else search
         return search if unit.limits is None else within_limits(search, unit, rng)
+
+    def _begun(
+        self, problem: Problem, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> object:
+        try:
+            return self.search(problem, rng, **options)
+        except Exception as error:
+            if isinstance(error, ShortlistError) or not self.guarded:
+                raise
+            raise InvalidInput(
+                f"{self.name} cannot be begun, but fails with {type(error).__name__}: {error}"
+            ) from error
 
     def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
         """Refuse a goal this algorithm does not serve, a budget too small, and unknown options."""

@@ -46,6 +46,11 @@ def certified(
     return split_search(problem, rng, _net(problem, rng))
 
 
+def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
+    """The second version of `certified`: the split certificate alone, no spread learned."""
+    return split_search(problem, rng, learns_spread=False)
+
+
 def suitable(problem: Problem) -> str:
     """The certificate that needs fewer pulls on most arms, by n and k alone."""
     inside, outside = problem.k, problem.n_arms - problem.k

@@ -23,24 +23,46 @@ def expected_loss(
     posterior with tempered likelihood. Fixed budget; no guarantee, unless a share `holdout` of the
     budget is set aside: its fresh pulls then give a bound on the regret that holds with probability
     at least 1 - `delta`."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    return (yield from _within_budget(problem, rng, posterior, holdout, delta))
+
+
+def expected_loss_of_one_spread(
+    problem: Problem, rng: np.random.Generator, *, holdout: float = 0.0, delta: float = 0.05
+) -> Search:
+    """The second version of `expected_loss`: one dispersion for all arms."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=False)
+    return (yield from _within_budget(problem, rng, posterior, holdout, delta))
+
+
+def _within_budget(
+    problem: Problem,
+    rng: np.random.Generator,
+    posterior: Posterior,
+    holdout: float,
+    delta: float,
+) -> Search:
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
     number("delta", delta, above=0, below=1)
     if holdout == 0:
-        return (yield from expected_loss_anytime(problem, rng)(problem.budget))
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+        return (yield from _anytime(posterior, rng, _caps(problem))(problem.budget))
     explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
     yield from explore(posterior, explorable, rng, _caps(problem))
     left = problem.budget - posterior.spent
-    return (yield from final_look(posterior, Holdout(problem.n_arms), left, delta, rng))
+    fresh = Holdout(problem.n_arms, problem.blur)
+    return (yield from final_look(posterior, fresh, left, delta, rng))
 
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same exploration, to be run up to one number of pulls after another."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    return _anytime(posterior, rng, _caps(problem))
 
+
+def _anytime(posterior: Posterior, rng: np.random.Generator, caps: IntArray | None) -> RunUpTo:
     def run_up_to(pulls: int) -> Search:
-        yield from explore(posterior, pulls, rng, _caps(problem))
+        yield from explore(posterior, pulls, rng, caps)
         chosen, _ = posterior.split(rng)
         return Answer(np.flatnonzero(chosen))
 

@@ -7,9 +7,13 @@ from typing import Any, TypeVar, overload
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
 from shortlist.algorithms.algorithm import BOTH, Algorithm, AlgorithmLike, SearchFunction
-from shortlist.algorithms.certified import certified
+from shortlist.algorithms.certified import certified, certified_by_split
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
-from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
+from shortlist.algorithms.expected_loss import (
+    expected_loss,
+    expected_loss_anytime,
+    expected_loss_of_one_spread,
+)
 from shortlist.algorithms.improved_top_k import improved_top_k
 from shortlist.algorithms.kl_lucb import kl_lucb
 from shortlist.algorithms.lucb import lucb
@@ -20,7 +24,6 @@ from shortlist.algorithms.references import imported
 from shortlist.algorithms.sar import sar
 from shortlist.algorithms.track_and_stop import track_and_stop
 from shortlist.algorithms.uniform import uniform, uniform_by_union
-from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.validation import collected, shown, whole
@@ -79,7 +82,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "swaps of arms, docs/pairs.md; split certificate, docs/certificate.md",
             capped=True,
             version=3,
-            earlier={2: split_search},
+            earlier={2: certified_by_split},
         ),
         Algorithm(
             "expected-loss",
@@ -87,7 +90,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedBudget,),
             "none",
             "empirical Bayes, docs/certificate.md",
-            version=2,
+            version=3,
+            earlier={2: expected_loss_of_one_spread},
             anytime=expected_loss_anytime,
         ),
         Algorithm(

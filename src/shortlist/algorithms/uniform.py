@@ -46,7 +46,7 @@ def uniform(problem: Problem, rng: np.random.Generator) -> Search:
     if isinstance(problem.goal, FixedBudget):
         return _equally(problem, even_shares(problem.goal.budget, problem.n_arms, rng), rng)
     n_arms, k, rewards = problem.n_arms, problem.k, problem.rewards
-    count = fixed_design(n_arms, k, problem.epsilon, problem.delta, rewards)
+    count = fixed_design(n_arms, k, problem.sharp_epsilon, problem.delta, rewards)
     return _to_confidence(problem, count, rng)
 
 

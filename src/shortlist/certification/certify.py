@@ -9,10 +9,13 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split.certificate import declare
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
+from shortlist.problem import unit_epsilon
 from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
-from shortlist.validation import check_choice, listed, number
+from shortlist.rounding import ROUNDED
+from shortlist.validation import LARGEST, SMALLEST, check_choice, listed, number
 
 UNIT = Bounded()
+MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
 
 
 def certify(
@@ -25,6 +28,7 @@ def certify(
     epsilon: float | None = None,
     rewards: RewardsDeclared = UNIT,
     strength: float | None = None,
+    squares: npt.ArrayLike | None = None,
 ) -> float:
     """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
@@ -33,7 +37,13 @@ def certify(
     beforehand. With probability at least 1 - `delta` the regret is at most the number returned.
     With `epsilon`, the bound is made to be tight near `epsilon` and is infinite where it would
     exceed it. Everything but `sums` must be fixed before the rewards are seen, or the probability
-    does not hold; so must `strength`, which trades ln(1/delta) against the noise."""
+    does not hold; so must `strength`, which trades ln(1/delta) against the noise.
+    `squares`, the sums of the squared rewards, make the bound smaller where rewards have a range
+    and vary less in it than 0/1 rewards would.
+
+    The bound is rounded outward. Refused are an `epsilon` that is less than rounding can make up, a
+    `strength` below 1e-60 or above 1e60 on the unit scale, and sub-Gaussian means or a boundary
+    farther from 0 than 1e9 sigma."""
     model = model_of(rewards)
     counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
@@ -42,10 +52,11 @@ def certify(
         reach = model.widest_gap
         unit_strength = _strength_for_noise(counts, threshold)
     else:
-        reach = k * number("epsilon", epsilon, above=0) / model.scale
+        number("epsilon", epsilon, above=0)
+        reach = k * unit_epsilon(epsilon, counts.size, k, model)
         unit_strength = 2 * threshold / reach
     if strength is not None:
-        unit_strength = number("strength", strength, above=0) * model.scale
+        unit_strength = _unit_strength(strength, model)
     certificate = declare(
         chosen,
         _unit_boundary(boundary, model),
@@ -54,8 +65,10 @@ def certify(
         delta=delta,
         reach=reach,
         rewards=model.unit(),
+        blur=ROUNDED * model.distance,
     )
-    bound = certificate.bound((totals - counts * model.shift) / model.scale)
+    fresh = _on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
+    bound = certificate.bound(*fresh)
     # no more arms than these can be exchanged, each for one as far off as can be
     most = model.widest_gap * min(k, chosen.size - k) / k
     bound = min(most, bound) * model.scale
@@ -70,15 +83,29 @@ def _strength_for_noise(pulls: IntArray, threshold: float) -> float:
     return 2 * math.sqrt(8 * threshold / float((1 / pulls).sum()))
 
 
+def _unit_strength(strength: float, rewards: RewardModel) -> float:
+    """The strength on the unit scale, if floats can compute with it there."""
+    unit = number("strength", strength, above=0) * rewards.scale
+    if not SMALLEST < unit < LARGEST:
+        raise InvalidInput(
+            f"`strength` is {strength}, but must be between {SMALLEST / rewards.scale:g} and"
+            f" {LARGEST / rewards.scale:g} for such rewards"
+        )
+    return unit
+
+
 def _unit_boundary(boundary: float, rewards: RewardModel) -> float:
     """The boundary on the unit scale, if it can be one."""
-    edge = (number("boundary", boundary) - rewards.shift) / rewards.scale
-    if rewards.has_range and not 0 <= edge <= 1:
-        low, high = rewards.support
+    edge = number("boundary", boundary)
+    unit = (edge - rewards.shift) / rewards.scale
+    low, high = rewards.support
+    if rewards.has_range and not low <= edge <= high:
         raise InvalidInput(
             f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards"
         )
-    return edge
+    if not rewards.has_range and not rewards.admits(edge):
+        raise InvalidInput(f"`boundary` is {boundary}, but must be {rewards.rule}, as rewards are")
+    return min(max(0.0, unit), 1.0) if rewards.has_range else unit
 
 
 def _fresh(
@@ -91,9 +118,11 @@ def _fresh(
             f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number"
             " per arm"
         )
-    if not np.issubdtype(counts.dtype, np.integer) or np.any(counts < 1):
+    whole = np.issubdtype(counts.dtype, np.integer)
+    if not whole or np.any(counts < 1) or np.any(counts > MOST_PULLS):
         raise InvalidInput(
-            f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1"
+            f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1 and at most"
+            " 2^62"
         )
     if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
         raise InvalidInput(f"`sums` is {sums!r}, but must be numbers")
@@ -110,10 +139,42 @@ def _fresh(
     return counts.astype(np.int64), totals.astype(np.float64), chosen
 
 
+def _checked_squares(
+    squares: npt.ArrayLike | None, pulls: IntArray, sums: FloatArray
+) -> FloatArray | None:
+    """The sums of squares, if they can be those of so many rewards with these sums."""
+    if squares is None:
+        return None
+    given = listed("squares", squares)
+    if given.shape != sums.shape or given.dtype.kind not in "iuf":
+        raise InvalidInput(f"`squares` is {squares!r}, but must be a number for each arm")
+    least = sums**2 / pulls  # Cauchy and Schwarz
+    wrong = np.flatnonzero(~((given >= least * (1 - ROUNDING)) & np.isfinite(given)))
+    if wrong.size:
+        arm = wrong[0]
+        raise InvalidInput(
+            f"the sum of squares of arm {arm} is {given[arm]}, but {pulls[arm]} rewards with the"
+            f" sum {sums[arm]:.15g} have at least {least[arm]:.15g}"
+        )
+    return given.astype(np.float64)
+
+
+def _on_unit_scale(
+    pulls: IntArray, sums: FloatArray, squares: FloatArray | None, rewards: RewardModel
+) -> tuple[FloatArray, FloatArray | None]:
+    """The sums, and the squares where they are of use, of rewards as (x - shift) / scale."""
+    shift, scale = rewards.shift, rewards.scale
+    unit = (sums - pulls * shift) / scale
+    if squares is None:
+        return unit, None
+    around = squares - 2 * shift * sums + pulls * shift**2
+    return unit, around / scale**2 + 4 * ROUNDED * rewards.distance**2 * pulls
+
+
 def _possible(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
     """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
     if not rewards.has_range:
-        return np.isfinite(sums)
+        return np.asarray(rewards.admits(sums / pulls), dtype=np.bool_)
     unit = (sums - pulls * rewards.shift) / rewards.scale
     whole = unit == np.round(unit) if rewards.is_binary else True
     return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole

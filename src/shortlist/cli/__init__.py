@@ -3,6 +3,7 @@
 Heavy imports wait until a command runs, so that help is instant."""
 
 import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +20,14 @@ from shortlist.cli.hardness import hardness
 from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
 from shortlist.cli.run import run
+from shortlist.cli.serve import serve
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
+from shortlist.cli.tokens import tokens
 from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
 from shortlist.printable import printable
 
+SHOWN = 200  # characters of an argument in a message
 FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere
 
 
@@ -56,6 +60,17 @@ def _line(message: str) -> str:
     return printable(" ".join(line.strip() for line in message.split("\n")))
 
 
+def _check_words(words: list[str]) -> None:
+    """Refuse what no shell could have passed on, but a program that calls this one can."""
+    for word in words:
+        try:
+            possible = b"\0" not in os.fsencode(word)
+        except UnicodeEncodeError:
+            possible = False
+        if not possible:
+            raise InvalidInput(f"the argument {word[:SHOWN]!r} holds what no argument can hold")
+
+
 @contextmanager
 def _importable_from_here() -> Iterator[None]:
     """Let modules of the present folder be imported, after all others: --algorithm may name one."""
@@ -76,10 +91,13 @@ class OneLineErrors(click.Group):
         """The command of that name, or of one that it had before."""
         return super().get_command(context, FORMER.get(name, name))
 
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
+    ) -> click.Context:
         """Parse the group's own options."""
         with _one_line_errors():
-            return super().make_context(*args, **extra)
+            _check_words(args)
+            return super().make_context(info_name, args, *rest, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Parse and run the command."""
@@ -118,5 +136,6 @@ def main(context: click.Context) -> None:
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
-for _command in (*LIVE, *KNOWN_MEANS):
+SERVED = (serve, tokens)
+for _command in (*LIVE, *SERVED, *KNOWN_MEANS):
     main.add_command(_command)

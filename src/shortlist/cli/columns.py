@@ -3,9 +3,12 @@
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from shortlist.cli.files import open_text
 from shortlist.errors import InvalidInput
+
+MOST_ROWS = 10**6  # as many as there may be arms, below a header
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,10 @@ def read_columns(path: str, only: str | None = None) -> Columns:
     this one column."""
     with open_text(path) as file:
         reader = csv.reader(file)
-        rows = [(reader.line_num, row) for row in reader if not _blank(row)]
+        filled = ((reader.line_num, row) for row in reader if not _blank(row))
+        rows = list(islice(filled, MOST_ROWS + 2))
+    if len(rows) > MOST_ROWS + 1:
+        raise InvalidInput(f"{path} has more lines than {MOST_ROWS:,}, but that is the limit")
     first = rows[0][0] if rows else 0
     begins = [cell.strip() for cell in rows[0][1]] if rows else []
     headed = only is None or only in [name.lower() for name in begins]

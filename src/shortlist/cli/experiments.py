@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-import shortlist
 from shortlist.cli.arms import arms_argument, read_arms
 from shortlist.cli.files import open_text
 from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
-from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment
+from shortlist.errors import InvalidInput
 
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any more
 
@@ -40,7 +40,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     if k is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     labels = read_arms(arms)
-    made = shortlist.Experiment.create(labels, k, store=store, **named(name), **settings)
+    made = create_experiment(labels, k=k, store=store, **named(name), **settings)
     status = made.status()
     note(
         f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
@@ -74,7 +74,7 @@ def ask(
     Example:
       shortlist ask --store tests.db --limit 10 --worker ann --format csv
     """
-    with shortlist.Experiment.open(store, name) as experiment:
+    with open_experiment(store, name) as experiment:
         handout = experiment.ask(limit, worker)
         trouble = experiment.status().trouble if handout.state == "stopped" else ""
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
@@ -138,7 +138,7 @@ def tell(
             "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
         )
     results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0)]
-    with shortlist.Experiment.open(store, name) as experiment:
+    with open_experiment(store, name) as experiment:
         if failed is not None:
             experiment.fail(ticket or 0, failed)
         else:
@@ -156,7 +156,7 @@ def resume(*, store: str, name: str | None) -> None:
     Example:
       shortlist resume --store tests.db
     """
-    with shortlist.Experiment.open(store, name) as experiment:
+    with open_experiment(store, name) as experiment:
         experiment.resume()
 
 
@@ -164,31 +164,13 @@ def resume(*, store: str, name: str | None) -> None:
 @click.argument("store", type=click.Path(dir_okay=False), envvar="SHORTLIST_STORE")
 @format_option
 def list_(*, store: str, style: str) -> None:
-    """List the experiments in a file.
+    """List the experiments in a file, or at a service.
 
     \b
     Example:
       shortlist list tests.db
     """
-    from shortlist.storage.sqlite import SQLiteStore
-
-    file = SQLiteStore(store, "ro")
-    rows = []
-    for name in file.names():
-        row: dict[str, object] = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
-        try:
-            experiment = shortlist.Experiment.open(file, name)
-            settings, status = experiment.settings, experiment.status()
-            row |= {
-                "state": status.state.value,
-                "arms": len(settings.labels),
-                "k": settings.problem.k,
-            }
-            row |= {"algorithm": settings.algorithm, "pulls": status.told}
-        except ShortlistError as error:
-            row["state"] = str(error)
-        rows.append({**row, "name": name})
-    file.close()
+    rows = list_rows(store)
     if rows or style == "json":
         print_rows(rows, style)
 
@@ -205,9 +187,7 @@ def export(*, store: str, name: str | None) -> None:
     Example:
       shortlist export --store tests.db
     """
-    from shortlist.experiment import export_lines
-
-    for line in export_lines(store, name):
+    for line in export_from(store, name):
         print_data(line + "\n")
 
 
@@ -232,10 +212,9 @@ def import_(*, path: str, store: str, name: str | None) -> None:
       shortlist import exported.jsonl --store other.db
     """
     from shortlist.experiment import import_lines
-    from shortlist.experiment.lines import bounded_lines
 
-    with open_text(path) as file:
-        name = import_lines(bounded_lines(file), store, name)
+    with open_text(path) as lines:
+        name = import_lines(lines, store, name)
     note(f"{store}: experiment {name!r}")
 
 

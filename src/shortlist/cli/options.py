@@ -26,7 +26,7 @@ def _pairs(
             raise click.BadParameter(f"{pair!r} must be of the form name=value", context, parameter)
         try:
             options[name] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # also a number of too many digits
             options[name] = value
     return options
 
@@ -154,16 +154,27 @@ def lease_options(command: Command) -> Command:
     )
 
 
+store_option = click.option(
+    "--store",
+    required=True,
+    envvar="SHORTLIST_STORE",
+    type=click.Path(dir_okay=False),
+    metavar="FILE|URL",
+    help="Where it is kept, a file or a service; may be set as SHORTLIST_STORE.",
+)
+made_store_option = click.option(
+    "--store",
+    required=True,
+    envvar="SHORTLIST_STORE",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The file, made if there is none; may be set as SHORTLIST_STORE.",
+)
+
+
 def store_options(command: Command) -> Command:
     """Add where an experiment is kept, and its name."""
-    return click.option(
-        "--store",
-        required=True,
-        envvar="SHORTLIST_STORE",
-        type=click.Path(dir_okay=False),
-        metavar="FILE",
-        help="The file it is kept in; may be set as SHORTLIST_STORE.",
-    )(name_option(command))
+    return store_option(name_option(command))
 
 
 name_option = click.option(

@@ -45,14 +45,17 @@ def _check_labels(lines: Sequence[Line], path: str) -> None:
 
 
 def _whole(line: Line, column: str) -> int:
+    from shortlist.validation import COUNTABLE
+
     cell = line[column].strip()
     try:
         value = int(cell)
     except ValueError:
         value = -1
-    if value < 0:
+    if not 0 <= value <= COUNTABLE:
+        rule = "of at least 0" if value < 0 else f"of at most {COUNTABLE:,}"
         raise InvalidInput(
-            f"{line.where} says {cell!r}, but {column} must be a whole number of at least 0"
+            f"{line.where} says {cell!r}, but {column} must be a whole number {rule}"
         )
     return value
 

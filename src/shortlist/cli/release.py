@@ -2,9 +2,9 @@
 
 import click
 
-import shortlist
 from shortlist.cli.options import store_options
 from shortlist.cli.output import note
+from shortlist.cli.stores import open_experiment
 
 
 @click.command()
@@ -39,7 +39,7 @@ def release(
     """
     from shortlist.display import plural
 
-    with shortlist.Experiment.open(store, name) as experiment:
+    with open_experiment(store, name) as experiment:
         count = experiment.release(worker, tickets=tickets or None, overdue=overdue)
     are = "is" if count == 1 else "are"
     note(f"{plural(count, 'ticket')} {are} handed out again")

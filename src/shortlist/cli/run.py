@@ -16,10 +16,11 @@ from shortlist.cli.experiments import named
 from shortlist.cli.options import experiment_options, lease_options, name_option
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
+from shortlist.cli.stores import create_experiment, open_experiment
 from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
 if TYPE_CHECKING:
-    from shortlist import Experiment
+    from shortlist import Client, Experiment
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
 
@@ -48,8 +49,8 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     "--store",
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Keep everything in this file, and go on with what is in it.",
+    metavar="FILE|URL",
+    help="Keep everything in this file or at this service, and go on with what is there.",
 )
 @name_option
 @format_option
@@ -107,6 +108,8 @@ def run(
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
         except StoreReplaced as error:
+            if isinstance(experiment, shortlist.Client):  # who runs the service has the file
+                raise
             raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
         print_result(result, style)
 
@@ -117,7 +120,7 @@ def _experiment(
     name: str | None,
     settings: dict[str, Any],
     given: list[str],
-) -> "Experiment":
+) -> "Experiment | Client":
     """The experiment that these arguments ask for: the one in the store, or a new one.
 
     `given` are the settings that were said aloud."""
@@ -132,16 +135,14 @@ def _experiment(
                 f"ARMS is not given and {names} given, but without ARMS all settings are the"
                 " store's"
             )
-        return shortlist.Experiment.open(store, name)
+        return open_experiment(store, name)
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
     labels = read_arms(arms)
-    return shortlist.Experiment.create(
-        labels, store=store, exist_ok=True, **named(name), **settings
-    )
+    return create_experiment(labels, store=store, exist_ok=True, **named(name), **settings)
 
 
-def _interrupted(experiment: "Experiment", store: str | None) -> str:
+def _interrupted(experiment: "Experiment | Client", store: str | None) -> str:
     told = experiment.status().told
     pulls = f"{told:,} pull" if told == 1 else f"{told:,} pulls"
     again = "the same command goes on" if store else "nothing is kept without --store"

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-import shortlist
 from shortlist.cli.options import store_options
 from shortlist.cli.output import format_option, print_data, print_json, print_rows, print_tables
+from shortlist.cli.stores import open_experiment
 from shortlist.errors import Unfinished
 
 if TYPE_CHECKING:
     from rich.console import Group
 
+    from shortlist import Client, Experiment
     from shortlist.experiment import Status
     from shortlist.result import Result
 
@@ -52,7 +53,7 @@ def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) 
       shortlist status --store tests.db
       shortlist status --store tests.db --format json
     """
-    with shortlist.Experiment.open(store, name, readonly=True) as experiment:
+    with open_experiment(store, name, readonly=True) as experiment:
         if style == "json":
             print_json(experiment.status().summary())
         elif style == "csv":
@@ -77,7 +78,7 @@ def result(*, store: str, name: str | None, partial: bool, style: str) -> None:
       shortlist result --store runs.db
       shortlist result --store runs.db --partial
     """
-    with shortlist.Experiment.open(store, name, readonly=True) as experiment:
+    with open_experiment(store, name, readonly=True) as experiment:
         try:
             print_result(experiment.result(partial=partial), style)
         except Unfinished as error:
@@ -102,7 +103,7 @@ def print_result(result: "Result", style: str) -> None:
         print_tables(result)
 
 
-def _show(experiment: "shortlist.Experiment", rows: int, watch: bool) -> None:
+def _show(experiment: "Experiment | Client", rows: int, watch: bool) -> None:
     from rich.console import Console
     from rich.live import Live
 

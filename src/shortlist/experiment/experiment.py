@@ -6,14 +6,11 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import RLock
 from types import TracebackType
-from typing import Any
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
-from shortlist.display import display, plural
-from shortlist.errors import InvalidInput, ShortlistError, Unfinished
-from shortlist.evaluation.calls import asynchronous
-from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
+from shortlist.display import plural
+from shortlist.errors import ShortlistError, Unfinished
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -34,24 +31,24 @@ from shortlist.experiment.leaving import (
 from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.replica import Replica
+from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.status import Status
-from shortlist.experiment.telling import known_id, new_tellings
+from shortlist.experiment.telling import known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.experiment.worker import Job, work, work_async
 from shortlist.question import question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import MOST_TOLD, collected, flag, shown, text, whole
+from shortlist.validation import flag, shown, text, whole
 
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
 Clock = Callable[[], float]
 
 
-class Experiment:
+class Experiment(Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -220,13 +217,9 @@ class Experiment:
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
-        if not isinstance(results, Iterable):
-            raise InvalidInput(
-                f"{shown(results)} is told, but must be pairs of a ticket and its reward"
-            )
-        pairs = collected("results", results, at_most=MOST_TOLD)
+        told = pairs(results)
         with self._writing() as now:
-            tellings = new_tellings(pairs, self._known, now)
+            tellings = new_tellings(told, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
 
@@ -237,7 +230,8 @@ class Experiment:
         "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
         changes nothing. A bad reward is no failure: results that are missing because of their value
         would void every guarantee."""
-        said = str(reason).encode(errors="backslashreplace").decode()  # as every store can hold it
+        words = reason if isinstance(reason, str) else shown(reason)
+        said = words.encode(errors="backslashreplace").decode()  # as every store can hold it
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
@@ -292,50 +286,6 @@ class Experiment:
             event = Event(Kind.RESUME, 0, 0, "", now)
             self._store.append(self.name, events=[event])
 
-    def run(
-        self,
-        pull: Callable[..., Any],
-        *,
-        jobs: int | None = None,
-        retries: int = 0,
-        executor: Any = None,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """Make the pulls with a function until the experiment is over; return its result.
-
-        `pull(arm)` returns a reward, and may take a `seed`, as in `select`; it may be async, or a
-        `Command`. `jobs` calls are under way at a time (1, or 16 of an async function), in threads
-        or on an `executor`. A call that raises has failed; this worker tries it `retries` times
-        more before the experiment hears of it. An experiment that stops because a pull failed too
-        often raises `Unfinished`.
-
-        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call goes on. Any number of programs may run the same experiment at once."""
-        if not asynchronous(pull):
-            with self._shown(progress) as show:
-                job = Job.of(pull, 1 if jobs is None else jobs, retries, worker, show)
-                return self._over(work(self, job, executor))
-        refuse_executor(executor)
-        how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
-        return run_here(self.run_async(pull, progress=progress, **how), "run")
-
-    async def run_async(
-        self,
-        pull: Callable[..., Any],
-        *,
-        jobs: int | None = None,
-        retries: int = 0,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
-        if not asynchronous(pull):
-            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
-        with self._shown(progress) as show:
-            job = Job.of(pull, CONCURRENT if jobs is None else jobs, retries, worker, show)
-            return self._over(await work_async(self, job))
-
     def status(self) -> Status:
         """Where the experiment stands."""
         with self._lock:
@@ -348,17 +298,47 @@ class Experiment:
         It is cheap, and as of the last call of anything else."""
         return self._known.ledger.told, self._known.replay.numbering.pulls.progress
 
+    def position(self) -> int:
+        """How many entries the log has: whatever happens to the experiment adds one.
+
+        It is cheap, and brings what `standing`, `held` and `state` say up to date."""
+        with self._lock:
+            self._catch_up()
+            return self._known.ledger.position
+
+    def version(self) -> str:
+        """What changes whenever `status` does: with the log, and as time goes by.
+
+        As cheap as `position`."""
+        with self._lock:
+            self._catch_up()
+            now = self._clock()
+            held = self._known.ledger.held(now)
+            overdue = sum(lease.due <= now for lease in held)
+            return f"{self._known.ledger.position}-{len(held)}-{overdue}"
+
+    def state(self) -> State:
+        """Whether there are tickets, an answer, or trouble.
+
+        As cheap as `standing`."""
+        with self._lock:
+            return self._known.state(self._clock())
+
+    def course(self) -> list[tuple[int, Progress]]:
+        """How far the search was after so many pulls, whenever it asked for more.
+
+        As cheap as `standing`."""
+        with self._lock:
+            return list(self._known.replay.course)
+
     def held(self) -> tuple[int, float]:
         """How many tickets somebody works on, and when the last of their leases ends.
 
         As cheap as `standing`."""
-        now = self._clock()
-        ends = [lease.end for lease in self._known.ledger.held(now)]
-        return len(ends), max(ends, default=now)
-
-    def holders(self) -> set[str]:
-        """Everybody with a name who holds tickets, as of the last call of anything else."""
-        return {each.worker for each in self._known.ledger.held(self._clock()) if each.worker}
+        with self._lock:
+            now = self._clock()
+            ends = [lease.end for lease in self._known.ledger.held(now)]
+            return len(ends), max(ends, default=now)
 
     def result(self, *, partial: bool = False) -> Result:
         """The answer, once there is one; with `partial` also before that, as it would be now.
@@ -403,6 +383,18 @@ class Experiment:
         self.close()
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is done inside be one transaction: one wait for the disk, and after an error
+        nothing of it was written."""
+        with self._lock:
+            try:
+                with self._writing():
+                    yield
+            except BaseException:
+                self._known = Replica(self.name, self.settings)  # it read what is not in the log
+                raise
+
+    @contextmanager
     def _writing(self) -> Iterator[float]:
         """Be up to date, and be the only one who writes; the time at which that begins."""
         with self._lock:
@@ -423,15 +415,3 @@ class Experiment:
     def _catch_up(self) -> None:
         """Take in what is new in the log."""
         self._known.read(self._store)
-
-    @contextmanager
-    def _shown(self, progress: bool) -> Iterator[Callable[[], None]]:
-        """What a worker is to call after every step."""
-        with display(progress, self.settings.problem.goal.budget) as show:
-            yield lambda: show(*self.standing())
-
-    def _over(self, state: State) -> Result:
-        """The result, when there is nothing to do any more; or why there is none."""
-        if state is State.STOPPED:
-            raise Unfinished(self.status().trouble)
-        return self.result()

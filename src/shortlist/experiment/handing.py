@@ -9,7 +9,7 @@ from shortlist.experiment.replica import Replica
 from shortlist.experiment.telling import known_id
 from shortlist.experiment.ticket import Ticket
 from shortlist.storage import Event, Kind
-from shortlist.validation import number
+from shortlist.validation import MOST_TOLD, collected, number
 
 LONGEST = FOREVER / 2  # seconds of a lease that ends
 
@@ -71,12 +71,11 @@ def given_back(
     """What takes back the tickets that fit all that is said, and how many they are."""
     if worker is None and tickets is None and overdue is None:
         raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
-    if not (tickets is None or isinstance(tickets, Iterable)):
-        raise InvalidInput(f"`tickets` is {tickets!r}, but must be a list of tickets")
     leases = known.ledger.leases
     fit = set(leases)
     if tickets is not None:
-        fit = {known_id(each, known) for each in tickets if is_current(each, known)}
+        named = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
+        fit = {known_id(each, known) for each in named if is_current(each, known)}
     holders: dict[str, list[int]] = defaultdict(list)
     for id_ in sorted(fit):
         lease = leases[id_]

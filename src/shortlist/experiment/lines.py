@@ -5,7 +5,7 @@ indents it otherwise does no harm, and one that rounds a number is found out."""
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from shortlist.errors import InvalidInput
 from shortlist.storage.chain import follow
@@ -61,11 +61,6 @@ def checked_links(lines: Iterable[Line]) -> Iterator[Line]:
                 " lost or moved"
             )
         yield line
-
-
-def bounded_lines(file: IO[str]) -> Iterator[str]:
-    """The lines of a file, of each no more than it takes to refuse it."""
-    return iter(lambda: file.readline(MOST_CHARACTERS + 1), "")
 
 
 def shown(text: str) -> str:

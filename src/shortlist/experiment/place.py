@@ -10,6 +10,7 @@ from shortlist.storage.connection import Mode
 from shortlist.storage.sqlite import SQLiteStore
 from shortlist.validation import shown, text
 
+SERVICES = ("http://", "https://")
 Place = Store | str | os.PathLike[str]
 
 
@@ -23,6 +24,10 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
             )
         yield place
         return
+    if str(place).startswith(SERVICES):
+        raise InvalidInput(
+            f"`store` is {place!r}, a service, but must be a file or a store: a `Client` takes it"
+        )
     store = SQLiteStore(place, mode)
     try:
         yield store

@@ -10,7 +10,7 @@ from shortlist.errors import CannotReplay
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received
 from shortlist.experiment.settings import Settings
-from shortlist.search import Pulls, Rewards, advance
+from shortlist.search import Progress, Pulls, Rewards, advance
 
 NOBODY = np.empty(0, dtype=np.int64)
 NOTHING = Pulls(NOBODY, NOBODY)
@@ -30,6 +30,9 @@ class Replay:
         self.outcome: Outcome | None = None
         self.digests: list[str] = []  # of every request, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
+        self.course: list[
+            tuple[int, Progress]
+        ] = []  # pulls before every request, and how far it is
         self.numbering = Numbering(NOTHING, 0, self._drawn)
         self._next(None)
 
@@ -64,6 +67,7 @@ class Replay:
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)
         if isinstance(turn, Pulls):
+            self.course.append((self.end, turn.progress))
             self.numbering = Numbering(turn, self.end, self._drawn)
             self._record(turn.arms, turn.times)
         else:

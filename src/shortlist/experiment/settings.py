@@ -128,21 +128,32 @@ class Settings:
         with _readable(where):
             data = json.loads(text)
             algorithm = _replayed(data["format"], data["algorithm"], data["version"], where)
-            labels, rewards = _declared(data)
-            goal = (
-                FixedConfidence(**data["goal"])
-                if "epsilon" in data["goal"]
-                else FixedBudget(**data["goal"])
-            )
-            minimize, limits = data.get("minimize", False), data.get("limits")
-            problem = Problem(len(labels), data["k"], goal, rewards, minimize, limits)
-            algorithm.check(problem, data["options"])
-            late = data.get("late", WAIT)
-            manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
-            name, version, options = data["algorithm"], data["version"], dict(data["options"])
-            identity = str(data.get("identity", ""))
-            ending = _checked_ending(data.get("on_failure", "stop"), rewards)
-            return cls(labels, problem, name, version, options, *manners, identity, ending)
+            settings = cls._of(data)
+            algorithm.check(settings.problem, settings.options)
+            return settings
+
+    @classmethod
+    def read(cls, text: str, where: str) -> "Settings":
+        """The same, whether this version of the package has the search or not: to look at them."""
+        with _readable(where):
+            return cls._of(json.loads(text))
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> "Settings":
+        labels, rewards = _declared(data)
+        goal = (
+            FixedConfidence(**data["goal"])
+            if "epsilon" in data["goal"]
+            else FixedBudget(**data["goal"])
+        )
+        minimize, limits = data.get("minimize", False), data.get("limits")
+        problem = Problem(len(labels), data["k"], goal, rewards, minimize, limits=limits)
+        late = data.get("late", WAIT)
+        manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
+        name, version, options = data["algorithm"], data["version"], dict(data["options"])
+        identity = str(data.get("identity", ""))
+        ending = _checked_ending(data.get("on_failure", "stop"), rewards)
+        return cls(labels, problem, name, version, options, *manners, identity, ending)
 
 
 def _checked_ending(on_failure: object, model: RewardModel) -> OnFailure:

@@ -1,6 +1,6 @@
 """What may be told: of which ticket, with which reward, and how often."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.ticket import Ticket
 from shortlist.reward_models import RewardModel
-from shortlist.validation import shown, whole
+from shortlist.validation import MOST_TOLD, collected, shown, whole
 
 
 class Telling(NamedTuple):
@@ -25,15 +25,25 @@ class Telling(NamedTuple):
     reward: float
 
 
-def new_tellings(
-    results: Sequence[tuple[Ticket | int, float]], known: Replica, now: float
-) -> Sequence[Telling]:
-    """What is new in these results; or an error, if one of them may not be told."""
-    for each in results:
+def pairs(results: object) -> Sequence[tuple[Ticket | int, float]]:
+    """Results as a list, if they are pairs of a ticket and its reward."""
+    if not isinstance(results, Iterable):
+        raise InvalidInput(
+            f"{shown(results)} is told, but must be pairs of a ticket and its reward"
+        )
+    told = collected("results", results, at_most=MOST_TOLD)
+    for each in told:
         if not (isinstance(each, tuple | list) and len(each) == 2):
             raise InvalidInput(
                 f"{shown(each)} is told, but must be a pair of a ticket and its reward"
             )
+    return told
+
+
+def new_tellings(
+    results: Sequence[tuple[Ticket | int, float]], known: Replica, now: float
+) -> Sequence[Telling]:
+    """What is new in these results; or an error, if one of them may not be told."""
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, known) for ticket, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
@@ -62,7 +72,7 @@ def known_id(ticket: Ticket | int, known: Replica) -> int:
     issued = known.ledger.issued
     if id_ >= issued:
         last = f"the last one is {issued - 1}" if issued else "none was yet"
-        raise UnknownTicket(f"ticket {id_} was never handed out; {last}")
+        raise UnknownTicket(f"ticket {shown(id_)} was never handed out; {last}")
     return id_
 
 

@@ -18,6 +18,7 @@ from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop, named
 from shortlist.experiment.lease import FOREVER
 from shortlist.experiment.place import checked_worker
+from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.printable import printable
 from shortlist.validation import MOST_JOBS, whole
@@ -52,8 +53,8 @@ class Work(Protocol):
     def held(self) -> tuple[int, float]:
         """How many tickets somebody works on, and when the last of their leases ends."""
 
-    def holders(self) -> set[str]:
-        """Everybody with a name who holds tickets."""
+    def status(self) -> Status:
+        """Where the experiment stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def this_program() -> str:
 
 def release_the_dead(experiment: Work) -> None:
     """Take back what programs hold that ran on this machine and are gone, as after a crash."""
-    for holder in experiment.holders():
+    for holder in experiment.status().workers:
         host, _, process = holder.rpartition(":")
         if host == socket.gethostname() and process.isdecimal() and not _is_alive(int(process)):
             experiment.release(holder)

@@ -3,7 +3,10 @@
 The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM).
 It guides where to pull; no guarantee rests on it."""
 
+import math
+
 import numpy as np
+from scipy.special import polygamma, xlogy
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, product
 from shortlist.exploration import tuning
@@ -16,6 +19,10 @@ from shortlist.search import Pulls, Rewards
 LARGEST_VARIANCE = 0.25  # of a reward on the unit scale, whatever its law
 LEAST_VARIANCE = 1e-4  # below, grids of means without a range would be finer than floats need
 LEAST_DISPERSION = 1e-2  # below, a few equal rewards would pass for certainty
+LEAST_LEARNED = 1e-4  # the same where the dispersion of an arm is drawn to that of all
+# least and most rewards that the dispersion of all arms counts in that of one: few equal rewards of
+# one arm may be many ones of a rare other reward
+SHARED = 20.0, 1e3
 TINY = 1e-9  # stands in for a variance of 0 in a ratio
 MOST_IN_KEY = 2**31  # two numbers below this fit into one key
 UNCERTAIN = 1e-3  # so many arms on the wrong side are as good as none
@@ -27,7 +34,11 @@ class Posterior:
 
     Arms with equal (pulls, sum) share a row, which keeps many arms fast."""
 
-    def __init__(self, n_arms: int, k: int, rewards: RewardModel) -> None:
+    def __init__(
+        self, n_arms: int, k: int, rewards: RewardModel, *, learns_spread: bool = True
+    ) -> None:
+        """Without `learns_spread` all arms have one dispersion, as in earlier versions."""
+        self.learns_spread = learns_spread
         self.n_arms = n_arms
         self.k = k
         self.rewards = rewards
@@ -135,6 +146,13 @@ class Posterior:
         freedom = float((self.pulls - 1).sum())
         return float(np.clip(within / freedom, LEAST_VARIANCE, LARGEST_VARIANCE))
 
+    @property
+    def scattered(self) -> bool:
+        """Whether rewards have a range and are known to be more than 0 and 1."""
+        if not self.learns_spread or not self.rewards.has_range or self.rewards.is_binary:
+            return False
+        return bool((self.sums != self.squares).any())
+
     def dispersion(self) -> float:
         """Variance of the rewards relative to 0/1 rewards of the same means, 1 at most."""
         if self.rewards.is_binary or self.spent <= 2 * self.n_arms:
@@ -144,9 +162,52 @@ class Posterior:
         within = float((self.squares - self.sums * means).sum())
         return float(np.clip(within / max(of_binary, TINY), LEAST_DISPERSION, 1.0))
 
+    def dispersions(self) -> FloatArray:
+        """The same for every arm, drawn to that of all arms as far as they are alike: (arms,)."""
+        own, of_binary = self._own_dispersions()
+        freedom = self.pulls - 1
+        shared = self._shared_freedom()
+        # variances may rather be alike than dispersions: the larger of the two is the safer guess
+        of_one = np.maximum(of_binary, TINY) / self.pulls
+        alike = np.clip(self.variance() / of_one, self._common_dispersion(), 1.0)
+        drawn = (shared * alike + freedom * own) / (shared + freedom)
+        return np.clip(drawn, LEAST_LEARNED, 1.0)
+
+    def _common_dispersion(self) -> float:
+        """The mean dispersion of the arms, those with the most to show first."""
+        if self.spent <= 2 * self.n_arms:
+            return 1.0
+        own, weight = self._own_dispersions()
+        return float(np.clip(own @ weight / max(weight.sum(), TINY), LEAST_LEARNED, 1.0))
+
+    def _own_dispersions(self) -> tuple[FloatArray, FloatArray]:
+        """The dispersion of every arm by itself, and the weight it has among all: (arms,) each."""
+        of_binary = np.maximum(self.sums * (1 - self.sums / self.pulls), 0)  # variance, N times
+        within = self.squares - self.sums**2 / self.pulls
+        ratio = np.clip(within / np.maximum(of_binary, TINY), 0, 1)
+        # of N rewards, (N - 1 + ratio) / N of the variance of 0/1 rewards shows within them
+        return self.pulls * ratio / np.maximum(self.pulls - 1 + ratio, TINY), of_binary
+
+    def _shared_freedom(self) -> float:
+        """Rewards that the dispersion of all arms counts in that of one (Smyth 2004).
+
+        The less logarithms of dispersions vary beyond what chance does, the more."""
+        own, weight = self._own_dispersions()
+        known = (weight > TINY) & (self.pulls > 1)
+        if known.sum() < 3:
+            return SHARED[1]
+        logs = np.log(np.maximum(own[known], LEAST_LEARNED))
+        by_chance = polygamma(1, (self.pulls[known] - 1) / 2).mean()
+        excess = float(logs.var(ddof=1) - by_chance)
+        if excess <= 0:
+            return SHARED[1]
+        return float(np.clip((1 + math.sqrt(1 + 2 * excess)) / excess, *SHARED))
+
     def _fit_grid(self) -> bool:
         """Make the grid anew where that is due, with a flat prior on it. Whether it was."""
-        noise = LARGEST_VARIANCE if self.rewards.has_range else self.variance()
+        noise = self.variance()
+        if self.rewards.has_range:
+            noise = LARGEST_VARIANCE * (self._common_dispersion() if self.scattered else 1.0)
         anew = self._grid.fit(self.pulls, self.sums, self.k, noise, self._span(noise))
         if anew:
             self.prior = self.flat
@@ -188,6 +249,8 @@ class Posterior:
         sums = sums[:, None]
         if not self.rewards.has_range:
             log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
+        elif self.scattered:  # a row is an arm
+            log = self._log_scattered(pulls, sums / pulls)
         else:
             dispersion = self.dispersion()
             successes = sums / dispersion * self._grid.log_points
@@ -195,6 +258,18 @@ class Posterior:
             log = successes + failures
         log -= log.max(axis=1, keepdims=True)
         log[log < NEGLIGIBLE] = -np.inf
+        return log
+
+    def _log_scattered(self, pulls: IntArray, means: FloatArray) -> FloatArray:
+        """Log-likelihood where the variance is learned, too: that of Student's t, (arms, grid).
+
+        Squared deviations are divergences, which fit means near 0 and 1 better."""
+        means = np.clip(means, 0, 1)
+        entropy = xlogy(means, means) + xlogy(1 - means, 1 - means)
+        cross = means * self._grid.log_points + (1 - means) * self._grid.log_rest
+        squared = 2 * pulls * np.maximum(entropy - cross, 0) / self.dispersions()[:, None]
+        freedom = self._shared_freedom() + pulls - 1
+        log: FloatArray = -(freedom + 1) / 2 * np.log1p(squared / freedom)
         return log
 
     def _row_means(self) -> FloatArray:

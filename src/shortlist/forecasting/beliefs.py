@@ -151,7 +151,7 @@ def guess(
 
 def _guessed_means(n: int | None, means: npt.ArrayLike | None) -> GuessedMeans:
     theta = arm_means([] if means is None else means, 0.0, 1.0)
-    if n is not None and n != theta.size:
+    if n is not None and whole("n", n, at_least=2) != theta.size:
         raise InvalidInput(f"`n` is {n}, but there are {theta.size} means")
     return GuessedMeans(theta)
 

@@ -19,7 +19,15 @@ from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
-from shortlist.validation import MOST_RUNS, check_sendable, collected, manners, shown, whole
+from shortlist.validation import (
+    MOST_RUNS,
+    check_sendable,
+    collected,
+    function_or_none,
+    manners,
+    shown,
+    whole,
+)
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
 FOR_BUDGET = ("expected-loss", "sar", "uniform")
@@ -69,6 +77,7 @@ def forecast(
     it is a good and a plain choice for each goal, less what would take too long. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
     manners(runs, jobs, seed)
+    function_or_none("progress", progress)
     believed = guess(n, k, means, prior, pilot)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()

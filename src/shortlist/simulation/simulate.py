@@ -17,7 +17,14 @@ from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, Gau
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, manners, named, shown
+from shortlist.validation import (
+    arm_means,
+    check_sendable,
+    function_or_none,
+    manners,
+    named,
+    shown,
+)
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -99,6 +106,7 @@ def simulate(
     same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
     number of runs done."""
     manners(runs, jobs, seed)
+    function_or_none("progress", progress)
     given = named("options", options)
     chosen = find(algorithm)
     bandit = bandit_with(means, rewards)

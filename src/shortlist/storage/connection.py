@@ -5,6 +5,7 @@ write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds
 that somebody else was quicker. Before it commits, the file must still be the one that was opened.
 Not for network drives: write-ahead logging needs shared memory."""
 
+import logging
 import os
 import random
 import sqlite3
@@ -22,6 +23,7 @@ from shortlist.storage import files
 from shortlist.storage.schema import VERSIONS, back_up, upgrade, version_of
 from shortlist.storage.words import InWords, is_busy
 
+logger = logging.getLogger("shortlist.storage")
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
 
 
@@ -123,7 +125,11 @@ class OpenFile:
             )
 
     def _check_there(self, mode: Mode) -> None:
-        if self.path.is_dir():
+        try:
+            directory = self.path.is_dir()
+        except OSError as error:  # as of a name that is too long
+            raise StoreMissing(f"{self.path} cannot be a file: {error.strerror}") from error
+        if directory:
             raise StoreMissing(f"{self.path} is a directory, but must be a file")
         if mode != "rwc" and not self.path.exists():
             raise StoreMissing(f"there is no file {self.path}, and only a new experiment makes one")
@@ -170,6 +176,8 @@ class OpenFile:
             if version < len(VERSIONS):
                 upgrade(self._connection, version, self.path)
             self._connection.execute("COMMIT")
+            if 0 < version < len(VERSIONS):
+                logger.info("%s was upgraded from schema version %d.", self.path, version)
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

@@ -7,6 +7,7 @@ from threading import RLock
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
 from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
+from shortlist.storage.tokens import Token, no_such_token, token_exists
 
 WHERE = "memory"
 
@@ -25,6 +26,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._logs: dict[str, Log] = {}
+        self._tokens: dict[str, Token] = {}
         self._lock = RLock()
         # lengths of all logs when the exclusive block began
         self._undo: dict[str, int] | None = None
@@ -93,6 +95,27 @@ class MemoryStore:
         log.entries.extend(rows)
         log.entries.extend(events)
         log.told.update(tickets)
+
+    def tokens(self) -> list[Token]:
+        """All that were ever made, in that order, revoked ones included."""
+        self._check_open()
+        return list(self._tokens.values())
+
+    def add_token(self, token: Token) -> None:
+        """Add one, unless there was ever one of that name."""
+        with self._lock:
+            if token.name in self._tokens:
+                raise StoreExists(token_exists(token.name, WHERE))
+            self._tokens[token.name] = token
+
+    def revoke_token(self, name: str, now: float) -> None:
+        """Let a token allow nothing any more; a second time changes nothing."""
+        with self._lock:
+            if name not in self._tokens:
+                raise StoreMissing(no_such_token(name, self.tokens(), WHERE))
+            token = self._tokens[name]
+            if token.revoked is None:
+                self._tokens[name] = token._replace(revoked=now)
 
     def close(self) -> None:
         """Let go of what the store holds open. It cannot be used afterwards."""

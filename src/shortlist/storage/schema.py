@@ -92,6 +92,21 @@ VERSIONS: tuple[tuple[Step, ...], ...] = (
         ONE_REWARD,
         *append_only("rewards", "events", "experiments"),
     ),
+    (
+        """CREATE TABLE tokens (
+            name TEXT PRIMARY KEY,
+            scope TEXT NOT NULL,
+            digest TEXT NOT NULL,       -- SHA-256 of the secret
+            created REAL NOT NULL,      -- seconds since 1970
+            revoked REAL                -- null as long as it is not
+        ) STRICT""",
+        """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
+            BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
+        """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens
+            WHEN old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
+                IS NOT (new.name, new.scope, new.digest, new.created)
+            BEGIN SELECT RAISE (ABORT, 'a token is only ever revoked'); END""",
+    ),
 )
 
 

@@ -11,6 +11,7 @@ from shortlist.storage.chain import NOBODY, Head, beginning, chained, checked, e
 from shortlist.storage.connection import Mode, OpenFile
 from shortlist.storage.schema import check_integrity
 from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
+from shortlist.storage.tokens import Scope, Token, no_such_token, token_exists
 
 HEAD = "SELECT last, link FROM heads WHERE experiment = ?"
 REWARDS = """SELECT seq, ticket, arm, reward, time, link FROM rewards
@@ -29,6 +30,8 @@ ORPHANS = """SELECT experiment, seq FROM (SELECT experiment, seq FROM rewards UN
                                           SELECT experiment, seq FROM events) AS entry
              WHERE seq > coalesce((SELECT last FROM heads
                                    WHERE heads.experiment = entry.experiment), 0)"""
+TOKENS = "SELECT name, scope, digest, created, revoked FROM tokens ORDER BY rowid"
+REVOKE = "UPDATE tokens SET revoked = ? WHERE name = ? AND revoked IS NULL"
 NOTHING = Told.of(())
 
 
@@ -137,6 +140,29 @@ class SQLiteStore:
             self._set_head(identity, head)
             self._locked[name] = head
             self._written[name] = (before, head), news_of(rewards, others, head)
+
+    def tokens(self) -> list[Token]:
+        """All that were ever made, in that order, revoked ones included."""
+        rows = self._file.query(TOKENS)
+        try:
+            return [Token(name, Scope(scope), *rest) for name, scope, *rest in rows]
+        except ValueError as error:
+            raise StoreDamaged(f"{self.path} is damaged: a token has {error}") from error
+
+    def add_token(self, token: Token) -> None:
+        """Add one, unless there was ever one of that name."""
+        with self.exclusive():
+            if any(each.name == token.name for each in self.tokens()):
+                raise StoreExists(token_exists(token.name, str(self.path)))
+            self._file.query("INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", token)
+
+    def revoke_token(self, name: str, now: float) -> None:
+        """Let a token allow nothing any more; a second time changes nothing."""
+        with self.exclusive():
+            tokens = self.tokens()
+            if all(each.name != name for each in tokens):
+                raise StoreMissing(no_such_token(name, tokens, str(self.path)))
+            self._file.query(REVOKE, (now, name))
 
     def verify(self) -> None:
         """Refuse a file that SQLite itself finds damaged, beside what reading it finds."""

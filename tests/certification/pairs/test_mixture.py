@@ -16,7 +16,7 @@ def test_weights_add_up_to_one_and_gaps_go_up_to_the_farthest(least: float) -> N
     assert mixture.multiples[3:].max(initial=0) * least < FARTHEST
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1e-4, 1e-9, 1e-30])
+@pytest.mark.parametrize("epsilon", [0.01, 1e-4, 1e-7, 1e-10])
 def test_arms_that_are_far_apart_are_told_soon_however_small_epsilon_is(epsilon: float) -> None:
     for means, k in (([0.9, 0.1], 1), ([0.9, 0.8, 0.3, 0.2], 2)):
         runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.05, runs=3, seed=8)

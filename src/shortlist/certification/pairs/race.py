@@ -20,6 +20,7 @@ from shortlist.certification.pairs.standing import (
 from shortlist.certification.pairs.swaps import pair_gaps, set_gap
 from shortlist.grouping import total_before
 from shortlist.problem import Problem
+from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Progress, Rewards
 
 CATCH_UP = 0.34  # share of its lag that an arm makes up at once
@@ -137,9 +138,17 @@ class Race:
         up = self.stages.up(q, inside)  # (j, b, clock), or (b, clock)
         clock = np.maximum(self.stages.clock(q), NO_BETS)
         found = pair_gaps(down, up, clock, np.log(self.mixture.weights), level)
+        found += self._rounded(clock)
         found[~(found <= NOT_BOUNDED)] = np.inf  # so that NaN can never close a pair
         here = np.ix_(outside, inside)
         self.gaps[here] = np.minimum(self.gaps[here], found)
+
+    def _rounded(self, clock: FloatArray) -> FloatArray:
+        """What rounding can take off the gap of a pair: docs/pairs.md, "Rounding"."""
+        farthest = float(np.abs(self.sums / np.maximum(self.pulls, 1)).max())
+        largest = 1 + farthest + self.levels.max() / clock[..., 0]  # the first clock is the slowest
+        rounded: FloatArray = ROUNDED * (2 + self.stages.last) * largest + 2 * self.problem.blur
+        return rounded
 
     def _place(self) -> None:
         """See which arms lie near 0 or near 1: the capital against the contrary is large."""
@@ -171,7 +180,9 @@ class Race:
             return 0.0
         q = int(self.stages.at[self.doubtful].min())
         down, up = self.stages.down(q, outside), self.stages.up(q, inside)
-        found = set_gap(down, up, self.stages.clock(q), np.log(self.mixture.weights), self.levels)
+        clock = np.maximum(self.stages.clock(q), NO_BETS)
+        found = set_gap(down, up, clock, np.log(self.mixture.weights), self.levels)
+        found += self.swapped * float(self._rounded(clock))
         return found if found <= NOT_BOUNDED else math.inf
 
     def movers(self) -> tuple[IntArray, IntArray]:

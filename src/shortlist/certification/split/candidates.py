@@ -63,9 +63,9 @@ def all_counts() -> IntArray:
     return _counts(tuning.ONE_BY_ONE, tuning.RATIO)
 
 
-def pull_counts(most: int) -> IntArray:
+def pull_counts(most: int, ratio: float | None = None) -> IntArray:
     """The numbers of pulls that candidates have, the last no less than `most`."""
-    counts = all_counts()
+    counts = _counts(tuning.ONE_BY_ONE, ratio or tuning.RATIO)
     return counts[: int(np.searchsorted(counts, most)) + 1]
 
 

@@ -11,7 +11,9 @@ against its place in the set:
 All but the rewards must be fixed before they are drawn. An offset is right when the arm's
 exponential moment is: for every mean g beyond the boundary, E[exp(-strength * charge)] <=
 exp(-strength * min(g, reach)). With `reach` = K * epsilon the bound holds whenever it is at most K
-* epsilon; with the largest possible reach it always holds. The proof is in docs/certificate.md."""
+* epsilon; with the largest possible reach it always holds. The proof is in docs/certificate.md.
+
+Charges and their sum are rounded outward, so that what floats lose is lost on the safe side."""
 
 import math
 from dataclasses import dataclass
@@ -19,11 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certification.split.discount import BLURRED, discount, discount_error
 from shortlist.certification.split.offsets import offsets
 from shortlist.errors import InvalidInput
 from shortlist.grouping import grouped_by
 from shortlist.reward_models import RewardModel
-from shortlist.validation import number
+from shortlist.rounding import ROUNDED
+from shortlist.validation import LARGEST, SMALLEST, number
 
 
 @dataclass(frozen=True)
@@ -38,21 +42,45 @@ class Certificate:
     slope: FloatArray
     start: FloatArray  # successes (against the arm's place) that are not charged; -inf: all are
     offset: FloatArray
+    blur: float = 0.0  # of the means, by rounding, before they came here
+    discounted: bool = False  # rewards lie in [0, 1] and may vary less than 0/1 rewards
 
-    def charges(self, sums: FloatArray) -> FloatArray:
-        """What every arm is charged for these rewards; `sums` may have more rows than one."""
-        beyond = sums - self.pulls * self.boundary
-        against = np.where(self.chosen, -beyond, beyond)  # N y of the theorem
+    def charges(self, sums: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+        """What every arm is charged for these rewards; `sums` may have more rows than one.
+
+        With their `squares`, rewards in [0, 1] have a discount for a small variance."""
+        means = sums / self.pulls
+        beyond = (sums - self.pulls * self.boundary) / self.pulls
+        against = np.where(self.chosen, -beyond, beyond)  # y of the theorem
         successes = np.where(self.chosen, self.pulls - sums, sums)
-        charge = np.maximum(0, self.slope * against / self.pulls + self.offset) / self.strength
+        exponent = self.slope * against + self.offset
+        charge = exponent / self.strength + self._rounded(means)
+        if squares is not None and self.discounted:
+            charge = charge - self._discounts(means, squares)
         # in this order, so that NaN is never taken for no charge
-        return np.where(successes <= self.start, 0.0, charge)
+        return np.where(successes <= self.start, 0.0, np.maximum(0, charge))
 
-    def bound(self, sums: FloatArray) -> float:
-        """Upper confidence bound on the aggregate regret of the set."""
+    def bound(self, sums: FloatArray, squares: FloatArray | None = None) -> float:
+        """Upper confidence bound on the aggregate regret of the set; never NaN."""
         threshold = -math.log(self.delta)
-        total = float(self.charges(sums).sum()) + threshold / self.strength  # proof (c)
-        return total / int(self.chosen.sum())
+        total = float(self.charges(sums, squares).sum()) + threshold / self.strength  # proof (c)
+        bound = (1 + ROUNDED) * total / int(self.chosen.sum())
+        return bound if bound >= 0 else math.inf
+
+    def _rounded(self, means: FloatArray) -> FloatArray:
+        """What rounding can take off a charge: a share of the largest number on the way."""
+        part = 1 + self.slope / self.strength
+        largest = part * (1 + np.abs(means) + abs(self.boundary))
+        return ROUNDED * (largest + np.abs(self.offset) / self.strength) + part * self.blur
+
+    def _discounts(self, means: FloatArray, squares: FloatArray) -> FloatArray:
+        """What a small variance takes off every charge, rounded down."""
+        counts = self.pulls.astype(np.float64)
+        mirrored = np.where(self.chosen, 1 - means, means)
+        error = (1 + self.blur / ROUNDED) * discount_error(self.slope, counts)
+        variance = squares / counts - means**2 + BLURRED + 2 * self.blur
+        found = discount(counts, mirrored, variance, self.slope) - error
+        return np.maximum(0, found) / self.strength
 
 
 def declare(
@@ -66,12 +94,16 @@ def declare(
     rewards: RewardModel,
     slope: FloatArray | None = None,
     start: FloatArray | None = None,
+    blur: float = 0.0,
 ) -> Certificate:
     """Fix a certificate with the least offsets that are right for these rewards (unit scale).
 
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1
     rewards, and is lowered for an arm where it is too high for any offset."""
     number("boundary", boundary)
+    if rewards.has_range:
+        boundary = 1 - (1 - boundary)  # so that its mirror image is exact
+    number("strength", strength, above=SMALLEST, below=LARGEST)
     slope = np.full(chosen.size, strength) if slope is None else slope
     start = np.full(chosen.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not rewards.is_binary:
@@ -93,4 +125,7 @@ def declare(
         )  # (groups,) each: inequality (1)
         begin[arms] = begins[group]
         offset[arms] = least[group]
-    return Certificate(chosen, boundary, strength, delta, pulls, slope, begin, offset)
+    discounted = rewards.has_range and not rewards.is_binary
+    return Certificate(
+        chosen, boundary, strength, delta, pulls, slope, begin, offset, blur, discounted
+    )

@@ -34,12 +34,20 @@ def bounded_offset(
     """The largest N ln(1 - m u) + slope b + strength (m - b) for m in [low, boundary + reach].
 
     Rewards in [0, 1] have E[exp(-slope x)] <= (1 - m u)^N at mean m, with u = 1 - exp(-slope/N),
-    because exp(-tilt x) lies below its chord on [0, 1]. The expression is concave in m."""
+    because exp(-tilt x) lies below its chord on [0, 1]. The expression is concave in m.
+    It is off by ROUNDED * strength at most (docs/certificate.md, "Rounding")."""
     tilt = slope / pulls
     u = -np.expm1(-tilt)
     stationary = 1 / u - pulls / strength
     worst = np.minimum(np.maximum(stationary, low), boundary + reach)
     log_moment = pulls * log_shrink(worst, tilt)
+    # Where the tilt is large the worst mean may be nearer to 1 than floats tell: 1 - m u tells.
+    steep = tilt >= 1
+    rest = np.minimum(
+        np.maximum(u * pulls / strength, _rest(boundary + reach, tilt)), _rest(low, tilt)
+    )
+    worst = np.where(steep, (1 - rest) / u, worst)
+    log_moment = np.where(steep, pulls * _log_rest(rest, tilt), log_moment)
     offset: FloatArray = log_moment + slope * boundary + strength * (worst - boundary)
     return offset
 
@@ -49,7 +57,15 @@ def log_shrink(mean: FloatArray, tilt: FloatArray) -> FloatArray:
 
     It is the logarithm of E[exp(-tilt X)] for one 0/1 reward X of mean m."""
     near = np.log1p(mean * np.expm1(-np.minimum(tilt, 1)))
-    rest = (1 - mean) + mean * np.exp(-tilt)
-    # `rest` underflows at a mean of 1 only, where the logarithm is -tilt
-    far = np.where(rest > TINY, np.log(np.maximum(rest, TINY)), -tilt)
-    return np.where(tilt < 1, near, far)
+    return np.where(tilt < 1, near, _log_rest(_rest(mean, tilt), tilt))
+
+
+def _rest(mean: FloatArray | float, tilt: FloatArray) -> FloatArray:
+    """1 - m (1 - exp(-tilt)), for large tilts."""
+    rest: FloatArray = (1 - mean) + mean * np.exp(-tilt)
+    return rest
+
+
+def _log_rest(rest: FloatArray, tilt: FloatArray) -> FloatArray:
+    """The logarithm of `_rest`: that underflows at a mean of 1 only, where it is -tilt."""
+    return np.where(rest > TINY, np.log(np.maximum(rest, TINY)), -tilt)

@@ -5,15 +5,16 @@ Exploration gives a posterior of every arm, and so the expected charge of every 
 to reach its target with the fewest pulls (knapsack.py)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, product
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split import tuning
 from shortlist.certification.split.certificate import Certificate, declare
 from shortlist.certification.split.expected_charges import ExpectedCharges
 from shortlist.certification.split.knapsack import Knapsack
+from shortlist.certification.split.score_charges import ScoreCharges
 from shortlist.exploration.posterior import Posterior
 from shortlist.grouping import grouped_by
 from shortlist.reward_models import RewardModel
@@ -35,8 +36,10 @@ class Draft:
     cost: int  # pulls still to be made
     expected: float  # the bound on k * regret to expect
 
-    def declare(self, delta: float, reach: float, rewards: RewardModel) -> Certificate:
-        """Fix the certificate."""
+    def declare(
+        self, delta: float, reach: float, rewards: RewardModel, blur: float = 0.0
+    ) -> Certificate:
+        """Fix the certificate; `blur` is what rounding did to the means of its rewards."""
         return declare(
             self.chosen,
             self.boundary,
@@ -47,7 +50,14 @@ class Draft:
             rewards=rewards,
             slope=self.slope,
             start=self.start,
+            blur=blur,
         )
+
+
+def at_stage(draft: Draft, part: float, made: IntArray) -> Draft:
+    """The same bets for another part of the pulls, but no fewer than were `made`."""
+    pulls = np.maximum(np.ceil(part * draft.pulls).astype(np.int64), made)
+    return replace(draft, pulls=pulls, slope=draft.slope / draft.pulls * pulls)
 
 
 class Drafter:
@@ -62,16 +72,15 @@ class Drafter:
         self.chosen = chosen
         self.boundary = boundary
         self.made = made
-        self.charges = ExpectedCharges(posterior, boundary, reach, _most_pulls(posterior, made))
+        kind_of_charges = ScoreCharges if posterior.scattered else ExpectedCharges
+        self.charges = kind_of_charges(posterior, boundary, reach, _most_pulls(posterior, made))
         # (groups,) the kind and `made` of a group; (arms,) the group of an arm
         (kind, before), self.group = grouped_by(posterior.kinds(chosen), made)
         self.size: FloatArray = np.bincount(self.group).astype(np.float64)  # (groups,)
         more = self.charges.candidates.pulls[0] - before[:, None]  # (groups, candidates)
         self.price: FloatArray = np.where(more >= 0, more, np.inf)
-        self.side, row = np.divmod(kind, posterior.row_pulls.size)  # (groups,) each
-        outside = int(np.count_nonzero(self.side == 0))  # these groups come first
-        # (groups of a side, grid) each
-        self.weights = posterior.weights[row[:outside]], posterior.weights[row[outside:]]
+        # (groups,) each; those outside come first
+        self.side, self.row = np.divmod(kind, posterior.row_pulls.size)
 
     def draft(
         self,
@@ -102,21 +111,18 @@ class Drafter:
             strength=strength,
             pulls=pulls,
             start=candidates.start[mine],
-            slope=candidates.part[mine] * strength,
+            slope=self.charges.slopes(strength)[mine],
             cost=int((pulls - self.made).sum()),
             expected=expected,
         )
 
     def _knapsack(self, strength: float) -> Knapsack:
-        outside, inside = self.charges.at(strength)  # (grid, candidates) each
-        charge = np.concatenate(
-            [product(self.weights[0], outside), product(self.weights[1], inside)]
-        )  # (groups, candidates)
+        charge = self.charges.expected(strength, self.side, self.row)  # (groups, candidates)
         # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all
         # that is charged.
-        flattest = float(self.charges.candidates.part.min())
+        flattest = float(self.charges.slopes(strength).min())
         most = float(self.charges.candidates.pulls.max())
-        least_saved = strength * flattest / (8 * most**2)
+        least_saved = flattest / (8 * most**2)
         return Knapsack(self.size, self.price, charge, dearest=2 - math.log10(least_saved))
 
 

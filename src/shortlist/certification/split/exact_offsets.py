@@ -14,7 +14,12 @@ either of two facts suffices:
 2. M exceeds its chord by step^2 / 8 times a bound on |M''| at most, and what is allowed undercuts
    its chord by step^2 / 8 * strength^2 at most: both ends must keep the sum of the two as a margin.
 
-Beyond the last point A is negligible and B has the closed form of `bounded_offset`."""
+Beyond the last point A is negligible and B has the closed form of `bounded_offset`.
+
+Rounding: a mean of the grid is b + g but for its last digit, and g is taken as the larger. An
+incomplete beta function of N pulls is off by a share of ROUNDED * N, as its arguments are rounded,
+and by BETA_ERROR at most: A, B and margins are taken three times that much too large, so that what
+is allowed may be off, too."""
 
 import math
 
@@ -24,10 +29,13 @@ from scipy.special import betainc
 from shortlist.arrays import FloatArray
 from shortlist.certification.split import tuning
 from shortlist.certification.split.closed_offsets import TINY, bounded_offset, log_shrink
+from shortlist.rounding import ROUNDED
 
 # A is at most exp(-SMALL) of what is allowed where the grid ends (Chernoff's bound, as if normal);
 # were it more, the tail would only ask for a larger offset
 SMALL = 12
+MOST_EXACT = 2**30  # pulls up to which incomplete beta functions are trusted
+BETA_ERROR = 1e-8  # relative, of the incomplete beta function itself, where it is trusted
 
 
 def binary_offset(
@@ -42,18 +50,22 @@ def binary_offset(
 ) -> FloatArray:
     """The least offset that keeps A + exp(-offset) B below what is allowed; of every candidate.
 
-    It is infinite where A alone is too large. `checks` is the number of steps of the grid."""
+    It is infinite where A alone is too large, and where there are too many pulls to trust A and B.
+    `checks` is the number of steps of the grid."""
     start = np.clip(np.floor(start), -1, pulls)[:, None]  # (candidates, 1)
     pulls = pulls[:, None]  # (candidates, 1)
     slope = slope[:, None]  # (candidates, 1)
     checks = checks or usual_checks(strength * reach)
     gap = _checked_gaps(pulls, boundary, strength, reach, start, checks)  # (candidates, checks + 1)
     mean = boundary + gap
+    gap = np.maximum(gap, np.nextafter(mean - boundary, np.inf))  # less is allowed there
     free, log_charged = _binary_moments(pulls, slope, start, mean, boundary)
-    inner = _inner_offset(gap, free, log_charged, strength, _curvature(pulls, mean))
+    error = 3 * (BETA_ERROR + ROUNDED * pulls)  # of A, of B and of what is allowed
+    free = (1 + error) * free
+    curvature = (1 + error) * _curvature(pulls, mean) + error * strength**2
+    inner = _inner_offset(gap, free, log_charged, strength, curvature)
     tail = _tail_offset(pulls, boundary, mean[:, -1:], free[:, -1:], strength, reach, slope)
-    offset: FloatArray = np.maximum(inner, tail)
-    return offset
+    return np.where(pulls[:, 0] <= MOST_EXACT, np.maximum(inner, tail) + error[:, 0], np.inf)
 
 
 def usual_checks(exponent: float) -> int:

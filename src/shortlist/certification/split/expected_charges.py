@@ -4,7 +4,7 @@ Predictions may be rough: no guarantee rests on them."""
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray, product
 from shortlist.certification.split import tuning
 from shortlist.certification.split.binomial_charges import BinomialCharges
 from shortlist.certification.split.candidates import all_candidates
@@ -23,6 +23,7 @@ class ExpectedCharges:
 
     def __init__(self, posterior: Posterior, boundary: float, reach: float, most: int) -> None:
         rewards = posterior.rewards
+        self.weights = posterior.weights  # (rows, grid)
         at_boundary = _variance_at(boundary, posterior)
         self.candidates = all_candidates(most, boundary, reach, at_boundary, rewards)
         self.offsets = PredictedOffsets(self.candidates, at_boundary, rewards)
@@ -40,6 +41,17 @@ class ExpectedCharges:
             if self.few
             else None
         )
+
+    def slopes(self, strength: float) -> FloatArray:
+        """The slope of every candidate: (sides, candidates)."""
+        slopes: FloatArray = self.candidates.part * strength
+        return slopes
+
+    def expected(self, strength: float, side: IntArray, row: IntArray) -> FloatArray:
+        """The charge to expect of groups of arms, those outside first: (groups, candidates)."""
+        of_sides = self.at(strength)  # (sides, grid, candidates)
+        parts = [product(self.weights[row[side == here]], of_sides[here]) for here in (0, 1)]
+        return np.concatenate(parts)
 
     def at(self, strength: float) -> FloatArray:
         """The charges at this strength: (sides, grid, candidates)."""

@@ -32,8 +32,9 @@ def final_look(
         return Answer(np.flatnonzero(chosen))
     explored = posterior.spent
     yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
-    certificate = draft.declare(delta, reach, posterior.rewards)
-    bound = min(certificate.bound(holdout.sums), reach)
+    certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
+    squares = holdout.squares if posterior.learns_spread else None
+    bound = min(certificate.bound(holdout.sums, squares), reach)
     return answer_of(draft, bound, delta, explored, holdout, looks)
 
 

@@ -11,9 +11,12 @@ from shortlist.search import Progress, Pulls, Rewards
 class Holdout:
     """Fresh pulls and their sums; the rewards never influence which pulls are requested."""
 
-    def __init__(self, n_arms: int) -> None:
+    def __init__(self, n_arms: int, blur: float = 0.0) -> None:
+        """`blur` is what rounding may have done to the mean of an arm on the way here."""
+        self.blur = blur
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.sums: FloatArray = np.zeros(n_arms)
+        self.squares: FloatArray = np.zeros(n_arms)
 
     @property
     def spent(self) -> int:
@@ -34,3 +37,4 @@ class Holdout:
             rewards = yield Pulls(arms, times, progress)
             self.pulls[arms] += times
             self.sums[arms] += rewards.sums
+            self.squares[arms] += rewards.squares

@@ -9,7 +9,11 @@ from shortlist.certification.split import tuning
 from shortlist.certification.split.alpha_spending import share_of
 from shortlist.certification.split.certificate import Certificate
 from shortlist.certification.split.drafting import Draft, Drafter
-from shortlist.certification.split.strengths import StrengthSearch
+from shortlist.certification.split.strengths import (
+    StrengthSearch,
+    score_strengths,
+    usual_strengths,
+)
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
 
@@ -25,8 +29,13 @@ class Looks:
         self.posterior = posterior
         self.reach = problem.k * problem.epsilon
         self.failed = 0  # looks that did not certify
-        self.strengths = StrengthSearch()
+        self._of_tosses, self._of_scores = usual_strengths(), score_strengths()
         self._wait_until = 0.0  # exploration pulls before the next draft is worth its time
+
+    @property
+    def strengths(self) -> StrengthSearch:
+        """Where the search for the best strength stands, for the rewards seen so far."""
+        return self._of_scores if self.posterior.scattered else self._of_tosses
 
     @property
     def delta(self) -> float:
@@ -59,7 +68,8 @@ class Looks:
 
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
-        return draft.declare(self.delta, self.reach, self.problem.rewards)
+        problem = self.problem
+        return draft.declare(self.delta, self.reach, problem.rewards, problem.blur)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
         """What drafts for the present choice, unless that must be expected to lose too much."""
@@ -81,4 +91,6 @@ class Looks:
         """A draft of this strength, in units of ln(1/delta) / (k epsilon)."""
         threshold = -math.log(self.delta)
         aim = max(tuning.CAUTION**self.failed, tuning.LEAST_AIM)
+        if self.posterior.scattered:
+            aim *= tuning.STAGED_AIM
         return drafter.draft(strength * threshold / self.reach, threshold, target=self.reach * aim)

@@ -1,6 +1,7 @@
 """Explore freely, then prove the choice on fresh rewards by the split certificate."""
 
 import math
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from shortlist.certification.split import tuning
 from shortlist.certification.split.alpha_spending import MOST_LOOKS, share_after
 from shortlist.certification.split.answers import answer_of
+from shortlist.certification.split.drafting import Draft, at_stage
 from shortlist.certification.split.final_look import final_look
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.holdout import Holdout
@@ -16,14 +18,18 @@ from shortlist.certification.split.strengths import cost_of
 from shortlist.exploration.explore import explore_once
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.search import Progress, Search
+from shortlist.search import Progress, Pulls, Rewards, Search
 
 # pulls, where no budget is given: more than can be counted, which is an error on the way
 UNLIMITED = 2**64
 
 
 def split_search(
-    problem: Problem, rng: np.random.Generator, samples: FixedSamples | None = None
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    *,
+    learns_spread: bool = True,
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
 
@@ -34,11 +40,12 @@ def split_search(
     half of it is explored and the rest proves what can be proved.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
-    are the answer: no look may leave too few pulls for that.
+    are the answer: no look may leave too few pulls for that. Without `learns_spread` rewards in
+    [0, 1] are charged as if they were coin tosses.
 
     docs/certificate.md has the theorem and its proof."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
-    holdout = Holdout(problem.n_arms)
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=learns_spread)
+    holdout = Holdout(problem.n_arms, problem.blur)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
     budget = problem.goal.budget or UNLIMITED
     explorable = _explorable(problem) if samples is None else samples.explorable
@@ -59,9 +66,8 @@ def split_search(
         if draft is None or not due or not affordable or looks.failed == MOST_LOOKS:
             continue
         draft = looks.refined(draft)
-        progress = Progress(round=looks.failed + 1, undecided=problem.n_arms)
-        yield from holdout.fill_up(draft.pulls, progress)
-        bound = looks.declared(draft).bound(holdout.sums)
+        left = min(budget - explored, provable) - holdout.spent
+        bound = yield from look(looks, draft, holdout, left)
         if bound <= problem.epsilon:
             return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
         looks.failed += 1
@@ -72,6 +78,28 @@ def split_search(
     answer = yield from final_look(posterior, holdout, left, rest, rng, looks=looks.failed + 1)
     # this look and those before fail with probability delta in all
     return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+
+
+def look(
+    looks: Looks, draft: Draft, holdout: Holdout, left: int
+) -> Generator[Pulls, Rewards, float]:
+    """Draw fresh pulls as drafted and return the bound; in stages where rewards are not 0 or 1.
+
+    The bets of a draft are valid at any stopping time, so the first stage whose bound will do
+    counts, and no delta is shared among them. A look that fails has gone through all of them: what
+    is drawn by then depends on nothing but exploration."""
+    progress = Progress(round=looks.failed + 1, undecided=draft.pulls.size)
+    stages = [at_stage(draft, part, holdout.pulls) for part in tuning.STAGES]
+    if not looks.posterior.scattered or int((stages[-1].pulls - holdout.pulls).sum()) > left:
+        stages = [draft]
+    bound = math.inf
+    for stage in stages:
+        yield from holdout.fill_up(stage.pulls, progress)
+        squares = holdout.squares if looks.posterior.learns_spread else None
+        bound = looks.declared(stage).bound(holdout.sums, squares)
+        if bound <= looks.problem.epsilon:
+            break
+    return bound
 
 
 def _explorable(problem: Problem) -> int:

@@ -19,10 +19,9 @@ Drafting = Callable[[float], Draft | None]  # of a strength in units of ln(1/del
 class StrengthSearch:
     """Where the descent stands: the rung of the ladder, and the direction it last went."""
 
-    def __init__(self) -> None:
-        rungs = np.arange(tuning.STRENGTHS, dtype=np.float64)
-        self.ladder: FloatArray = tuning.LEAST_STRENGTH * tuning.STRENGTH_RATIO**rungs
-        self.rung = tuning.USUAL
+    def __init__(self, least: float, ratio: float, rungs: int, usual: int) -> None:
+        self.ladder: FloatArray = least * ratio ** np.arange(rungs, dtype=np.float64)
+        self.rung = usual
         self.direction = 1
         self._draft: Callable[[int], Draft | None]
 
@@ -60,6 +59,18 @@ class StrengthSearch:
             return False
         self.rung = rung
         return True
+
+
+def usual_strengths() -> StrengthSearch:
+    """The ladder for 0/1 rewards, and for those that have shown nothing else."""
+    return StrengthSearch(
+        tuning.LEAST_STRENGTH, tuning.STRENGTH_RATIO, tuning.STRENGTHS, tuning.USUAL
+    )
+
+
+def score_strengths() -> StrengthSearch:
+    """The ladder for rewards that are not 0 or 1."""
+    return StrengthSearch(*tuning.SCORE_LADDER)
 
 
 def cost_of(draft: Draft | None) -> float:

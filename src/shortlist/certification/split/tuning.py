@@ -45,6 +45,14 @@ EXACT_OFFSETS = 64  # ×½: pulls 1.02, ×2: 1.01
 # pulls up to which expected charges are binomial, not normal
 EXACT_CHARGES = 16  # ×½: pulls 0.99, ×2: 1.00
 
+# score_charges.py:
+# bets on rewards that are not 0 or 1: a share of strength / N, and what they may lose at most
+BETS = ((1.0, 0.95), (0.5, 0.8), (0.25, 0.6), (0.1, 0.35))
+# of a candidate's pulls to those of the one before, where rewards are not 0 or 1
+FINE_RATIO = 1.2
+# classes of dispersion in which arms are planned
+CLASSES = 5
+
 # drafting.py:
 # times the mean exploration pulls that a draft may spend on an arm
 OFFERED = 40  # ×½: pulls 1.02, ×2: 1.00
@@ -66,6 +74,8 @@ STRENGTH_RATIO = 1.3  # ×½: pulls 1.02, ×2: 1.12
 STRENGTHS = 8  # ×½: pulls 1.00, ×2: 1.00
 # strengths that are smaller than the one tried first
 USUAL = 3  # ×½: pulls 1.01, ×2: 1.20
+# the same four where rewards are not 0 or 1: a small variance wants small strengths
+SCORE_LADDER = (1.15, 1.2, 12, 4)
 
 # looks.py:
 # share of k epsilon that may be expected to be lost when drafts begin
@@ -81,11 +91,16 @@ CAUTION = 0.85  # ×½: pulls 1.03, ×2: 1.02
 # and share of k epsilon that is aimed at in any case
 LEAST_AIM = 0.5  # ×½: pulls 1.01, ×2: 1.00
 
+# share of what is aimed at otherwise, where rewards are not 0 or 1 and there are stages
+STAGED_AIM = 0.9
+
 # final_look.py:
 # regrets for which a final certificate may be tuned
 GUESSES = 10  # not measured: no search of the benchmark has a final look
 
 # split_search.py:
+# parts of the planned pulls after which the bound is computed, where rewards are not 0 or 1
+STAGES = (0.7, 0.85, 1.0, 1.2, 1.45)
 # a batch of exploration, as a share of what was spent, until it has a pull an arm
 EARLY = 0.25  # ×½: pulls 1.01, ×2: 0.99
 # times the exploration pulls that certifying may cost,

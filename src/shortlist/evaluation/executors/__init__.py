@@ -10,6 +10,7 @@ from shortlist.errors import InvalidInput
 from shortlist.evaluation.executors.processes import Processes
 from shortlist.evaluation.executors.ray import RayExecutor
 from shortlist.evaluation.flight import Evaluate, Flight, Here, OnExecutor
+from shortlist.validation import shown
 
 IN_FLIGHT = 1000  # calls handed at a time to an executor whose size is unknown
 KINDS = (
@@ -36,11 +37,12 @@ def _chosen(executor: object, workers: int | None) -> tuple[AbstractContextManag
 
     They are two a worker where we know how many workers there are, so that none waits for us."""
     size = workers or os.cpu_count() or 1
-    if executor is None or executor == "threads":
+    kind = executor if isinstance(executor, str) else ""
+    if executor is None or kind == "threads":
         return ThreadPoolExecutor(size), 2 * size
-    if executor == "processes":
+    if kind == "processes":
         return Processes(size), 2 * size
-    if executor == "ray":
+    if kind == "ray":
         return RayExecutor(), workers or IN_FLIGHT
     if isinstance(executor, Executor):
         return nullcontext(executor), workers or IN_FLIGHT
@@ -52,7 +54,7 @@ def _dask(client: object) -> Executor:
     whatever its arm does."""
     distributed = sys.modules.get("distributed")  # whoever has a client has imported it
     if distributed is None or not isinstance(client, distributed.Client):
-        raise InvalidInput(f"`executor` is {client!r}, but must be {KINDS}")
+        raise InvalidInput(f"`executor` is {shown(client)}, but must be {KINDS}")
     if client.asynchronous:
         raise InvalidInput(
             f"`executor` is {client!r}, but must be a client made without asynchronous=True"

@@ -1,0 +1,74 @@
+"""Where --store leads: to a file, or to a service at http://…"""
+
+import os
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import shortlist
+from shortlist.errors import ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist import Client, Experiment
+
+TOKEN = "SHORTLIST_TOKEN"  # of the environment: a command line can be read by everybody
+
+
+def is_service(store: str | None) -> bool:
+    """Whether that is the address of a service."""
+    from shortlist.experiment.place import SERVICES
+
+    return store is not None and store.startswith(SERVICES)
+
+
+def client(url: str, name: str | None = None) -> "Client":
+    """The service at that address, with the token of the environment."""
+    return shortlist.Client(url, os.environ.get(TOKEN) or None, name)
+
+
+def open_experiment(
+    store: str, name: str | None, *, readonly: bool = False
+) -> "Experiment | Client":
+    """The experiment of that name, wherever it is kept."""
+    if is_service(store):
+        return client(store).open(name)
+    return shortlist.Experiment.open(store, name, readonly=readonly)
+
+
+def create_experiment(
+    labels: list[str], *, store: str | None, **settings: Any
+) -> "Experiment | Client":
+    """A new experiment, wherever it is to be kept."""
+    if store is not None and is_service(store):
+        return client(store).create(labels, **settings)
+    return shortlist.Experiment.create(labels, store=store, **settings)
+
+
+def export_from(store: str, name: str | None) -> Any:
+    """The lines of an experiment, wherever it is kept."""
+    from shortlist.experiment import export_lines
+
+    if is_service(store):
+        return client(store).open(name).export_lines()
+    return export_lines(store, name)
+
+
+def list_rows(store: str) -> list[dict[str, object]]:
+    """A row for every experiment."""
+    if is_service(store):
+        return list(client(store).experiments())
+    from shortlist.storage.sqlite import SQLiteStore
+
+    with closing(SQLiteStore(store, "ro")) as file:
+        return [_row(file, name) for name in file.names()]
+
+
+def _row(file: Any, name: str) -> dict[str, object]:
+    row: dict[str, object] = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
+    try:
+        experiment = shortlist.Experiment.open(file, name)
+        settings, status = experiment.settings, experiment.status()
+        row |= {"state": status.state.value, "arms": len(settings.labels), "k": settings.problem.k}
+        row |= {"algorithm": settings.algorithm, "pulls": status.told}
+    except ShortlistError as error:
+        row["state"] = str(error)
+    return {**row, "name": name}

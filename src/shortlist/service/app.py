@@ -1,0 +1,153 @@
+"""The service as an ASGI application: its routes, and around them what knows no request."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from importlib.metadata import version
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Connection
+
+from shortlist.errors import ShortlistError
+from shortlist.service.limits import Limits
+from shortlist.service.openapi import description
+from shortlist.service.opened import Clock
+from shortlist.service.pages import PAGES, Site, Watches, error_page
+from shortlist.service.replies import HEADERS, Refusal, json_reply
+from shortlist.service.routes import API
+from shortlist.service.service import Service
+from shortlist.storage import Store
+from shortlist.storage.tokens import Scope
+
+VERSION = version("shortlist")
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+Answer = Callable[[Request], Awaitable[Response]]
+Answers = dict[str, tuple[Scope | None, Answer]]  # by method: who may, and what is answered
+
+
+def application(
+    store: Store,
+    *,
+    limits: Limits | None = None,
+    origins: Sequence[str] = (),
+    place: str = "",
+    clock: Clock = time.time,
+) -> Starlette:
+    """The service in front of a store, which whoever opened it closes.
+
+    `origins` are other sites whose pages may call it from a browser. `place` is what errors of the
+    store call it; callers read "the store" instead."""
+    service = Service(store, limits or Limits(), tuple(origins), place, clock, error_page)
+    tables = {**_own(service), **_api(service), **_pages(service)}
+    routes = [Route(path, Endpoint(service, path, answers)) for path, answers in tables.items()]
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type", "if-none-match"],
+        expose_headers=["etag"],
+    )
+    around = [Middleware(Undecoded), *([cors] if origins else [])]
+    app = Starlette(routes=routes, middleware=around, lifespan=_lifespan)
+    app.router.redirect_slashes = False
+    app.router.default = Endpoint(service, "elsewhere", {})
+    app.state.service = service
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    yield
+    app.state.service.close()
+
+
+def _own(service: Service) -> Mapping[str, Answers]:
+    """What the service says of itself."""
+
+    async def health(_request: Request) -> Response:
+        await service.in_thread(service.opened.store.names)
+        return json_reply({"status": "ok", "version": VERSION})
+
+    async def metrics(_request: Request) -> Response:
+        figures = await service.in_thread(_figures, service)
+        return PlainTextResponse(service.metrics.text(figures), headers=HEADERS, media_type=METRICS)
+
+    async def openapi(_request: Request) -> Response:
+        return json_reply(description(VERSION))
+
+    return {
+        "/health": {"GET": (None, health)},
+        "/metrics": {"GET": (Scope.READ, metrics)},
+        "/openapi.json": {"GET": (Scope.READ, openapi)},
+    }
+
+
+def _figures(service: Service) -> dict[str, tuple[int, int]]:
+    """Of every open experiment the rewards told and the tickets held."""
+    figures = {}
+    for name in service.opened.names():
+        with suppress(ShortlistError):  # of one that cannot be read, its own page says so
+            experiment = service.opened.experiment(name)
+            experiment.position()
+            figures[name] = (experiment.standing()[0], experiment.held()[0])
+    return figures
+
+
+def _api(service: Service) -> Mapping[str, Answers]:
+    tables: dict[str, Answers] = {}
+    for route in API:
+        answer = partial(service.answer_api, route)
+        tables.setdefault(route.path, {})[route.method] = (route.scope, answer)
+    return tables
+
+
+def _pages(service: Service) -> Mapping[str, Answers]:
+    site = Site(service, Watches(service))
+    return {page.path: {page.method: (page.scope, partial(page.answer, site))} for page in PAGES}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A path that answers every method: those there are, and the others with those there are."""
+
+    service: Service
+    path: str
+    answers: Answers
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(connection, receive)
+        method = "GET" if request.method == "HEAD" else request.method
+        scope, answer = self.answers.get(method, (Scope.READ, self._refuse))
+        response = await self.service.respond(request, self.path, scope, answer)
+        await response(connection, receive, send)
+
+    async def _refuse(self, request: Request) -> Response:
+        if not self.answers:
+            raise Refusal(HTTPStatus.NOT_FOUND, "there is nothing at this address")
+        allowed = ", ".join(sorted(self.answers))
+        message = f"the method is {request.method[:20]!r}, but must be {allowed}"
+        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, message, allow=allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Undecoded:
+    """Match paths as they were sent: the name of an experiment may hold a slash."""
+
+    app: ASGIApp
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        """Put the path as it came in the place of the decoded one."""
+        if connection["type"] == "http" and "raw_path" in connection:
+            path = connection["raw_path"].decode("ascii", "replace")
+            connection = {**connection, "path": path}
+        await self.app(connection, receive, send)

@@ -1,0 +1,193 @@
+"""Pictures as numbers for SVG: bars for few arms, a band for many, a line for the bound.
+
+All of it is drawn on a square of 1000 by 1000 that the page stretches; labels are text beside it,
+so that they stay readable on a phone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, takewhile
+from math import isfinite, log10
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.display import plural
+from shortlist.experiment.status import ArmsTold
+
+SIDE = 1000.0
+FEW = 60  # arms that have a bar each
+COLUMNS = 250  # of a band
+NEAR = 15  # arms on each side of the border that have a bar among many
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Rewards along a side of the picture."""
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, arms: ArmsTold) -> "Axis":
+        """As wide as what is known of the arms."""
+        ends = np.concatenate([arms.low, arms.high, arms.means])
+        known = ends[np.isfinite(ends)]
+        if not known.size:
+            return cls(0.0, 1.0)
+        least, most = float(known.min()), float(known.max())
+        return cls(least, most) if most > least else cls(least - 0.5, most + 0.5)
+
+    def place(self, value: float) -> float:
+        """Where a reward is; beyond the ends it is at them."""
+        share = (value - self.least) / (self.most - self.least)
+        return round(SIDE * min(1.0, max(0.0, share)), 1) if not np.isnan(share) else 0.0
+
+    def ticks(self) -> tuple[str, str, str]:
+        """Its ends and its middle."""
+        middle = (self.least + self.most) / 2
+        return f"{self.least:.4g}", f"{middle:.4g}", f"{self.most:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An arm in a line of the table."""
+
+    rank: int
+    label: str
+    place: str  # in, out or undecided
+    pulls: int
+    mean: str
+    interval: str
+    left: float
+    right: float
+    middle: float | None  # None of an arm that was never pulled
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Many arms, best first: the outline of their intervals, their means, and their places."""
+
+    outline: str
+    means: str
+    border: float
+    strips: Sequence[tuple[str, float, float]]  # place, from, width
+
+
+def best_first(arms: ArmsTold) -> IntArray:
+    """The arms by their means; those never pulled come last."""
+    worth = -arms.means if arms.minimize else arms.means
+    order: IntArray = np.argsort(-np.nan_to_num(worth, nan=-np.inf), kind="stable")
+    return order
+
+
+def bars(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> list[list[Bar]]:
+    """The arms of the table, in groups between which some are left out.
+
+    All if they are few; of many the best, and those around the border between chosen and not."""
+    size = order.size
+    if size <= FEW:
+        groups = [range(size)]
+    else:
+        border = range(max(0, k - NEAR), min(size, k + NEAR))
+        joined = border.start <= 2 * NEAR
+        groups = [range(max(2 * NEAR, border.stop))] if joined else [range(2 * NEAR), border]
+    return [[_bar(arms, int(order[rank]), rank, axis) for rank in group] for group in groups]
+
+
+def _bar(arms: ArmsTold, arm: int, rank: int, axis: Axis) -> Bar:
+    mean, low, high = float(arms.means[arm]), float(arms.low[arm]), float(arms.high[arm])
+    known = isfinite(mean)
+    return Bar(
+        rank=rank + 1,
+        label=str(arms.labels[arm]),
+        place=arms.places[arm],
+        pulls=int(arms.pulls[arm]),
+        mean=f"{mean:.3f}" if known else "–",
+        interval=f"{_end(low)} … {_end(high)}",
+        left=axis.place(low),
+        right=axis.place(high),
+        middle=axis.place(mean) if known else None,
+    )
+
+
+def _end(value: float) -> str:
+    return f"{value:.3f}" if isfinite(value) else "?"
+
+
+def band(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> Band:
+    """All arms, some in one column where they are more than columns."""
+    columns = np.array_split(order, min(COLUMNS, order.size))
+    across = np.linspace(0, SIDE, len(columns)).round(1).tolist()
+    tops = [_height(axis, float(np.median(arms.high[column]))) for column in columns]
+    feet = [_height(axis, float(np.median(arms.low[column]))) for column in columns]
+    means = [_mean(arms.means[column]) for column in columns]
+    outline = [*zip(across, tops, strict=True), *reversed([*zip(across, feet, strict=True)])]
+    line = [
+        (x, _height(axis, mean)) for x, mean in zip(across, means, strict=True) if isfinite(mean)
+    ]
+    border = round(SIDE * k / order.size, 1)
+    return Band(_points(outline), _points(line), border, _strips(arms, columns))
+
+
+def _height(axis: Axis, value: float) -> float:
+    return round(SIDE - axis.place(value), 1)
+
+
+def _mean(means: FloatArray) -> float:
+    known = means[np.isfinite(means)]
+    return float(known.mean()) if known.size else np.nan
+
+
+def _strips(arms: ArmsTold, columns: Sequence[IntArray]) -> list[tuple[str, float, float]]:
+    """Stretches of columns of one place; a column with an undecided arm is undecided."""
+    places = [_place({arms.places[arm] for arm in column.tolist()}) for column in columns]
+    width = SIDE / len(columns)
+    strips = []
+    begin = 0
+    for place, group in groupby(places):
+        count = len([*group])
+        strips.append((place, round(begin * width, 1), round(count * width, 1)))
+        begin += count
+    return strips
+
+
+def _place(places: set[str]) -> str:
+    return places.pop() if len(places) == 1 else "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A course on logarithmic axes, with what was asked for."""
+
+    points: str
+    goal: float | None  # the height of epsilon, if it is in the picture
+    across: tuple[str, str]  # the ends of the axes
+    up: tuple[str, str]
+
+
+def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> Line | None:
+    """The bound against pulls; None where there is nothing to see yet."""
+    points = [(x, y) for x, y in zip(pulls, bounds, strict=True) if y > 0]
+    flat = sum(1 for _ in takewhile(lambda point: point[1] == points[0][1], points))
+    points = points[max(0, flat - 1) :]  # from where it begins to fall
+    points = points[-1 :: -max(1, len(points) // COLUMNS)][::-1]
+    if len(points) < 2:
+        return None
+    heights = [y for _, y in points] + ([] if goal is None else [goal])
+    left, right = log10(points[0][0]), log10(points[-1][0])
+    foot, top = log10(min(heights)), log10(max(heights))
+    drawn = [(_share(log10(x), left, right), SIDE - _share(log10(y), foot, top)) for x, y in points]
+    return Line(
+        points=_points(drawn),
+        goal=None if goal is None else round(SIDE - _share(log10(goal), foot, top), 1),
+        across=(plural(points[0][0], "pull"), plural(points[-1][0], "pull")),
+        up=(f"{min(heights):.3g}", f"{max(heights):.3g}"),
+    )
+
+
+def _share(value: float, least: float, most: float) -> float:
+    return SIDE * (value - least) / (most - least) if most > least else SIDE / 2
+
+
+def _points(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:g},{round(y, 1):g}" for x, y in points)

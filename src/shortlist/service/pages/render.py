@@ -1,0 +1,57 @@
+"""The page as text: Jinja2 with autoescape, so that the name of an arm is never markup."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from shortlist.service.pages.view import LONG, View
+
+PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while one looks
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("shortlist.service.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["short"] = _short
+    return templates
+
+
+def _short(name: object) -> str:
+    """A name for the page, cut if it is endless."""
+    text = str(name)
+    return text if len(text) <= LONG else f"{text[:LONG]}…"
+
+
+def page(name: str, **facts: Any) -> str:
+    """A whole page."""
+    return _templates().get_template(f"{name}.html").render(**facts)
+
+
+def parts(view: View) -> dict[str, str]:
+    """What changes on the page of an experiment, part by part."""
+    return {part: page(f"part_{part}", view=view) for part in PARTS}
+
+
+def experiment_page(view: View, rendered: dict[str, str]) -> str:
+    """The page of an experiment, with parts that are rendered already."""
+    marked = {part: Markup(text) for part, text in rendered.items()}
+    return page("experiment", view=view, parts=marked)
+
+
+def list_page(rows: Sequence[Any], following: int | None, total: int) -> str:
+    """The page that lists the experiments."""
+    return page("list", rows=rows, following=following, total=total)
+
+
+def error_page(status: int, message: str) -> str:
+    """Why something was refused, with a form to sign in where that is why."""
+    return page("error", status=status, message=message)

@@ -1,0 +1,149 @@
+"""All that the live page shows of one experiment, gathered once for everybody who looks."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from urllib.parse import quote
+
+from shortlist.errors import Unfinished
+from shortlist.experiment import Experiment, State, Status
+from shortlist.experiment.settings import Settings
+from shortlist.problem import FixedConfidence
+from shortlist.result import Result
+from shortlist.service.opened import Opened
+from shortlist.service.pages import picture, words
+from shortlist.service.pages.bounds import Course
+from shortlist.service.pages.picture import Axis, Band, Bar, Line
+from shortlist.storage import News
+
+RECENT = 1000  # entries of the log that are looked at
+SHOWN = 30  # events in the page's log
+WORKERS = 50  # in its table
+LONG = 300  # characters of a name that are shown
+OVER = (State.FINISHED, State.BUDGET)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One experiment at one moment."""
+
+    name: str
+    path: str  # the name as it stands in addresses
+    settings: Settings
+    status: Status
+    state: str
+    facts: Sequence[tuple[str, str]]
+    places: Sequence[tuple[str, int]]
+    axis: tuple[str, str, str]
+    groups: Sequence[Sequence[Bar]]
+    band: Band | None
+    line: Line | None
+    workers: Sequence[tuple[str, int]]
+    events: Sequence[tuple[str, str]]
+    result: Result | None
+    guarantee: str
+    proved_by_search: bool  # or by the intervals alone
+    looked: str  # when
+
+
+def look(opened: Opened, name: str, course: Course) -> View:
+    """How an experiment stands now; `course` goes on with it."""
+    experiment = opened.experiment(name)
+    status, settings = experiment.status(), experiment.settings
+    after = max(0, experiment.position() - RECENT)
+    news = opened.store.read(name, after)
+    axis = Axis.of(status.arms)
+    order = picture.best_first(status.arms)
+    k = settings.problem.k
+    course.go_on(experiment, status.arms)
+    result = _result(experiment)
+    return View(
+        name=name,
+        path=quote(name, safe=""),
+        settings=settings,
+        status=status,
+        state=words.STATES[status.state],
+        facts=_facts(status, settings, news, course.last, result),
+        places=[(place, status.arms.places.count(place)) for place in ("in", "undecided", "out")],
+        axis=axis.ticks(),
+        groups=picture.bars(status.arms, order, axis, k),
+        band=picture.band(status.arms, order, axis, k) if order.size > picture.FEW else None,
+        line=picture.line(course.pulls, course.bounds, _epsilon(settings)),
+        workers=sorted(status.workers.items(), key=lambda each: -each[1])[:WORKERS],
+        events=[words.event_in_words(event) for event in reversed(news.events[-SHOWN:])],
+        result=result,
+        guarantee="" if result is None else words.guarantee(result),
+        proved_by_search=course.by_search,
+        looked=words.moment(time.time()),
+    )
+
+
+def begun_course(opened: Opened, name: str) -> Course:
+    """The course of the bound up to now."""
+    experiment = opened.experiment(name)
+    if any(progress.bound is not None for _, progress in experiment.course()):
+        return Course(by_search=True)  # the search remembers
+    return Course.of(opened.store.read(name).told, experiment.settings)
+
+
+def _result(experiment: Experiment) -> Result | None:
+    try:
+        return experiment.result()
+    except Unfinished:
+        return None
+
+
+def _epsilon(settings: Settings) -> float | None:
+    goal = settings.problem.goal
+    return goal.epsilon if isinstance(goal, FixedConfidence) else None
+
+
+def _facts(
+    status: Status, settings: Settings, news: News, bound: float, result: Result | None
+) -> list[tuple[str, str]]:
+    """The figures at the top of the page."""
+    facts = [("Pulls told", f"{status.told:,}"), ("Under way", f"{status.held:,}")]
+    if status.overdue:
+        facts += [("Overdue", f"{status.overdue:,}")]
+    facts += [("Failed", f"{status.failures:,}")]
+    pace = _pace(news)
+    running = status.state not in OVER
+    if running:
+        facts += [("Wanted next", f"{status.wanted:,}")]
+        facts += [("Told a minute", "–" if pace is None else words.count(60 * pace))]
+    shown = bound if result is None else result.regret_bound
+    if shown is not None:
+        facts += [("May lose at most", words.figure(shown) if isfinite(shown) else "–")]
+    if running:
+        facts += [("Expected still", _left(status, settings, bound, pace))]
+    return facts
+
+
+def _pace(news: News) -> float | None:
+    """Rewards told a second, of late; None if nobody told any."""
+    times = news.told.times
+    if times.size < 2:
+        return None
+    seconds = max(time.time(), float(times[-1])) - float(times[0])
+    return times.size / seconds if seconds > 0 else None
+
+
+def _left(status: Status, settings: Settings, bound: float, pace: float | None) -> str:
+    """Pulls and time that it may still take.
+
+    What a budget leaves is known. A bound shrinks about as 1 / sqrt(pulls), so to bring it to
+    epsilon takes (bound / epsilon)^2 times the pulls so far. That of the intervals is larger than
+    it need be, and so is what is expected of it."""
+    goal = settings.problem.goal
+    left = None if goal.budget is None else max(0, goal.budget - status.told)
+    words_before = ""
+    if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
+        grown = status.told * max(0.0, (bound / goal.epsilon) ** 2 - 1)
+        expected = max(grown, status.held + status.wanted)
+        if left is None or expected < left:
+            left, words_before = round(expected), "up to about "
+    if left is None:
+        return "not known yet"
+    pulls = f"{words_before}{words.count(left)} pulls"
+    return f"{pulls}, {words.duration(left / pace)}" if pace else pulls

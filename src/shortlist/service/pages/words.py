@@ -1,0 +1,106 @@
+"""What the live page says in sentences, for somebody who has to decide and not to prove."""
+
+import time
+from collections.abc import Callable
+
+from shortlist.display import plural
+from shortlist.experiment import State
+from shortlist.experiment.lease import FREE, Lease
+from shortlist.result import Result
+from shortlist.storage import Event, Kind
+
+STATES = {
+    State.READY: "Running: there is work to hand out.",
+    State.PENDING: "Running: all that is wanted now is under way.",
+    State.FINISHED: "Finished: the answer is there, with the guarantee that was wanted.",
+    State.BUDGET: "Finished: the budget is spent.",
+    State.STOPPED: "Stopped: a pull failed too often.",
+}
+LARGE = 1e15  # from which on a count says nothing
+MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
+
+
+def figure(value: float) -> str:
+    """A number as a table has it."""
+    return f"{value:.4g}"
+
+
+def count(value: float) -> str:
+    """About how many: two digits that mean something."""
+    if value >= LARGE:
+        return "very many"
+    digits = max(0, len(str(int(value))) - 2)
+    return f"{round(value, -digits):,.0f}"
+
+
+def guarantee(result: Result) -> str:
+    """What is promised about the choice, without a symbol."""
+    k = len(result.top)
+    chosen = "this one" if k == 1 else f"these {k:,}"
+    best = "the best one" if k == 1 else f"the best {k:,}"
+    if result.regret_bound is None or result.confidence is None:
+        return (
+            f"The budget is spent. Of all, {chosen} had the best record, but nothing is guaranteed"
+            " about what else might have been better."
+        )
+    wrong = 100 * (1 - result.confidence)
+    lost = f"at most {figure(result.regret_bound)}"
+    price = (
+        f"pay {lost} too much on average"
+        if result.minimize
+        else f"give up {lost} of average reward"
+    )
+    promise = (
+        f"If you go with {chosen}, you {price} compared with {best} there are. Of 100 such"
+        f" statements at most {figure(round(wrong, 6))} are wrong."
+    )
+    early = "The budget ended before the precision asked for was reached. "
+    return early + promise if result.reached is False else promise
+
+
+def duration(seconds: float) -> str:
+    """A length of time, about."""
+    for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
+        if seconds >= 2 * unit:
+            return plural(round(seconds / unit), name)
+    return plural(max(1, round(seconds)), "second")
+
+
+def moment(seconds: float) -> str:
+    """A point in time, as clocks on this planet agree on it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+def event_in_words(event: Event) -> tuple[str, str]:
+    """When something happened, as far as the log says, and what."""
+    say = SAID.get(event.kind)
+    when = "" if event.kind is Kind.LEASE else moment(event.time)
+    return when, f"{event.kind}: {_tickets(event)}" if say is None else say(event)
+
+
+def _tickets(event: Event) -> str:
+    if event.span == 1:
+        return f"ticket {event.ticket:,}"
+    return f"tickets {event.ticket:,} to {event.ticket + event.span - 1:,}"
+
+
+def _step(event: Event) -> str:
+    if event.span == 0:
+        return "The search has its answer"
+    return f"The search asked for {plural(event.span, 'pull')}"
+
+
+def _lease(event: Event) -> str:
+    who = event.text or "Somebody"
+    if event.time == FREE:
+        return f"{who} gave back {_tickets(event)}"
+    due = moment(Lease(event.text, event.time).due)
+    return f"{who} was handed {_tickets(event)}, due {due}"
+
+
+SAID: dict[Kind, Callable[[Event], str]] = {
+    Kind.STEP: _step,
+    Kind.LEASE: _lease,
+    Kind.FAIL: lambda event: f"Ticket {event.ticket:,} failed: {event.text}",
+    Kind.RESUME: lambda _event: "Somebody let it go on",
+}

@@ -1,0 +1,179 @@
+"""The shapes of bodies and replies, as JSON Schema says them: for the OpenAPI description."""
+
+from typing import Any
+
+from shortlist.wire import MOST_TICKETS
+
+Schema = dict[str, Any]
+
+
+def record(needed: tuple[str, ...] = (), **fields: Schema) -> Schema:
+    """An object of these fields and no others."""
+    shape: Schema = {"type": "object", "properties": fields, "additionalProperties": False}
+    return {**shape, "required": list(needed)} if needed else shape
+
+
+def every(**fields: Schema) -> Schema:
+    """An object that has all of these fields."""
+    return record(tuple(fields), **fields)
+
+
+def array(items: Schema) -> Schema:
+    """A list."""
+    return {"type": "array", "items": items}
+
+
+def nullable(kind: str) -> Schema:
+    """A value of that kind, or null."""
+    return {"type": [kind, "null"]}
+
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+POSITIVE: Schema = {"type": "integer", "minimum": 1}
+FLAG: Schema = {"type": "boolean"}
+LABEL: Schema = {"type": ["string", "integer"]}
+ANYTHING: Schema = {"type": "object"}
+STATE: Schema = {"enum": ["ready", "pending", "finished", "budget", "stopped"]}
+REWARDS: Schema = {
+    "description": 'A range [low, high], "binary", or a kind with its limits.',
+    "anyOf": [
+        {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
+        {"const": "binary"},
+        {
+            "type": "object",
+            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian"]}},
+            "required": ["kind"],
+        },
+    ],
+}
+ARMS: Schema = {"anyOf": [{"type": "integer", "minimum": 2}, {**array(LABEL), "minItems": 2}]}
+PROGRESS = every(
+    round=COUNT,
+    accepted=COUNT,
+    rejected=COUNT,
+    undecided=COUNT,
+    bound=nullable("number"),
+    top=nullable("array"),
+)
+TICKET = every(id=COUNT, arm=LABEL, draw=COUNT, seed=COUNT, expires=NUMBER, experiment=TEXT)
+ARM = every(
+    arm=LABEL,
+    pulls=COUNT,
+    mean=nullable("number"),
+    low=nullable("number"),
+    high=nullable("number"),
+    place={"enum": ["in", "out", "undecided", "retired"]},
+    to_go=COUNT,
+)
+CHOSEN_ARM = every(
+    label=LABEL,
+    pulls=COUNT,
+    mean=nullable("number"),
+    low=nullable("number"),
+    high=nullable("number"),
+    chosen=FLAG,
+    limit=nullable("integer"),
+)
+LISTED = every(
+    name=TEXT,
+    state=TEXT,
+    arms=nullable("integer"),
+    k=nullable("integer"),
+    algorithm=nullable("string"),
+    pulls=nullable("integer"),
+)
+RESULT_TOLD = record(("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT)
+
+CREATE = record(
+    ("arms", "k"),
+    name={**TEXT, "minLength": 1, "default": "experiment"},
+    arms=ARMS,
+    k=POSITIVE,
+    epsilon={"type": ["number", "null"], "exclusiveMinimum": 0},
+    delta={**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.05},
+    budget={"type": ["integer", "null"], "minimum": 1},
+    rewards=REWARDS,
+    minimize={**FLAG, "default": False},
+    algorithm={**TEXT, "default": "auto"},
+    options=ANYTHING,
+    seed={**COUNT, "default": 0},
+    lease={"type": ["number", "null"], "exclusiveMinimum": 0},
+    late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
+    retries={**COUNT, "default": 2},
+    exist_ok={**FLAG, "default": False},
+)
+ASK = record(
+    limit={**POSITIVE, "maximum": MOST_TICKETS, "default": 1},
+    worker=nullable("string"),
+    lease={"type": ["number", "null"], "exclusiveMinimum": 0},
+    alive={"type": ["number", "null"], "exclusiveMinimum": 0},
+)
+TELL = record(("results",), results=array(RESULT_TOLD))
+FAIL = record(
+    ("ticket", "reason"),
+    ticket=COUNT,
+    reason=TEXT,
+    arm=LABEL,
+    experiment=TEXT,
+    expires=NUMBER,
+)
+HELD_TICKET = record(("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, expires=NUMBER)
+RELEASE = record(
+    worker=nullable("string"),
+    tickets={"type": ["array", "null"], "items": HELD_TICKET},
+    overdue={"type": ["number", "null"], "minimum": 0},
+)
+NOTHING = record()
+
+LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))
+DESCRIBED = every(name=TEXT, settings=ANYTHING)
+TOLD = every(told=COUNT)
+RELEASED = every(released=COUNT)
+STANDING = every(
+    told=COUNT,
+    progress=PROGRESS,
+    state=STATE,
+    position=COUNT,
+    version=TEXT,
+    held=COUNT,
+    held_until=NUMBER,
+)
+HANDOUT = every(tickets=array(TICKET), state=STATE, told=COUNT, progress=PROGRESS)
+STATUS = every(
+    name=TEXT,
+    state=STATE,
+    trouble=nullable("string"),
+    told=COUNT,
+    held=COUNT,
+    overdue=COUNT,
+    wanted=COUNT,
+    failures=COUNT,
+    workers={"type": "object", "additionalProperties": COUNT},
+    arms=array(ARM),
+    progress=PROGRESS,
+    minimize=FLAG,
+)
+RESULT = every(
+    algorithm=TEXT,
+    n_arms=POSITIVE,
+    k=POSITIVE,
+    epsilon=nullable("number"),
+    delta=nullable("number"),
+    budget=nullable("integer"),
+    seed=COUNT,
+    top=array(LABEL),
+    regret_bound=nullable("number"),
+    confidence=nullable("number"),
+    reached=nullable("boolean"),
+    partial=FLAG,
+    pulls=COUNT,
+    seconds=NUMBER,
+    unresolved=array(LABEL),
+    evidence=ANYTHING,
+    minimize=FLAG,
+    arms=array(CHOSEN_ARM),
+)
+HEALTH = every(status={"const": "ok"}, version=TEXT)
+ERROR = every(error=every(kind=TEXT, message=TEXT))

@@ -1,0 +1,145 @@
+"""What a service and its clients send each other: tickets, states, results and errors as JSON.
+
+Each pair of functions goes there and back. Figures that JSON has no word for are null: the mean of
+an arm that was never pulled, the end of an interval without one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from shortlist import errors
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidInput, ShortlistError, UnknownName
+from shortlist.experiment import Handout, State, Status, Ticket
+from shortlist.experiment.status import ArmsTold
+from shortlist.problem import FixedBudget, FixedConfidence, Goal
+from shortlist.result import ArmResult, Result
+from shortlist.reward_models import MODELS, RewardModel
+from shortlist.search import Progress
+from shortlist.validation import shown
+
+Json = dict[str, Any]
+TICKET = tuple(field.name for field in fields(Ticket))
+MOST_TICKETS = 10_000  # that one request is handed
+
+
+def handout_to_json(handout: Handout) -> Json:
+    """Tickets and the state that says why there are no more."""
+    tickets = [{name: getattr(ticket, name) for name in TICKET} for ticket in handout]
+    return {"tickets": tickets, "state": handout.state.value}
+
+
+def handout_of(data: Json) -> Handout:
+    """The same, read."""
+    return Handout((Ticket(**each) for each in data["tickets"]), State(data["state"]))
+
+
+def rewards_to_json(model: RewardModel) -> Json:
+    """What is declared of rewards, as settings have it."""
+    return {"kind": model.kind, **asdict(model)}
+
+
+def rewards_of(data: object) -> object:
+    """The same, read; a range or a word is left to whoever knows what may be declared."""
+    if not isinstance(data, Mapping):
+        return data
+    limits = dict(data)
+    kind = limits.pop("kind", None)
+    model = MODELS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        known = ", ".join(MODELS)
+        raise UnknownName(f"`rewards` is {shown(dict(data))}, but `kind` must be one of {known}")
+    wanted = [field.name for field in fields(model)]
+    if sorted(limits) != sorted(wanted):
+        rule = " and ".join(f"`{name}`" for name in wanted) or "nothing else"
+        raise InvalidInput(f"`rewards` is {shown(dict(data))}, but {kind} takes {rule}")
+    return model(**limits)
+
+
+def status_to_json(status: Status) -> Json:
+    """What the command line prints, and how far the search is."""
+    more = {"progress": asdict(status.progress), "minimize": status.arms.minimize}
+    return {**status.summary(), **more}
+
+
+def status_of(data: Json) -> Status:
+    """The same, read."""
+    rows = data["arms"]
+    return Status(
+        name=data["name"],
+        state=State(data["state"]),
+        trouble=data["trouble"] or "",
+        told=data["told"],
+        held=data["held"],
+        wanted=data["wanted"],
+        failures=data["failures"],
+        workers=data["workers"],
+        progress=Progress(**data["progress"]),
+        overdue=data["overdue"],
+        arms=ArmsTold(
+            labels=tuple(row["arm"] for row in rows),
+            pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
+            means=_figures(rows, "mean", nan),
+            low=_figures(rows, "low", -inf),
+            high=_figures(rows, "high", inf),
+            places=tuple(row["place"] for row in rows),
+            to_go=np.array([row["to_go"] for row in rows], dtype=np.int64),
+            minimize=data["minimize"],
+        ),
+    )
+
+
+def _figures(rows: Sequence[Json], name: str, unknown: float) -> FloatArray:
+    return np.array([unknown if row[name] is None else row[name] for row in rows])
+
+
+def result_of(data: Json, rewards: RewardModel) -> Result:
+    """What `Result.to_dict` says, as a result again; what was declared of rewards is not in it."""
+    return Result(
+        top=tuple(data["top"]),
+        regret_bound=data["regret_bound"],
+        confidence=data["confidence"],
+        reached=data["reached"],
+        pulls=data["pulls"],
+        goal=_goal(data),
+        algorithm=data["algorithm"],
+        seed=data["seed"],
+        seconds=data["seconds"],
+        arms=tuple(_arm(arm) for arm in data["arms"]),
+        rewards=rewards,
+        minimize=data["minimize"],
+        evidence=data["evidence"],
+        partial=data["partial"],
+    )
+
+
+def _arm(data: Json) -> ArmResult:
+    low = -inf if data["low"] is None else data["low"]
+    high = inf if data["high"] is None else data["high"]
+    return ArmResult(**{**data, "low": low, "high": high})
+
+
+def _goal(data: Json) -> Goal:
+    if data["epsilon"] is None:
+        return FixedBudget(data["budget"])
+    return FixedConfidence(data["epsilon"], data["delta"], data["budget"])
+
+
+def error_to_json(error: Exception) -> Json:
+    """The one shape of errors: which, and the words of the command line."""
+    return {"error": {"kind": type(error).__name__, "message": " ".join(str(error).splitlines())}}
+
+
+def error_of(data: object, status: int) -> ShortlistError:
+    """The error that a service answered with; one that is not ours is quoted."""
+    said = data.get("error") if isinstance(data, Mapping) else None
+    if not isinstance(said, Mapping):
+        return errors.StoreError(f"the service answered with status {status}, and no reason")
+    found = getattr(errors, str(said.get("kind")), None)
+    ours = isinstance(found, type) and issubclass(found, ShortlistError)
+    kind = found if ours and found is not None else errors.StoreError
+    error: ShortlistError = kind(str(said.get("message")))
+    return error

@@ -1,0 +1,73 @@
+"""Where experiments may be kept: in memory, in a file, or behind a service, all used alike."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shortlist import Client
+from shortlist.experiment import Experiment
+from shortlist.storage import Store
+from shortlist.storage.memory import MemoryStore
+from shortlist.storage.sqlite import SQLiteStore
+
+PLACES = ("memory", "sqlite", "http")
+Clock = Callable[[], float]
+
+
+class Remote:
+    """A service in front of a store in memory. It starts when the first experiment is made or
+    opened, with the clock of that one."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self._stack = ExitStack()
+        self._url: str | None = None
+
+    def client(self, clock: Clock) -> Client:
+        pytest.importorskip("starlette")
+        from services import serving
+
+        if self._url is None:
+            self._url = self._stack.enter_context(serving(self.store, clock))
+        return Client(self._url, patience=0)
+
+    def close(self) -> None:
+        self._stack.close()
+        self.store.close()
+
+
+@contextmanager
+def place(kind: str, folder: Path) -> Iterator[Any]:
+    """A store, or something that stands for one."""
+    stores: dict[str, Callable[[], Any]] = {
+        "memory": MemoryStore,
+        "sqlite": lambda: SQLiteStore(folder / "store.db", "rwc"),
+        "http": Remote,
+    }
+    store = stores[kind]()
+    yield store
+    store.close()
+
+
+def create(*settings: Any, store: Any, clock: Clock = time.time, **more: Any) -> Any:
+    """`Experiment.create`, wherever that is."""
+    if isinstance(store, Remote):
+        return store.client(clock).create(*settings, **more)
+    return Experiment.create(*settings, store=store, clock=clock, **more)
+
+
+def reopen(store: Any, name: str | None = None, *, clock: Clock = time.time) -> Any:
+    """`Experiment.open`, wherever that is."""
+    if isinstance(store, Remote):
+        return store.client(clock).open(name)
+    return Experiment.open(store, name, clock=clock)
+
+
+def log_of(store: Any) -> Store:
+    """The store itself, which nobody but a test looks into."""
+    kept: Store = store.store if isinstance(store, Remote) else store
+    return kept
