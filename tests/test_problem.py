@@ -186,6 +186,7 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
         "minimize": False,
         "blur": 0,
         "items": None,
+        "limits": None,
     }
 
 

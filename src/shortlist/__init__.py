@@ -11,6 +11,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Answer",
+    "Arm",
     "Binary",
     "Bounded",
     "Client",
@@ -46,6 +47,7 @@ __all__ = [
 _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
+    "arms": ("Arm",),
     "certification.certify": ("certify",),
     "client": ("Client",),
     "evaluation.command": ("Command",),
@@ -64,6 +66,7 @@ _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in name
 if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
+    from shortlist.arms import Arm
     from shortlist.certification.certify import certify
     from shortlist.client import Client
     from shortlist.evaluation.command import Command

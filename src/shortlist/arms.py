@@ -1,21 +1,72 @@
 """The names of the arms: what may be one, and how it is shown and kept."""
 
 from collections import Counter
-from collections.abc import Iterable, MappingView, Set
+from collections.abc import Iterable, Iterator, MappingView, Set
+from dataclasses import dataclass
 from enum import Enum
+from math import isnan
 from numbers import Integral
 from typing import Any
 
 from shortlist.errors import InvalidInput
-from shortlist.validation import MOST_ARMS, collected, encodable, shown, whole
+from shortlist.validation import MOST_ARMS, collected, encodable, number, plain, shown, whole
 
 Name = str | int | Enum
-Arms = int | Iterable[Name | tuple[Name, ...]]
 Label = str | int  # as a store has it
 OwnLabel = Any  # as the user gave it: the type is theirs, and a union would only be in their way
 
 LISTED = "must be a number of arms or a list of labels"
 RULE = "must be a text or a whole number, a tuple of these, or a member of an Enum"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm and what belongs to it: what a pull costs, and how often it may be pulled at most."""
+
+    label: OwnLabel  #: its name
+    cost: float = 1.0  #: of a pull, in the unit of the budget
+    limit: int | None = None  #: the most pulls; None if there is no limit
+
+    def __post_init__(self) -> None:
+        plain(self, label=_label(self.label))
+        plain(self, cost=number(f"cost of {shown(self.label)}", self.cost, above=0))
+        if self.limit is not None:
+            plain(self, limit=whole(f"limit of {shown(self.label)}", self.limit, at_least=1))
+
+
+Arms = int | Iterable[Arm | Name | tuple[Name, ...]]
+
+
+def arms_of(arms: object) -> tuple[Arm, ...] | None:
+    """Arms with what belongs to each, from a list with `Arm` in it or a data frame; None if there
+    are only labels."""
+    if hasattr(arms, "columns"):
+        return tuple(_rows(arms))
+    if not isinstance(arms, list | tuple) or not any(isinstance(arm, Arm) for arm in arms):
+        return None
+    return tuple(arm if isinstance(arm, Arm) else Arm(arm) for arm in arms)
+
+
+def _rows(frame: Any) -> Iterator[Arm]:
+    """The arms of a data frame, whosever it is: `arm`, and `cost` and `limit` if they are there."""
+    names = [str(name) for name in frame.columns]
+    if "arm" not in names:
+        raise InvalidInput(
+            f"`arms` has the columns {', '.join(names)}, but must have one that is called `arm`"
+        )
+    known = [name for name in ("cost", "limit") if name in names]
+    for label, *terms in zip(*(list(frame[name]) for name in ("arm", *known)), strict=True):
+        given = dict(zip(known, terms, strict=True))
+        if "limit" in given:
+            given["limit"] = _limit(given["limit"])
+        yield Arm(label, **given)
+
+
+def _limit(value: Any) -> Any:
+    """A limit as a data frame has it: NaN is none, and beside NaN 40 is 40.0."""
+    if isinstance(value, float) and (isnan(value) or value.is_integer()):
+        return None if isnan(value) else int(value)
+    return value
 
 
 def labels_of(arms: object) -> tuple[OwnLabel, ...]:

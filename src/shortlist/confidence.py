@@ -138,6 +138,17 @@ def _left_open(
     return low, high
 
 
+def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
+    """Which arms the intervals put among the k best, or not.
+
+    In: fewer than k others can be above. Out: k others must be above."""
+    # without the arm itself
+    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1
+    must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
+    inside, outside = may_be_above < k, must_be_above >= k
+    return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
+
+
 def differences(
     problem: Problem, pulls: IntArray, means: FloatArray, control: int
 ) -> tuple[FloatArray, FloatArray]:

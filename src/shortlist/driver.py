@@ -12,9 +12,10 @@ import numpy as np
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.present import Tally, present_answer
 from shortlist.problem import Problem
 from shortlist.rounding import ROUNDED
-from shortlist.search import Answer, Pulls, Rewards, advance
+from shortlist.search import Answer, Progress, Pulls, Rewards, advance
 
 MOST_PULLS = 2.0**62  # counts are 64-bit
 COUNTABLE = (
@@ -68,6 +69,16 @@ def counted(
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)
         reply = to_unit_scale(rewards, turn, problem)
+
+
+def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: int) -> Outcome:
+    """What a search would have come to if it ended now, in the user's units as the tally is."""
+    everything = Pulls(np.arange(problem.n_arms), tally.pulls)
+    unit = Tally(problem.n_arms)
+    rewards = to_unit_scale(Rewards(tally.sums, tally.squares), everything, problem)
+    unit.add(everything.arms, everything.times, rewards)
+    answer = present_answer(problem.unit(), unit, progress, np.random.default_rng(seed))
+    return Outcome(to_user_scale(answer, problem), tally.pulls, tally.sums)
 
 
 def finish(run: Run, pull: Callable[[Pulls], Rewards]) -> Outcome:

@@ -33,3 +33,14 @@ def grouped_by(*columns: Key) -> tuple[list[Key], IntArray]:
     distinct, group = grouped(np.ravel_multi_index(codes, sizes))
     rows = np.unravel_index(distinct, sizes)
     return [value[code] for value, code in zip(values, rows, strict=True)], group
+
+
+def total_before(keys: IntArray, values: IntArray) -> IntArray:
+    """Per entry, the sum of the values of the entries before it that have the same key."""
+    order = np.argsort(keys, kind="stable")
+    before = np.cumsum(values[order]) - values[order]  # of all keys together
+    same = np.concatenate([[False], np.diff(keys[order]) == 0])
+    group = np.maximum.accumulate(np.where(same, 0, np.arange(keys.size)))  # first of a key
+    earlier = np.empty_like(values)
+    earlier[order] = before - before[group]
+    return earlier

@@ -1,12 +1,26 @@
 """What is asked: how many arms, how many to choose, with which goal, from which kind of rewards."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from shortlist.arrays import IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel
 from shortlist.rounding import RESOLVED, ROUNDED
-from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, number, plain, shown, whole
+from shortlist.validation import (
+    COUNTABLE,
+    LARGEST,
+    SMALLEST,
+    check_choice,
+    flag,
+    number,
+    plain,
+    shown,
+    whole,
+)
 
 UNIT = Bounded()
 
@@ -74,6 +88,8 @@ class Problem:
     minimize: bool = False  # whether the best arms are those of the least means
     blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
     items: Items | None = None  # a test set; None if an arm can be pulled for ever
+    # of every arm the most pulls, None where there is no limit; None if no arm has one
+    limits: tuple[int | None, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -89,6 +105,16 @@ class Problem:
                 raise InvalidInput(
                     "`rewards` have no range, but scores on items need one: say (low, high)"
                 )
+        if self.items is not None and self.limits is not None:
+            raise InvalidInput("arms have limits and items are given, but items are limits enough")
+        if self.limits is not None:
+            plain(self, limits=_checked_limits(self.limits, self.n_arms))
+
+    @property
+    def most_pulls(self) -> IntArray:
+        """How often every arm may be pulled: (n,)."""
+        limits = self.limits or (None,) * self.n_arms
+        return np.array([COUNTABLE if limit is None else limit for limit in limits])
 
     @property
     def sign(self) -> int:
@@ -168,3 +194,11 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
             " rounding of such rewards"
         )
     return min(epsilon / rewards.scale, LARGEST)
+
+
+def _checked_limits(limits: object, n_arms: int) -> tuple[int | None, ...] | None:
+    """A limit for every arm; None if there is none at all."""
+    if not isinstance(limits, Sequence) or len(limits) != n_arms:
+        raise InvalidInput(f"`limits` is {shown(limits)}, but must be {n_arms} limits, one an arm")
+    each = tuple(limit if limit is None else whole("limit", limit, at_least=1) for limit in limits)
+    return None if set(each) == {None} else each

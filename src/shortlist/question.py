@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
-from shortlist.arms import Arms, OwnLabel, labels_of
+from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells, ItemsGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
@@ -67,7 +67,14 @@ def question(
 
     "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all
     there is."""
-    labels = labels_of(arms)
+    described = arms_of(arms)
+    labels = labels_of(arms if described is None else [arm.label for arm in described])
+    for arm in described or ():
+        if arm.cost != 1:
+            raise InvalidInput(
+                f"the cost of {arm.label!r} is {arm.cost:g}, but must be 1: a budget counts pulls"
+            )
+    limits = None if described is None else tuple(arm.limit for arm in described)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
@@ -75,7 +82,7 @@ def question(
     model = model_of(rewards)
     found = None if cells is None else cells.of(len(labels), model)
     items = None if found is None else found.problem_items
-    problem = Problem(len(labels), k, goal, model, minimize, items=items)
+    problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
     given = named("options", options)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

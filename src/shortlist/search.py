@@ -4,7 +4,7 @@ It yields the pulls it wants, is sent what they gave, and returns its answer. Al
 comes from the generator it is given, so a search is a function of (problem, seed, rewards in
 order): to resume one, run it again and feed it the same rewards."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -15,13 +15,15 @@ from shortlist.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a search stands, for display only."""
+    """Where a search stands, on the unit scale; nothing but the search itself depends on it."""
 
     round: int = 0
     accepted: int = 0
     rejected: int = 0
     undecided: int = 0
     bound: float | None = None
+    # the arms that `bound` is about, if it holds at any time: whoever stops here may rely on it
+    top: Sequence[int] | None = field(default=None, compare=False, repr=False)
 
 
 NO_PROGRESS = Progress()

@@ -4,6 +4,7 @@ the choice loses."""
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.display import Show, display
-from shortlist.driver import Outcome, counted, finish, finish_async
+from shortlist.driver import Outcome, counted, finish, finish_async, present_outcome
 from shortlist.errors import InvalidInput
+from shortlist.evaluation.attempts import Attempts
 from shortlist.evaluation.calls import Call, Evaluation, asynchronous, calls_of
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.executors import opened
@@ -21,10 +23,14 @@ from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_b
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
+from shortlist.experiment.place import Place
+from shortlist.keeping import Keeping
+from shortlist.present import Tally
 from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
+from shortlist.result.carrying import carrying
 from shortlist.reward_models import RewardsDeclared
-from shortlist.search import Pulls, Rewards
+from shortlist.search import NO_PROGRESS, Pulls, Rewards
 from shortlist.validation import MOST_JOBS, seeded, whole
 
 
@@ -49,6 +55,10 @@ def select(
     executor: Executor | Any = None,
     workers: int | None = None,
     progress: bool = True,
+    store: Place | None = None,
+    name: str = "experiment",
+    retries: int = 0,
+    timeout: float | None = None,
 ) -> Result:
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
 
@@ -71,11 +81,17 @@ def select(
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
-    `workers`. Async functions run `workers` at a time."""
+    `workers`. Async functions run `workers` at a time.
+
+    A call that raises, or takes more than `timeout` seconds, is made again `retries` times; then
+    its error ends the selection. With a `store`, every reward is kept in that file under `name`,
+    and the same call goes on where this one ended, by Ctrl-C, an error or a crash. The error itself
+    has the result so far, `partial`."""
     cells = cells_given(items, seed, scores, order)
     asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
-    evaluation = Evaluation.of(pull, pull_many, on_items=cells is not None)
-    selection = Selection(asked, evaluation, seed, batch, workers)
+    attempts = Attempts.of(retries, timeout)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
+    selection = _selection(asked, evaluation, seed, batch, workers, store, name)
     if not asynchronous(selection.evaluation.function):
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -102,17 +118,39 @@ async def select_async(
     batch: int | None = None,
     workers: int = CONCURRENT,
     progress: bool = True,
+    store: Place | None = None,
+    name: str = "experiment",
+    retries: int = 0,
+    timeout: float | None = None,
 ) -> Result:
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
     cells = cells_given(items, seed, scores, order)
     asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
-    evaluation = Evaluation.of(pull, pull_many, on_items=cells is not None)
-    selection = Selection(asked, evaluation, seed, batch, workers)
+    attempts = Attempts.of(retries, timeout)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
+    selection = _selection(asked, evaluation, seed, batch, workers, store, name)
     if not asynchronous(selection.evaluation.function):
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)
+
+
+def _selection(
+    asked: Question,
+    evaluation: Evaluation,
+    seed: int,
+    batch: int | None,
+    workers: int | None,
+    store: Place | None,
+    name: str,
+) -> "Selection | Keeping":
+    """What makes the pulls: kept in a store, or not."""
+    if store is None:
+        return Selection(asked, evaluation, seed, batch, workers)
+    if batch is not None:
+        raise InvalidInput(f"`batch` is {batch}, but with a `store` pulls are made one by one")
+    return Keeping(asked, evaluation, seed, store, name, workers)
 
 
 class Selection:
@@ -144,6 +182,9 @@ class Selection:
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
         self._issued = 0  # calls so far
         self._pulls = 0  # rewards so far
+        self._tally = Tally(asked.problem.n_arms)  # of requests that were answered
+        self._progress = NO_PROGRESS
+        self._received: Received | None = None  # of the present request
 
     def run(self, executor: object, progress: bool) -> Result:
         """Answer every request on `executor`."""
@@ -151,11 +192,12 @@ class Selection:
         with (
             opened(executor, self.workers, self.evaluation) as flight,
             display(progress, self.asked.problem.goal.budget) as show,
+            carrying(lambda: self._present(started)),
         ):
 
             def pull(request: Pulls) -> Rewards:
                 numbering = self._numbered(request)
-                received = Received(numbering)
+                received = self._begun(numbering)
                 keep_busy(flight, self._calls(numbering), self._receiver(received, request, show))
                 return received.rewards(single=self.asked.cells is not None)
 
@@ -166,11 +208,14 @@ class Selection:
         """Answer every request in the running event loop."""
         started = time.perf_counter()
         flight = InLoop(self.workers or CONCURRENT, self.evaluation)
-        with display(progress, self.asked.problem.goal.budget) as show:
+        with (
+            display(progress, self.asked.problem.goal.budget) as show,
+            carrying(lambda: self._present(started)),
+        ):
 
             async def pull(request: Pulls) -> Rewards:
                 numbering = self._numbered(request)
-                received = Received(numbering)
+                received = self._begun(numbering)
                 receive = self._receiver(received, request, show)
                 await keep_busy_async(flight, self._calls(numbering), receive)
                 return received.rewards(single=self.asked.cells is not None)
@@ -184,6 +229,21 @@ class Selection:
         np.add.at(self._drawn, request.arms, request.times)
         self._issued = numbering.end
         return numbering
+
+    def _begun(self, numbering: Numbering) -> Received:
+        """Count what the request before gave, and begin to receive this one."""
+        if self._received is not None:
+            self._tally.add(*self._received.so_far())
+        self._received, self._progress = Received(numbering), numbering.pulls.progress
+        return self._received
+
+    def _present(self, started: float) -> Result:
+        """The result if the search ended now."""
+        if self._received is not None:
+            self._tally.add(*self._received.so_far())
+            self._received = None
+        outcome = present_outcome(self.asked.problem, self._tally, self._progress, self.seed)
+        return replace(self._result(outcome, started), partial=True)
 
     def _calls(self, numbering: Numbering) -> Iterable[Call]:
         seed = self.seed if self.evaluation.seeded else None

@@ -112,6 +112,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         rewards=rewards,
         minimize=data["minimize"],
         evidence=data["evidence"],
+        partial=data["partial"],
     )
 
 

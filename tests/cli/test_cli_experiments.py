@@ -300,6 +300,8 @@ def test_an_experiment_by_hand_from_beginning_to_end() -> None:
     assert unfinished.stderr == "Error: 0 pulls were told, but the search waits for 50 more\n"
     while (asked := call("ask", "--store", "tests.db", "--limit", "20", "--format", "csv")).stdout:
         assert asked.exit_code == 0
+        partial = json.loads(done("result", "--store", "tests.db", "--partial", "--format", "json"))
+        assert (partial["partial"], len(partial["top"])) == (True, 2)
         lines = [f"{row['ticket']},{len(row['arm']) / 100}" for row in rows(asked.stdout)]
         done(
             "tell", "--store", "tests.db", "--file", "-", stdin="\n".join(["ticket,reward", *lines])

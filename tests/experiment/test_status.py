@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shortlist.confidence import places
 from shortlist.experiment import Experiment
-from shortlist.experiment.status import places
 from shortlist.storage.memory import MemoryStore
 
 ends = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=2, max_size=6)

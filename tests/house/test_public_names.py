@@ -14,6 +14,7 @@ PUBLIC = {
     "ALGORITHMS",
     "Algorithm",
     "Answer",
+    "Arm",
     "Binary",
     "Bounded",
     "Client",

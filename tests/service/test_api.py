@@ -339,7 +339,7 @@ def test_only_sites_that_were_asked_for_may_call_from_a_browser(store: MemorySto
 def test_an_error_inside_is_logged_and_not_shown(
     made: Call, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(self: Experiment) -> None:
+    def broken(self: Experiment, *, partial: bool) -> None:
         raise ZeroDivisionError("a secret")
 
     with monkeypatch.context() as patch:

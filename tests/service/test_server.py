@@ -127,7 +127,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(
     with serving(store, limits=Limits(seconds=0.3)) as url:
         call = caller(url)
         call("POST", "/v1/experiments", MAKE)
-        monkeypatch.setattr(Experiment, "result", lambda self: over.wait(10))
+        monkeypatch.setattr(Experiment, "result", lambda self, partial: over.wait(10))
         reply = call("GET", f"{ONE}/result")
         over.set()
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.algorithms.guard import guarded_search
+from shortlist.algorithms.limits import within_limits
 from shortlist.algorithms.options import check_options
 from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
@@ -53,7 +54,8 @@ class Algorithm:
                 f"{self.name} returned {search!r}, but a search must be a generator: it yields"
                 " Pulls, is sent Rewards, and returns an Answer"
             )
-        return guarded_search(self.name, search, unit) if self.guarded else search
+        search = guarded_search(self.name, search, unit) if self.guarded else search
+        return search if unit.limits is None else within_limits(search, unit, rng)
 
     def _begun(
         self, problem: Problem, rng: np.random.Generator, options: Mapping[str, object]

@@ -14,6 +14,7 @@ from shortlist.search import Search
 
 CERTIFICATES = ("auto", "pairs", "plans", "split", "items")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+MOST_LIMITED = 1000  # arms with limits up to which swaps are: they know a bound whenever they end
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
 
 
@@ -30,7 +31,8 @@ def certified(
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
-    many arms average out ("split", docs/certificate.md). That is settled before any reward is seen.
+    many arms average out ("split", docs/certificate.md), unless arms have limits: pairs are bounded
+    at any time, and so however the limits end it. That is settled before any reward is seen.
     For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
     do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
     out not to be 0/1, plans give way to the split certificate.
@@ -83,6 +85,7 @@ def suitable(problem: Problem) -> str:
     """The certificate that needs fewer pulls on most arms, by n and k alone."""
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
+    few |= problem.limits is not None and problem.n_arms <= MOST_LIMITED
     return "pairs" if few else "split"
 
 

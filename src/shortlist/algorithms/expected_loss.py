@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.certification.split.final_look import final_look
 from shortlist.certification.split.holdout import Holdout
 from shortlist.errors import InvalidInput
@@ -51,9 +52,9 @@ def _within_budget(
             raise InvalidInput(f"`holdout` is {holdout}, but must be 0 where there are items")
         return (yield from explore_items(problem, rng))
     if holdout == 0:
-        return (yield from _anytime(posterior, rng)(problem.budget))
+        return (yield from _anytime(posterior, rng, _caps(problem))(problem.budget))
     explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
-    yield from explore(posterior, explorable, rng)
+    yield from explore(posterior, explorable, rng, _caps(problem))
     left = problem.budget - posterior.spent
     fresh = Holdout(problem.n_arms, problem.blur)
     return (yield from final_look(posterior, fresh, left, delta, rng))
@@ -61,13 +62,18 @@ def _within_budget(
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same exploration, to be run up to one number of pulls after another."""
-    return _anytime(Posterior(problem.n_arms, problem.k, problem.rewards), rng)
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    return _anytime(posterior, rng, _caps(problem))
 
 
-def _anytime(posterior: Posterior, rng: np.random.Generator) -> RunUpTo:
+def _anytime(posterior: Posterior, rng: np.random.Generator, caps: IntArray | None) -> RunUpTo:
     def run_up_to(pulls: int) -> Search:
-        yield from explore(posterior, pulls, rng)
+        yield from explore(posterior, pulls, rng, caps)
         chosen, _ = posterior.split(rng)
         return Answer(np.flatnonzero(chosen))
 
     return run_up_to
+
+
+def _caps(problem: Problem) -> IntArray | None:
+    return None if problem.limits is None else problem.most_pulls

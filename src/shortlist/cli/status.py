@@ -64,19 +64,23 @@ def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) 
 
 @click.command()
 @store_options
+@click.option("--partial", is_flag=True, help="Before the end: the best arms as it stands.")
 @format_option
-def result(*, store: str, name: str | None, style: str) -> None:
+def result(*, store: str, name: str | None, partial: bool, style: str) -> None:
     """Print the answer of an experiment, and what is guaranteed about it.
 
-    Exit status 3: there is none yet; 1: there is none, because a pull failed too often.
+    Exit status 3: there is none yet; 1: there is none, because a pull failed too often. With
+    --partial there always is one: the present best k, with the bound that the search has earned if
+    it knows one at any time.
 
     \b
-    Example:
+    Examples:
       shortlist result --store runs.db
+      shortlist result --store runs.db --partial
     """
     with open_experiment(store, name, readonly=True) as experiment:
         try:
-            print_result(experiment.result(), style)
+            print_result(experiment.result(partial=partial), style)
         except Unfinished as error:
             if experiment.status().trouble:
                 raise stopped(str(error)) from error

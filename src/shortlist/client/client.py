@@ -22,7 +22,7 @@ from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
 from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
 from shortlist.search import Progress
-from shortlist.validation import number, real, whole
+from shortlist.validation import flag, number, real, whole
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
 
 
@@ -236,9 +236,10 @@ class Client(Runnable):
         reply = self._look()
         return reply["held"], reply["held_until"]
 
-    def result(self) -> Result:
-        """The answer, once there is one."""
-        return result_of(self._call("GET", "/result"), self.settings.problem.rewards)
+    def result(self, *, partial: bool = False) -> Result:
+        """The answer, once there is one; with `partial` also before that, as it would be now."""
+        what = "/result?partial=true" if flag("partial", partial) else "/result"
+        return result_of(self._call("GET", what), self.settings.problem.rewards)
 
     def export_lines(self) -> Iterator[str]:
         """The experiment as lines of JSON, which `import_lines` takes."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any, NamedTuple
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.errors import InvalidInput
+from shortlist.evaluation.attempts import Attempts
 from shortlist.evaluation.cells import Cells
 from shortlist.evaluation.numbering import Numbering
 from shortlist.validation import shown
 
+ONCE = Attempts()
 AT_ONCE = 1024  # calls looked up together: more would only be held in memory
 BY_NAME = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -39,12 +42,14 @@ class Evaluation:
     many: bool  # takes the number of pulls, and returns that many rewards
     wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
     on_items: bool = False  # takes the item, or a list of items, beside the arm
+    attempts: Attempts = ONCE
 
     @classmethod
     def of(
         cls,
         pull: Callable[..., Any] | None,
         pull_many: Callable[..., Any] | None = None,
+        attempts: Attempts = ONCE,
         *,
         on_items: bool = False,
     ) -> "Evaluation":
@@ -53,9 +58,9 @@ class Evaluation:
             if function is not None and not callable(function):
                 raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
         if pull is not None and pull_many is None:
-            return cls(pull, False, wanted_by(pull), on_items)
+            return cls(pull, False, wanted_by(pull), on_items, attempts)
         if pull_many is not None and pull is None:
-            return cls(pull_many, True, wanted_by(pull_many), on_items)
+            return cls(pull_many, True, wanted_by(pull_many), on_items, attempts)
         both = "`pull` and `pull_many`"
         given = f"neither of {both} is" if pull is None else f"both {both} are"
         raise InvalidInput(f"{given} given, but it must be one of them")
@@ -72,7 +77,13 @@ class Evaluation:
             arguments = (call.label, call.item)
         elif self.many:
             arguments = (call.label, call.times)
-        return self.function(*arguments, **{name: getattr(call, name) for name in self.wanted})
+        named = {name: getattr(call, name) for name in self.wanted}
+        if self.attempts == ONCE:
+            return self.function(*arguments, **named)
+        evaluate = partial(self.function, *arguments, **named)
+        if asynchronous(self.function):
+            return self.attempts.make_async(evaluate)
+        return self.attempts.make(evaluate)
 
 
 def asynchronous(function: object) -> bool:

@@ -31,11 +31,12 @@ class Done:
     def result(self) -> Any:
         """What it returned; what it raised is raised, with the arm in its notes."""
         if self.error is not None:
-            raise _named(self.error, self.call)
+            raise named(self.error, self.call)
         return self.value
 
 
-def _named(error: BaseException, call: Call) -> BaseException:
+def named(error: BaseException, call: Call) -> BaseException:
+    """The same error, with the arm in its notes."""
     error.add_note(f"raised while evaluating arm {call.label!r}, pull {call.draw}")
     return error
 
@@ -151,7 +152,7 @@ class OnExecutor:
         try:
             future = self._executor.submit(self._evaluate, call)
         except Exception as error:
-            raise _named(error, call) from None
+            raise named(error, call) from None
         self._calls[future] = call
         future.add_done_callback(self._ended.put)  # unlike `wait`, no dearer with more under way
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import IntArray
+from shortlist.grouping import total_before
 from shortlist.search import Pulls
 
 Tickets = Iterable[int] | IntArray
@@ -43,7 +44,7 @@ class Numbering:
         self._most = int(pulls.times.max(initial=1)) if most is None else most
         calls = -(-pulls.times // self._most)  # (entries,)
         self.total = int(calls.sum())
-        self._first_draws = drawn[pulls.arms] + _asked_earlier(pulls.arms, pulls.times)
+        self._first_draws = drawn[pulls.arms] + total_before(pulls.arms, pulls.times)
         # Most calls first: then every round goes to the first so many entries of this order.
         self._order = np.argsort(-calls, kind="stable")
         tops = np.unique(calls[calls > 0])  # (stretches,): rounds after which some entry is done
@@ -72,14 +73,3 @@ class Numbering:
         draws: IntArray = self._first_draws[entries] + begun
         times: IntArray = np.minimum(self._most, self.pulls.times[entries] - begun)
         return Places(entries, self.pulls.arms[entries], draws, times)
-
-
-def _asked_earlier(arms: IntArray, times: IntArray) -> IntArray:
-    """Per entry, how many pulls of its arm the entries before it ask for."""
-    order = np.argsort(arms, kind="stable")
-    before = np.cumsum(times[order]) - times[order]  # of all arms together
-    same = np.concatenate([[False], np.diff(arms[order]) == 0])
-    group = np.maximum.accumulate(np.where(same, 0, np.arange(arms.size)))  # first entry of an arm
-    earlier = np.empty_like(times)
-    earlier[order] = before - before[group]
-    return earlier

@@ -65,10 +65,12 @@ class Received:
         self._squares = np.zeros(numbering.total)
         self._opening = np.zeros(numbering.total)  # the first reward of every call
         self._lists: dict[int, FloatArray] = {}  # by call, of those of several pulls
+        self._in = np.zeros(numbering.total, dtype=np.bool_)
 
     def take(self, ticket: int, reward: float) -> None:
         """Note the reward of a call that is one pull."""
         call = ticket - self._numbering.first
+        self._in[call] = True
         self._opening[call] = self._sums[call] = reward
         self._squares[call] = reward * reward
 
@@ -76,6 +78,7 @@ class Received:
         """Note the rewards of a call of several pulls."""
         call = ticket - self._numbering.first
         self._lists[call] = rewards
+        self._in[call] = True
         self._opening[call] = rewards[0]
         self._sums[call] = (rewards - rewards[0]).sum() + rewards.size * rewards[0]
         self._squares[call] = rewards @ rewards
@@ -84,6 +87,12 @@ class Received:
         """Note all rewards at once, where every call is one pull: in the order of tickets."""
         self._opening = self._sums = rewards
         self._squares = rewards**2
+        self._in[:] = True
+
+    def so_far(self) -> tuple[IntArray, IntArray, Rewards]:
+        """The arms, the pulls and the rewards of the calls that are in, one after the other."""
+        _, arms, _, times = self._numbering.places(self._numbering.tickets[self._in])
+        return arms, times, Rewards(self._sums[self._in], self._squares[self._in])
 
     def rewards(self, *, single: bool = False) -> Rewards:
         """What the search is sent when all calls are in; with items, single rewards too."""

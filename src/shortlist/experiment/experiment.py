@@ -10,7 +10,7 @@ from types import TracebackType
 import numpy.typing as npt
 
 from shortlist.algorithms import AlgorithmLike
-from shortlist.arms import Arms
+from shortlist.arms import Arms, Label
 from shortlist.display import plural
 from shortlist.errors import ShortlistError, Unfinished
 from shortlist.evaluation.cells import ItemsGiven
@@ -24,11 +24,18 @@ from shortlist.experiment.handing import (
     new_lease,
 )
 from shortlist.experiment.lease import AGAIN, WAIT, Late
+from shortlist.experiment.leaving import (
+    arms_of,
+    leaving_arm,
+    may_leave,
+    retirement,
+    worst_rewards,
+)
 from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.runnable import Runnable
-from shortlist.experiment.settings import Settings
+from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.status import Status
 from shortlist.experiment.telling import known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
@@ -38,8 +45,9 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import flag, shown, whole
+from shortlist.validation import flag, shown, text, whole
 
+WINDOW = 1000  # tickets looked through at a time for those of arms that left
 Clock = Callable[[], float]
 
 
@@ -92,6 +100,7 @@ class Experiment(Runnable):
         lease: float | None = None,
         late: Late = WAIT,
         retries: int = 2,
+        on_failure: OnFailure = "stop",
         exist_ok: bool = False,
         clock: Clock = time.time,
     ) -> "Experiment":
@@ -101,15 +110,29 @@ class Experiment(Runnable):
         said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
         longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
         is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
-        A pull that failed is tried `retries` times more; after that the experiment stops. With
+        A pull that failed is tried `retries` times more; after that `on_failure` says whether the
+        experiment stops or its arm leaves, as by `retire`. With
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
-        name = checked_name(name)
         flag("exist_ok", exist_ok)
         cells = cells_given(items, seed, scores, order)
         asked = question(
             arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells
         )
-        settings = Settings.of(asked, seed, lease, retries, late)
+        settings = Settings.of(asked, seed, lease, retries, late, on_failure)
+        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        store: Place | None,
+        name: str,
+        *,
+        exist_ok: bool,
+        clock: Clock = time.time,
+    ) -> "Experiment":
+        """`create` with settings that are checked already."""
+        name = checked_name(name)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
             with place.exclusive():
@@ -172,7 +195,7 @@ class Experiment(Runnable):
         with self._writing() as now:
             state = self._known.state(now)
             going = state in (State.READY, State.PENDING)
-            ids = list(islice(self._known.available(holder, now), limit)) if going else []
+            ids = self._next_tickets(holder, limit, now) if going else []
             terms = new_lease(holder, self.settings.late, now, seconds, alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
@@ -181,6 +204,18 @@ class Experiment(Runnable):
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
         return Handout(tickets, State.PENDING if going else state)
+
+    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
+        """The tickets to hand out, after those of arms that left were told."""
+        while self._known.ledger.retired:
+            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
+            told, leases = worst_rewards(self._known, window, now)
+            if not told:
+                break
+            events = [*self._known.new_steps(now), *leases]
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()
+        return list(islice(self._known.available(holder, now), limit))
 
     def tell(self, ticket: Ticket | int, reward: float) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
@@ -200,15 +235,39 @@ class Experiment(Runnable):
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
-        It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
-        told, or is not its holder's any more, this changes nothing. A bad reward is no failure:
-        results that are missing because of their value would void every guarantee."""
+        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
+        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
+        changes nothing. A bad reward is no failure: results that are missing because of their value
+        would void every guarantee."""
         words = reason if isinstance(reason, str) else shown(reason)
         said = words.encode(errors="backslashreplace").decode()  # as every store can hold it
         with self._writing() as now:
             if is_current(ticket, self._known):
-                event = Event(Kind.FAIL, known_id(ticket, self._known), 1, said, now)
-                self._store.append(self.name, events=[event])
+                id_ = known_id(ticket, self._known)
+                events = [Event(Kind.FAIL, id_, 1, said, now), *self._given_up(id_, said, now)]
+                self._store.append(self.name, events=events)
+
+    def _given_up(self, ticket: int, reason: str, now: float) -> list[Event]:
+        """What makes an arm leave whose pull failed too often, where that was agreed."""
+        known = self._known
+        often = known.ledger.failures[ticket] + 1 > self.settings.retries
+        (arm,) = arms_of(known, [ticket])
+        if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
+            return []
+        return [*retirement(known, arm, reason, now), Event(Kind.RESUME, 0, 0, "", now)]
+
+    def retire(self, arm: Label, reason: str = "") -> None:
+        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+
+        It is not chosen, and what is still asked of it counts as the worst reward, so that the
+        search drops it. The guarantee is then about the arms that stay: their k best lose at most
+        the bound. That holds only if the arm did not leave because of its rewards. If the search
+        would choose it nevertheless, the best of the others is taken, and nothing is promised."""
+        said = text("reason", reason)
+        with self._writing() as now:
+            number = leaving_arm(self._known, arm)
+            events = retirement(self._known, number, said, now)
+            self._store.append(self.name, events=events)
 
     def release(
         self,
@@ -290,15 +349,20 @@ class Experiment(Runnable):
             ends = [lease.end for lease in self._known.ledger.held(now)]
             return len(ends), max(ends, default=now)
 
-    def result(self) -> Result:
-        """The answer, once there is one.
+    def result(self, *, partial: bool = False) -> Result:
+        """The answer, once there is one; with `partial` also before that, as it would be now.
 
-        Its `seconds` are those from the first ticket to the last reward."""
+        A partial result has the bound that the search has earned, if it knows one at any time, and
+        says nothing but the intervals otherwise. `seconds` are those from the first ticket to the
+        last reward."""
+        flag("partial", partial)
         with self._lock:
             self._catch_up()
-            if self._known.replay.outcome is None:
+            if self._known.replay.outcome is not None:
+                return self._known.answer
+            if not partial:
                 raise Unfinished(self._known.trouble() or self._known.missing())
-            return self._known.answer
+            return self._known.present()
 
     def close(self) -> None:
         """Let go of the file, if this opened one.

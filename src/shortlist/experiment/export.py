@@ -151,6 +151,7 @@ class ImportedLog:
         """Add an event."""
         kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0, at_most=inf)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
+        limit = len(self._arms) - 1 if kind is Kind.RETIRE else limit  # it is about an arm
         ticket = _ticket(entry, span, limit)
         self.events.append(
             Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))

@@ -9,6 +9,8 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.lease import FREE, Lease
+from shortlist.present import Tally
+from shortlist.search import Rewards
 from shortlist.storage import Event, Kind, News, Told
 
 
@@ -18,6 +20,7 @@ class Ledger:
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
+        self.retired: dict[int, str] = {}  # arms that left, and why
         self.position = 0  # in the log
         self.told = 0
         self.issued = 0  # tickets handed out so far are those below
@@ -37,6 +40,13 @@ class Ledger:
         if ticket >= self.rewards.size or np.isnan(self.rewards[ticket]):
             return None
         return float(self.rewards[ticket])
+
+    def tally(self, n_arms: int) -> Tally:
+        """All that was told, by arm."""
+        told = np.flatnonzero(~np.isnan(self.rewards))
+        rewards, tally = self.rewards[told], Tally(n_arms)
+        tally.add(self.arms[told], np.ones_like(told), Rewards(rewards, rewards**2))
+        return tally
 
     def due(self, ticket: int) -> float:
         """When the result of a ticket is expected; FREE if nobody holds it."""
@@ -110,6 +120,8 @@ class Ledger:
         elif event.kind is Kind.RESUME:
             self.failures.clear()
             self.stopped = None
+        elif event.kind is Kind.RETIRE:
+            self.retired.setdefault(event.span, event.text)
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
             if event.ticket in self.leases:

@@ -22,7 +22,7 @@ def check_news(news: News, ledger: Ledger, settings: Settings, where: str) -> No
         return
     _check_rewards(news.told, settings, where)
     for event in news.events:
-        _check_event(event, where)
+        _check_event(event, settings.problem.n_arms, where)
     leases = [event.ticket + event.span for event in news.events if event.kind is Kind.LEASE]
     handed_out = max([*leases, _largest(news.told.tickets) + 1])
     told = ledger.told + news.told.tickets.size
@@ -51,8 +51,9 @@ def _largest(numbers: IntArray) -> int:
     return int(np.ascontiguousarray(numbers).view(np.uint64).max()) if numbers.size else -1
 
 
-def _check_event(event: Event, where: str) -> None:
-    if event.ticket < 0 or event.span < 0 or not isfinite(event.time):
+def _check_event(event: Event, n_arms: int, where: str) -> None:
+    nobody = event.kind is Kind.RETIRE and event.span >= n_arms
+    if event.ticket < 0 or event.span < 0 or nobody or not isfinite(event.time):
         raise StoreDamaged(
             f"{event.kind} of {event.span} tickets from {event.ticket} at {event.time} is in"
             f" {where}, but no such event can be"

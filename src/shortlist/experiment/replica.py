@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 
 from shortlist.display import plural
+from shortlist.driver import Outcome, present_outcome
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
 from shortlist.experiment.lease import FREE
@@ -14,6 +16,7 @@ from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Status, arms_told
+from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State, Ticket
 from shortlist.printable import printable
 from shortlist.result import Result
@@ -159,7 +162,18 @@ class Replica:
         """The answer; there must be one."""
         outcome = self.replay.outcome
         assert outcome is not None
+        return self._result(outcome)
+
+    def present(self) -> Result:
+        """What the answer would be if the experiment ended now."""
+        problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
+        tally = self.ledger.tally(problem.n_arms)
+        outcome = present_outcome(problem, tally, progress, self.settings.seed)
+        return replace(self._result(outcome), partial=True)
+
+    def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
+        outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = settings.problem, settings.algorithm
         return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)

@@ -9,7 +9,6 @@ from shortlist.errors import InvalidInput, Unfinished
 from shortlist.evaluation.calls import asynchronous
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import State
 from shortlist.experiment.worker import Job, Work, work, work_async
 from shortlist.result import Result
@@ -25,9 +24,6 @@ class Kept(Work, Protocol):
 
     def standing(self) -> tuple[int, Progress]:
         """How many pulls were told, and how far the search is."""
-
-    def status(self) -> Status:
-        """Where it stands."""
 
     def result(self) -> Result:
         """The answer."""

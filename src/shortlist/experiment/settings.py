@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from shortlist.algorithms import Algorithm, find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
@@ -17,6 +17,7 @@ from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
 from shortlist.validation import number, seeded, whole
 
+OnFailure = Literal["stop", "retire"]
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
 
@@ -34,11 +35,18 @@ class Settings:
     retries: int
     late: Late  # what happens when a lease is over
     identity: str  # no two experiments share it; "" of those made by version 0.1
+    on_failure: OnFailure = "stop"  # of a pull that failed too often
     cells: Cells | None = None  # of a test set
 
     @classmethod
     def of(
-        cls, asked: Question, seed: int, lease: float | None, retries: int, late: Late
+        cls,
+        asked: Question,
+        seed: int,
+        lease: float | None,
+        retries: int,
+        late: Late,
+        on_failure: OnFailure = "stop",
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
@@ -48,8 +56,9 @@ class Settings:
         cells = asked.cells
         if cells is not None:
             labels_to_keep(cells.labels, "an item")
+        ending = _checked_ending(on_failure, asked.problem.rewards)
         problem, version = asked.problem, algorithm.version
-        return cls(labels, problem, name, version, options, *manners, identity, cells)
+        return cls(labels, problem, name, version, options, *manners, identity, ending, cells)
 
     @property
     def on_items(self) -> bool:
@@ -87,6 +96,10 @@ class Settings:
             record["minimize"] = True
         if self.cells is not None:
             record["items"] = self.cells.to_record()
+        if self.problem.limits is not None:
+            record["limits"] = self.problem.limits
+        if self.on_failure != "stop":
+            record["on_failure"] = self.on_failure
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
@@ -97,6 +110,10 @@ class Settings:
             return "other items, or other scores known of them"
         if self.problem.minimize != other.problem.minimize:
             return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
+        if self.problem.limits != other.problem.limits:
+            return "other limits"
+        if self.on_failure != other.on_failure:
+            return f"on_failure = {self.on_failure!r} and not {other.on_failure!r}"
         mine, theirs = self._flat(), other._flat()
         if other.lease is None:
             del mine["lease"]
@@ -148,15 +165,17 @@ class Settings:
             if "epsilon" in data["goal"]
             else FixedBudget(**data["goal"])
         )
-        minimize = data.get("minimize", False)
+        minimize, limits = data.get("minimize", False), data.get("limits")
         cells = _cells(data, len(labels), rewards)
         items = None if cells is None else cells.problem_items
-        problem = Problem(len(labels), data["k"], goal, rewards, minimize, items=items)
+        said = {"minimize": minimize, "limits": limits, "items": items}
+        problem = Problem(len(labels), data["k"], goal, rewards, **said)
         late = data.get("late", WAIT)
         manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
         name, version, options = data["algorithm"], data["version"], dict(data["options"])
         identity = str(data.get("identity", ""))
-        return cls(labels, problem, name, version, options, *manners, identity, cells)
+        ending = _checked_ending(data.get("on_failure", "stop"), rewards)
+        return cls(labels, problem, name, version, options, *manners, identity, ending, cells)
 
 
 def _record(cells: Cells | None) -> dict[str, Any] | None:
@@ -168,6 +187,17 @@ def _cells(data: dict[str, Any], n_arms: int, rewards: RewardModel) -> Cells | N
         return None
     record = dict(data["items"])
     return Cells(record["labels"], n_arms, rewards, data["seed"], record["scores"], record["order"])
+
+
+def _checked_ending(on_failure: object, model: RewardModel) -> OnFailure:
+    if on_failure not in ("stop", "retire"):
+        raise InvalidInput(f"`on_failure` is {on_failure!r}, but must be 'stop' or 'retire'")
+    if on_failure == "retire" and not model.has_range:
+        raise InvalidInput(
+            "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"
+            " no worst reward"
+        )
+    return "stop" if on_failure == "stop" else "retire"
 
 
 def _in_words(value: object) -> str:

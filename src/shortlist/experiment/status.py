@@ -8,11 +8,12 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.confidence import intervals
+from shortlist.confidence import intervals, places
 from shortlist.display import plural
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
+from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State
 from shortlist.search import Progress
 from shortlist.tables import Tabular, TextTable
@@ -33,7 +34,7 @@ class ArmsTold:
     means: FloatArray = field(repr=False)  #: (n,) NaN for an arm of which nothing was told
     low: FloatArray = field(repr=False)  #: (n,) lower ends of the intervals
     high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
-    places: tuple[str, ...] = field(repr=False)  #: "in", "out" or "undecided"
+    places: tuple[str, ...] = field(repr=False)  #: "in", "out", "undecided" or "retired"
     to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
     minimize: bool = False  #: whether small rewards are the good ones
 
@@ -117,27 +118,17 @@ class Status(Tabular):
 def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     """What the ledger says of every arm."""
     problem, labels = settings.problem, settings.labels
-    told = np.flatnonzero(~np.isnan(ledger.rewards))
-    pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
-    sums = np.bincount(ledger.arms[told], ledger.rewards[told], problem.n_arms)
+    tally = ledger.tally(problem.n_arms)
+    pulls, sums = tally.pulls, tally.sums
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
     where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
     if replay.outcome is not None:
-        chosen = set(replay.outcome.answer.top.tolist())
+        outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
+        chosen = set(outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
+    where = tuple("retired" if arm in ledger.retired else each for arm, each in enumerate(where))
     return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls, problem.minimize)
-
-
-def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
-    """Which arms the intervals put among the k best, or not.
-
-    In: fewer than k others can be above. Out: k others must be above."""
-    # without the arm itself
-    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1
-    must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
-    inside, outside = may_be_above < k, must_be_above >= k
-    return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
 
 
 def _known(value: object) -> object:

@@ -55,6 +55,8 @@ def new_tellings(
         telling = Telling(id_, arm, told_reward(value, id_, label, settings.problem.rewards))
         if id_ in missed or ledger.reward(id_) == settings.late:
             continue  # it came after its lease, and counts as it was agreed
+        if arm in ledger.retired and ledger.reward(id_) is not None:
+            continue  # it came after its arm left
         _check_conflict(telling, ledger.reward(id_), new.get(id_))
         if ledger.reward(id_) is None:
             new.setdefault(id_, telling)

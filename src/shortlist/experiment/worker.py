@@ -15,9 +15,10 @@ from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.evaluation.calls import Call, Evaluation
 from shortlist.evaluation.command import Command
 from shortlist.evaluation.executors import opened
-from shortlist.evaluation.flight import Done, InLoop
+from shortlist.evaluation.flight import Done, InLoop, named
 from shortlist.experiment.lease import FOREVER
 from shortlist.experiment.place import checked_worker
+from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.printable import printable
 from shortlist.validation import MOST_JOBS, whole
@@ -52,6 +53,9 @@ class Work(Protocol):
     def held(self) -> tuple[int, float]:
         """How many tickets somebody works on, and when the last of their leases ends."""
 
+    def status(self) -> Status:
+        """Where the experiment stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -62,6 +66,7 @@ class Job:
     retries: int  # of a pull that failed, before the experiment hears of it
     worker: str
     show: Callable[[], None]  # called after every step
+    raising: bool = False  # whether a pull that fails ends the work, instead of being told
 
     @classmethod
     def of(
@@ -75,7 +80,7 @@ class Job:
         on_items: bool = False,
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
-        name = checked_worker(worker) or f"{socket.gethostname()}:{os.getpid()}"
+        name = checked_worker(worker) or this_program()
         whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
         whole("retries", retries, at_least=0)
         return cls(Evaluation.of(pull, on_items=on_items), jobs, retries, name, show)
@@ -86,6 +91,7 @@ def work(experiment: Work, job: Job, executor: object) -> State:
 
     If this is interrupted, programs that are running are ended; what was evaluated by then is told,
     and the rest is given back."""
+    release_the_dead(experiment)
     with opened(executor or "threads", job.jobs, job.evaluation) as flight:
         crew = Crew(experiment, job, flight.submit)
         try:
@@ -108,6 +114,7 @@ def work(experiment: Work, job: Job, executor: object) -> State:
 
 async def work_async(experiment: Work, job: Job) -> State:
     """`work` with an async function, in the event loop that is running."""
+    release_the_dead(experiment)
     flight = InLoop(job.jobs, job.evaluation)
     crew = Crew(experiment, job, flight.submit)
     try:
@@ -122,6 +129,32 @@ async def work_async(experiment: Work, job: Job) -> State:
         experiment.release(job.worker)
         raise
     return state
+
+
+def this_program() -> str:
+    """The name of a worker who was given none."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def release_the_dead(experiment: Work) -> None:
+    """Take back what programs hold that ran on this machine and are gone, as after a crash."""
+    for holder in experiment.status().workers:
+        host, _, process = holder.rpartition(":")
+        if host == socket.gethostname() and process.isdecimal() and not _is_alive(int(process)):
+            experiment.release(holder)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether there is such a process; where that cannot be asked, as if there were."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class Crew:
@@ -205,6 +238,8 @@ class Crew:
         except ConflictingReward as error:
             _note(ticket, str(error))
         except InvalidInput as error:
+            if self.job.raising:
+                raise
             self._fail(ticket, str(error))
 
     def _failed(self, call: Call, error: BaseException) -> None:
@@ -214,6 +249,8 @@ class Crew:
         if self.tries[call.ticket] <= self.job.retries:
             _note(self.tickets[call.ticket], "\n".join([reason, *notes]))
             self.submit(call)
+        elif self.job.raising:
+            raise named(error, call)
         else:
             self._fail(self.tickets.pop(call.ticket), reason, *notes)
 

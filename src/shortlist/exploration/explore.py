@@ -12,11 +12,12 @@ from shortlist.search import Progress, Pulls, Rewards
 
 
 def explore(
-    posterior: Posterior, until: int, rng: np.random.Generator
+    posterior: Posterior, until: int, rng: np.random.Generator, caps: IntArray | None = None
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until `until` pulls are spent in all."""
-    while (left := until - posterior.spent) > 0:
-        yield from explore_once(posterior, left, rng)
+    """Explore until `until` pulls are spent in all, or every arm as often as `caps` says."""
+    most = until if caps is None else min(until, int(np.minimum(caps, until).sum()))
+    while (left := most - posterior.spent) > 0:
+        yield from explore_once(posterior, left, rng, cap=caps)
 
 
 def explore_once(
@@ -26,17 +27,17 @@ def explore_once(
     *,
     early: float | None = None,
     growth: float | None = None,
-    cap: int | None = None,
+    cap: int | IntArray | None = None,
 ) -> Generator[Pulls, Rewards, None]:
     """Ask for one batch of at most `at_most` pulls and take in its reply.
 
     A batch is the share `early` of what was spent until it has a pull an arm, then `growth`, by
-    default GROWTH. No arm is pulled more than `cap` times in all."""
+    default GROWTH. No arm is pulled more than `cap` times in all, which may differ by arm."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
-        first = tuning.FIRST if cap is None else min(cap, tuning.FIRST)
-        times = np.full(n_arms, min(first, at_most // n_arms))
+        times = np.full(n_arms, min(tuning.FIRST, at_most // n_arms))
+        times = times if cap is None else np.minimum(times, cap)
     else:
         growth = tuning.GROWTH if growth is None else growth
         batch = _batch_size(n_arms, spent, growth if early is None else early, growth)
@@ -54,12 +55,16 @@ def _batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
 
 
 def _shares(
-    posterior: Posterior, batch: int, rng: np.random.Generator, cap: int | None
+    posterior: Posterior, batch: int, rng: np.random.Generator, cap: int | IntArray | None
 ) -> IntArray:
     """The pulls of every arm, by expected loss per pull; no arm grows by more than half."""
     chosen, boundary = posterior.split(rng)
     priority = posterior.loss(boundary) / posterior.row_pulls  # (sides, rows)
     half = np.maximum(1, posterior.row_pulls // 2)  # (rows,)
+    if isinstance(cap, np.ndarray):  # arms that are alike may have different limits
+        kinds = posterior.kinds(chosen)
+        own = np.minimum(half[posterior.row], cap - posterior.pulls)  # (arms,)
+        return share_out(batch, np.arange(own.size), priority.ravel()[kinds], own, rng)
     if cap is not None:
         half = np.minimum(half, cap - posterior.row_pulls)
     at_most = np.concatenate([half, half])  # (kinds,): rows outside, then rows inside

@@ -22,13 +22,16 @@ class ArmResult:
     low: float  #: the lower end of the interval for its mean
     high: float  #: the upper end
     chosen: bool  #: whether it is in `top`
+    limit: int | None = None  #: the most pulls that it may have; None if there is no limit
 
 
 def arms_of(outcome: Outcome, labels: Sequence[OwnLabel], problem: Problem) -> Iterator[ArmResult]:
     """Every arm, in the order they were given."""
     chosen = set(outcome.answer.top.tolist())
     low, high = intervals(problem, outcome.pulls, outcome.means)
-    columns = (outcome.pulls, outcome.means, low, high)
-    rows = zip(labels, *(column.tolist() for column in columns), strict=True)
-    for arm, (label, pulls, mean, below, above) in enumerate(rows):
-        yield ArmResult(label, pulls, None if isnan(mean) else mean, below, above, arm in chosen)
+    columns = [column.tolist() for column in (outcome.pulls, outcome.means, low, high)]
+    limits = problem.limits or (None,) * problem.n_arms
+    rows = zip(labels, *columns, limits, strict=True)
+    for arm, (label, pulls, mean, below, above, limit) in enumerate(rows):
+        known = None if isnan(mean) else mean
+        yield ArmResult(label, pulls, known, below, above, arm in chosen, limit)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, shown_label
+from shortlist.confidence import places
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHOSEN_SHOWN, OTHERS_SHOWN = 30, 5  # arms in a table
+NAMED = 10  # arms at their limits that are named
+NEARLY = 0.9  # of its limit: an arm pulled so often has no more to tell
 HEADER = ("arm", "pulls", "mean", "interval")
 
 
@@ -52,6 +55,7 @@ class Result(Tabular):
     minimize: bool = field(repr=False)  #: whether small rewards are the good ones
     #: what the bound rests on; its names depend on the algorithm
     evidence: Mapping[str, object] = field(repr=False, hash=False)
+    partial: bool = False  #: whether the search had not ended: the choice may still change
 
     @classmethod
     def of(
@@ -94,9 +98,27 @@ class Result(Tabular):
                 f"At most {self.regret_bound:.4g} of mean reward is lost, with"
                 f" {self.confidence:.4g} confidence."
             )
+        if self.partial:
+            return f"The search has not ended, and the choice may still change. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
-            return f"The budget ended before epsilon = {self.goal.epsilon:g} was reached. {lost}"
+            spent = self.goal.budget is not None and self.pulls >= self.goal.budget
+            ended = "Limits" if self.unresolved and not spent else "The budget"
+            return f"{ended} ended before epsilon = {self.goal.epsilon:g} was reached. {lost}"
         return lost
+
+    @property
+    def unresolved(self) -> tuple[OwnLabel, ...]:
+        """The arms pulled as often as their limits allow, or nearly, that are in doubt.
+
+        Their intervals put them neither among the best nor among the others."""
+        low, high = (np.array([getattr(arm, end) for arm in self.arms]) for end in ("low", "high"))
+        low, high = (-high, -low) if self.minimize else (low, high)
+        where = places(low, high, len(self.top))
+        return tuple(
+            arm.label
+            for arm, place in zip(self.arms, where, strict=True)
+            if place == "undecided" and arm.limit is not None and arm.pulls >= NEARLY * arm.limit
+        )
 
     @property
     def table(self) -> TextTable:
@@ -106,7 +128,7 @@ class Result(Tabular):
 
     def tables(self) -> tuple[TextTable]:
         """The table, with what it is of above and what may be lost below."""
-        below = "\n".join(filter(None, (self.verdict, self._oddity())))
+        below = "\n".join(filter(None, (self.verdict, self._limits(), self._oddity())))
         return (replace(self.table, title=self._title, verdict=below),)
 
     def lift(self, control: OwnLabel) -> Lift:
@@ -147,6 +169,13 @@ class Result(Tabular):
             return math.inf
         return arm.mean if self.minimize else -arm.mean
 
+    def _limits(self) -> str:
+        """What could not be resolved because of limits, if anything."""
+        names = [shown_label(label) for label in self.unresolved]
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        shown = f"{', '.join(names[:NAMED])}{more}"
+        return f"In doubt, and at the limit of their pulls: {shown}." if names else ""
+
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""
         chosen, others = self._best_first()
@@ -176,8 +205,10 @@ class Result(Tabular):
             "regret_bound": self.regret_bound,
             "confidence": self.confidence,
             "reached": self.reached,
+            "partial": self.partial,
             "pulls": self.pulls,
             "seconds": self.seconds,
+            "unresolved": [plain_label(label) for label in self.unresolved],
             "evidence": _plain(self.evidence),
             "minimize": self.minimize,
             "arms": _plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
@@ -190,7 +221,8 @@ class Result(Tabular):
     @property
     def _title(self) -> str:
         return (
-            f"{len(self.top):,} of {len(self.arms):,} arms, chosen by {self.algorithm} with"
+            f"{len(self.top):,} of {len(self.arms):,} arms,"
+            f" chosen {'so far ' * self.partial}by {self.algorithm} with"
             f" {self.pulls:,} pulls"
         )
 

@@ -219,9 +219,12 @@ def _standing(experiment: Experiment) -> Json:
 
 
 def result(inquiry: Inquiry) -> Reply:
-    """The answer, once there is one."""
-    check_fields(inquiry.body, ())
-    return Reply(inquiry.experiment.result().to_dict())
+    """The answer, once there is one; with `partial=true` also before that, as it would be now."""
+    check_fields(inquiry.body, ("partial",))
+    partial = inquiry.body.get("partial", "false")
+    if partial not in ("true", "false"):
+        raise InvalidInput(f"`partial` is {partial!r}, but must be true or false")
+    return Reply(inquiry.experiment.result(partial=partial == "true").to_dict())
 
 
 def export(inquiry: Inquiry) -> Reply:

@@ -50,7 +50,12 @@ REWARDS: Schema = {
 }
 ARMS: Schema = {"anyOf": [{"type": "integer", "minimum": 2}, {**array(LABEL), "minItems": 2}]}
 PROGRESS = every(
-    round=COUNT, accepted=COUNT, rejected=COUNT, undecided=COUNT, bound=nullable("number")
+    round=COUNT,
+    accepted=COUNT,
+    rejected=COUNT,
+    undecided=COUNT,
+    bound=nullable("number"),
+    top=nullable("array"),
 )
 TICKET = every(
     id=COUNT,
@@ -67,7 +72,7 @@ ARM = every(
     mean=nullable("number"),
     low=nullable("number"),
     high=nullable("number"),
-    place={"enum": ["in", "out", "undecided"]},
+    place={"enum": ["in", "out", "undecided", "retired"]},
     to_go=COUNT,
 )
 CHOSEN_ARM = every(
@@ -77,6 +82,7 @@ CHOSEN_ARM = every(
     low=nullable("number"),
     high=nullable("number"),
     chosen=FLAG,
+    limit=nullable("integer"),
 )
 LISTED = every(
     name=TEXT,
@@ -172,8 +178,10 @@ RESULT = every(
     regret_bound=nullable("number"),
     confidence=nullable("number"),
     reached=nullable("boolean"),
+    partial=FLAG,
     pulls=COUNT,
     seconds=NUMBER,
+    unresolved=array(LABEL),
     evidence=ANYTHING,
     minimize=FLAG,
     arms=array(CHOSEN_ARM),

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     LEASE = "lease"  # the worker `text` holds them until `time`
     FAIL = "fail"  # the evaluation failed at `time`, for the reason `text`
     RESUME = "resume"  # at `time` somebody let the experiment go on despite its failures
+    RETIRE = "retire"  # the arm number `span` left at `time`, for the reason `text`
 
 
 class Event(NamedTuple):

@@ -49,6 +49,9 @@ class Net:
         self.share, self.late, self.placing = 1.0, 0.0, 0.0
         self.alone = False  # a race is not worth while: the run is the fixed design
         self.size, self.edge_share = UNREACHABLE, 0.0
+        if problem.limits is not None:  # samples that may not be completed are no net
+            self.share, self.size = 0.0, min(UNREACHABLE, int(problem.most_pulls.max()))
+            return
         try:
             self._set_up()
         except OverflowError:  # an epsilon so small that no run will ever need the net
@@ -75,6 +78,11 @@ class Net:
             return declared
         self.share, self.late, self.only_binary = undeclared, LATE, True
         return judged
+
+    @property
+    def holds(self) -> bool:
+        """Whether complete samples prove anything."""
+        return self.share > 0
 
     @property
     def placed(self) -> bool:

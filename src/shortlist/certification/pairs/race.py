@@ -18,6 +18,7 @@ from shortlist.certification.pairs.standing import (
     pilot_stage,
 )
 from shortlist.certification.pairs.swaps import pair_gaps, set_gap
+from shortlist.grouping import total_before
 from shortlist.problem import Problem
 from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Progress, Rewards
@@ -53,6 +54,10 @@ class Race:
         if self.net.pilot_apart:
             self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
         self.open: BoolArray = np.ones(n, dtype=np.bool_)
+        self.most_pulls = problem.most_pulls
+        self.exhausted: BoolArray = np.zeros(
+            n, dtype=np.bool_
+        )  # has too few pulls left for a stage
         self.stand()
 
     def _levels(self, delta: float) -> FloatArray:
@@ -99,8 +104,21 @@ class Race:
         self.top[top] = True
         if self.racing:
             self._tighten()
-        self.open_pairs = self.pairs_above(self.closed_at)
+        pairs = self.pairs_above(self.closed_at)
+        self.doubtful = in_pair(pairs)
+        # to pull one arm of a pair does not help if the other one cannot be pulled any more
+        self.open_pairs = pairs & ~self.exhausted[:, None] & ~self.exhausted
         self.open = in_pair(self.open_pairs)
+
+    def exhaust(self, arms: IntArray) -> None:
+        """Leave arms where they are: their limits allow for no further stage."""
+        self.exhausted[arms] = True
+        self.stand()
+
+    def left(self, arms: IntArray, times: IntArray) -> IntArray:
+        """Of every entry of a request, how many pulls its arm has left before it."""
+        result: IntArray = (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
+        return result
 
     def pairs_above(self, gap: float) -> BoolArray:
         """[j, b]: j outside may be better than b inside by more than `gap`."""
@@ -155,12 +173,12 @@ class Race:
         return min(worst, float(self.swapped))
 
     def _set_bound(self) -> float:
-        """Bound on the gap of swaps of two or more arms; arms that are not open are in none."""
-        outside = np.flatnonzero(self.open & ~self.top)
-        inside = np.flatnonzero(self.open & self.top)
+        """Bound on the gap of swaps of two or more arms; arms in no open pair are in none."""
+        outside = np.flatnonzero(self.doubtful & ~self.top)
+        inside = np.flatnonzero(self.doubtful & self.top)
         if min(outside.size, inside.size) < 2:
             return 0.0
-        q = int(self.stages.at[self.open].min())
+        q = int(self.stages.at[self.doubtful].min())
         down, up = self.stages.down(q, outside), self.stages.up(q, inside)
         clock = np.maximum(self.stages.clock(q), NO_BETS)
         found = set_gap(down, up, clock, np.log(self.mixture.weights), self.levels)
@@ -260,10 +278,11 @@ class Race:
     def progress(self, round_: int, bound: float) -> Progress:
         """For display."""
         known = bound / self.problem.k if math.isfinite(bound) else None
-        undecided = int(self.open.sum())
-        accepted = int((self.top & ~self.open).sum())
+        undecided = int(self.doubtful.sum())
+        accepted = int((self.top & ~self.doubtful).sum())
         rejected = self.problem.n_arms - undecided - accepted
-        return Progress(round_, accepted, rejected, undecided, known)
+        top = tuple(np.flatnonzero(self.top).tolist())
+        return Progress(round_, accepted, rejected, undecided, known, top)
 
 
 def in_pair(pairs: BoolArray) -> BoolArray:

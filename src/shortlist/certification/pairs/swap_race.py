@@ -30,18 +30,27 @@ def swap_race(
 
     R_T <= its bound with probability >= 1 - delta, whenever it ends: at epsilon, at the budget, or
     by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
+    Where arms have limits there is no net: an arm that may not be pulled through the next stage
+    stays where it is, the others go on, and the bound is what all pairs have earned by then.
     A request has at least `batch` pulls and `growth` times what was spent; or there are at most
     `rounds` requests, and one more if rewards in [0, 1] that were all 0 or 1 turn out not to be."""
     race = Race(problem, rng, Pace(batch, growth, rounds))
     requests = 0
     while (bound := race.bound()) > race.allowed:
-        if not race.racing or requests + 1 == rounds:
+        if not race.open.any() or requests == rounds:
+            break
+        if not race.racing or (requests + 1 == rounds and race.net.holds):
             return (yield from last_resort(race, requests, at_once=True))
         stages, arms = race.movers()
         if not race.ready(stages):
             return (yield from last_resort(race, requests, at_once=rounds is not None))
         times = race.stages.times(stages, arms)
-        fits = _affordable(race, times)
+        left = race.left(arms, times)
+        stuck = (times > left) & (stages == race.stages.at[arms] + 1)
+        if stuck.any():
+            race.exhaust(arms[stuck])
+            continue
+        fits = _affordable(race, times) & (times <= left)
         if not fits.any():
             break
         requests += 1
@@ -57,6 +66,8 @@ def last_resort(race: Race, requests: int, *, at_once: bool) -> Search:
 
     An arm is in doubt if it is in an open pair, also of the new choice; `at_once`: if it is in a
     pair that is not known to be in the right order, and then no new choice can bring in another."""
+    if not race.net.holds:  # every arm is at its limit
+        return race.answer(race.bound())
     complete = race.open.copy()
     if at_once:
         complete = in_pair(race.pairs_above(0.0))

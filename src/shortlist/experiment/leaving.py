@@ -1,0 +1,74 @@
+"""Arms that leave: what becomes of their tickets, and of the answer.
+
+A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
+that every search drops the arm, and nothing is said about it: docs/experiments.md."""
+
+from shortlist.errors import InvalidInput
+from shortlist.experiment.handing import stretches
+from shortlist.experiment.lease import FREE
+from shortlist.experiment.replica import Replica
+from shortlist.storage import Event, Kind, RewardRow
+from shortlist.validation import shown
+
+
+def leaving_arm(known: Replica, label: object) -> int:
+    """The number of an arm that may leave; one that left before may leave again."""
+    labels, problem = known.settings.labels, known.settings.problem
+    if known.replay.outcome is not None:
+        raise InvalidInput(f"`arm` is {shown(label)}, but the answer is there, and none can leave")
+    if label not in labels:
+        raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
+    if not problem.rewards.has_range:
+        raise InvalidInput(
+            f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
+            " no worst reward"
+        )
+    arm = labels.index(label)
+    if not may_leave(known, arm):
+        raise InvalidInput(
+            f"`arm` is {shown(label)}, but more than {problem.k} arms must stay: so many are to be"
+            " chosen"
+        )
+    return arm
+
+
+def may_leave(known: Replica, arm: int) -> bool:
+    """Whether more arms stay than are to be chosen, of rewards that have a range."""
+    problem = known.settings.problem
+    left = known.ledger.retired.keys() | {arm}
+    return problem.rewards.has_range and problem.n_arms - len(left) > problem.k
+
+
+def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]:
+    """The arm leaves, and what was under way of it is waited for no longer."""
+    held = sorted(known.ledger.leases)
+    theirs = [ticket for ticket, own in zip(held, arms_of(known, held), strict=True) if own == arm]
+    stopped = known.ledger.stopped
+    events = [Event(Kind.RETIRE, 0, arm, reason, now), *_free(theirs)]
+    if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
+        events.append(Event(Kind.RESUME, 0, 0, "", now))
+    return events
+
+
+def arms_of(known: Replica, tickets: list[int]) -> list[int]:
+    """The arms of tickets that are not told."""
+    return known.replay.numbering.places(tickets).arms.tolist() if tickets else []
+
+
+def worst_rewards(
+    known: Replica, ids: list[int], now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """What is told of those tickets whose arms left; the others are there to be handed out."""
+    problem = known.settings.problem
+    low, high = problem.rewards.support
+    worst = float(high if problem.minimize else low)
+    arms = zip(ids, arms_of(known, ids), strict=True)
+    told = [(each, arm, worst, now) for each, arm in arms if arm in known.ledger.retired]
+    # tickets are handed out in order: those between are given back before anybody has them
+    new = sorted(each for each in ids if each >= known.ledger.issued)
+    return told, _free(new) if told else []
+
+
+def _free(tickets: list[int]) -> list[Event]:
+    """Leases that nobody holds."""
+    return [Event(Kind.LEASE, first, span, "", FREE) for first, span in stretches(tickets)]

@@ -1,0 +1,29 @@
+"""The answer among the arms that stay."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from shortlist.driver import Outcome
+from shortlist.problem import Problem
+from shortlist.search import Answer
+
+PROVED = ("certified",)  # whose bound holds among the arms that stay: docs/experiments.md
+
+
+def staying(
+    outcome: Outcome, retired: Collection[int], problem: Problem, algorithm: str
+) -> Outcome:
+    """The outcome as it is, if no arm that it chose has left and its bound is known to hold then.
+
+    Otherwise nothing is promised, and the best of the others take the places of those that left."""
+    top = outcome.answer.top
+    kept = np.setdiff1d(top, list(retired))
+    if not retired or (kept.size == top.size and algorithm in PROVED):
+        return outcome
+    others = np.setdiff1d(np.arange(problem.n_arms), [*retired, *kept])
+    worth = np.nan_to_num(problem.sign * outcome.means[others], nan=-np.inf)
+    best_first = others[np.argsort(-worth, kind="stable")]
+    joined = np.concatenate([kept, best_first[: top.size - kept.size]])
+    return replace(outcome, answer=Answer(np.sort(joined)))

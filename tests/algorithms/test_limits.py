@@ -1,0 +1,166 @@
+"""No arm is pulled more often than its limit allows, whatever searches, and no bound is wrong."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.algorithms import ALGORITHMS, find
+from shortlist.driver import Outcome
+from shortlist.errors import InvalidInput
+from shortlist.metrics import aggregate_regret
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import Binary, Bounded, RewardModel
+from shortlist.search import Answer, Pulls, Search
+from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.drive import drive
+
+Limits = tuple[int | None, ...] | None
+
+
+def driven(
+    name: str, means: Any, k: int, goal: Goal, limits: Limits, seed: int, **options: Any
+) -> Outcome:
+    model: RewardModel = options.pop("model", Binary())
+    problem = Problem(len(means), k, goal, model, limits=limits)
+    rng = np.random.default_rng(seed)
+    return drive(find(name), problem, BernoulliBandit(np.asarray(means)), rng, **options)
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("goal", [FixedBudget(300), FixedConfidence(0.1, 0.1)])
+def test_no_search_exceeds_a_limit(name: str, goal: Goal) -> None:
+    if not isinstance(goal, ALGORITHMS[name].goals):
+        pytest.skip("another goal")
+    rng = np.random.default_rng(5)
+    for seed in range(3):
+        means = rng.random(9)
+        limits = tuple([None if each > 20 else int(each) for each in rng.integers(1, 24, 9)])
+        most = np.array([np.inf if limit is None else limit for limit in limits])
+        k = 1 if name in ("track-and-stop", "median-elimination") else 3
+        outcome = driven(name, means, k, goal, limits, seed)
+        assert (outcome.pulls <= most).all()
+        assert outcome.pulls.any()
+        assert np.unique(outcome.answer.top).size == k
+
+
+def test_a_budget_is_spent_as_far_as_limits_allow() -> None:
+    means = np.linspace(0.1, 0.9, 10)
+    assert driven("expected-loss", means, 3, FixedBudget(300), (30,) * 10, 0).pulls.sum() == 300
+    assert driven("expected-loss", means, 3, FixedBudget(500), (30,) * 10, 0).pulls.sum() == 300
+    limits = (*(3,) * 5, *(None,) * 5)
+    assert driven("expected-loss", means, 3, FixedBudget(500), limits, 0).pulls.sum() == 500
+
+
+def test_two_hundred_workers_who_answer_forty_questions_at_most() -> None:
+    regrets: dict[Limits, list[float]] = {None: [], (40,) * 200: []}
+    for limits, lost in regrets.items():
+        for seed in range(60):
+            means = np.random.default_rng([seed, 7]).beta(8, 2, 200)
+            outcome = driven("expected-loss", means, 20, FixedBudget(3000), limits, seed)
+            lost.append(aggregate_regret(means, outcome.answer.top))
+            assert limits is None or outcome.pulls.max() <= 40
+    without, within = map(np.mean, regrets.values())
+    assert within <= 1.1 * without
+
+
+def test_where_means_are_uniform_forty_pulls_of_everybody_tell_less_than_3000_without_limits() -> (
+    None
+):
+    lost: list[list[float]] = [[], []]
+    for seed in range(20):
+        means = np.random.default_rng([seed, 8]).random(200)
+        free = driven("expected-loss", means, 20, FixedBudget(3000), None, seed)
+        everybody = driven("uniform", means, 20, FixedBudget(8000), (40,) * 200, seed)
+        for regrets, outcome in zip(lost, (free, everybody), strict=True):
+            regrets.append(aggregate_regret(means, outcome.answer.top))
+    assert np.mean(lost[1]) > 1.1 * np.mean(lost[0])
+
+
+@pytest.mark.parametrize(
+    ("k", "options"), [(1, {}), (1, {"model": Bounded()}), (3, {"rounds": 4}), (3, {"batch": 40})]
+)
+def test_what_is_proved_within_limits_holds(k: int, options: dict[str, Any]) -> None:
+    wrong = reached = 0
+    for seed in range(50):
+        rng = np.random.default_rng([seed, k])
+        means = rng.choice([0.2, 0.5, 0.55, 0.9], 8)
+        limits = tuple(rng.choice([10, 60, 400], 8).tolist())
+        goal = FixedConfidence(0.15, 0.2)
+        answer = driven("certified", means, k, goal, limits, seed, **options).answer
+        if answer.regret_bound is not None:
+            assert answer.confidence == 0.8
+            wrong += aggregate_regret(means, answer.top) > answer.regret_bound
+            reached += answer.regret_bound <= 0.15
+    assert wrong <= 17  # P(Bin(50, 0.2) > 17) < 0.01
+    assert reached > 0
+
+
+def test_the_others_go_on_where_one_arm_is_at_its_limit() -> None:
+    """Two good arms that must be told apart, and a bad one that may be pulled a few times."""
+    goal = FixedConfidence(0.1, 0.1)
+    outcome = driven("certified", [0.7, 0.5, 0.01], 1, goal, (None, None, 20), 1)
+    assert outcome.answer.regret_bound is not None
+    assert outcome.answer.regret_bound <= 0.1
+    assert outcome.pulls[2] <= 20 < outcome.pulls[:2].min()
+
+
+def test_the_net_proves_nothing_within_limits() -> None:
+    """All arms equal and few pulls: the fixed design cannot be completed, so nothing is claimed."""
+    goal = FixedConfidence(0.1, 0.1)
+    for options in ({}, {"rounds": 2}):
+        outcome = driven("certified", [0.5] * 4, 2, goal, (20,) * 4, 3, **options)
+        bound = outcome.answer.regret_bound
+        assert bound is None or bound > 0.1
+        assert outcome.pulls.sum() == 80
+
+
+def twice(problem: Problem, rng: np.random.Generator) -> Search:
+    """Asks for the same arm in several entries, beyond its limit."""
+    while True:
+        arms = rng.integers(0, problem.n_arms, 12)
+        yield Pulls(arms, np.full(12, 3))
+    return Answer(np.arange(problem.k))
+
+
+def test_the_last_request_of_a_search_of_ones_own_is_cut() -> None:
+    calls: list[int] = []
+
+    def pull(arm: int) -> float:
+        calls.append(arm)
+        return 0.25 * arm
+
+    arms = [shortlist.Arm(each, limit=limit) for each, limit in enumerate((7, 50, 50))]
+    result = shortlist.select(pull, arms=arms, k=1, budget=1000, algorithm=twice, progress=False)
+    assert [arm.pulls for arm in result.arms] == np.bincount(calls).tolist()
+    assert result.arms[0].pulls == 7
+    assert result.top == (2,)
+    assert not result.partial
+
+
+def test_the_result_says_what_limits_left_unresolved() -> None:
+    def pull(arm: str, seed: int) -> float:
+        mean = {"a": 0.5, "b": 0.52, "c": 0.0}[arm]
+        return float(np.random.default_rng(seed).random() < mean)
+
+    arms: list[shortlist.Arm | str] = [shortlist.Arm(each, limit=50) for each in "ab"]
+    arms.append("c")
+    result = shortlist.select(
+        pull, arms=arms, k=1, epsilon=0.01, rewards="binary", progress=False, seed=1
+    )
+    assert set(result.unresolved) == {"a", "b"}
+    assert result.to_dict()["unresolved"] == ["a", "b"]
+    assert result.verdict.startswith("Limits ended before epsilon = 0.01")
+    assert "at the limit of their pulls: a, b." in str(result)
+    assert [arm.limit for arm in result.arms] == [50, 50, None]
+
+
+@pytest.mark.parametrize("limits", [(1, 2), (1, 2, 0), "abc", 5])
+def test_limits_that_make_no_sense_are_refused(limits: Any) -> None:
+    with pytest.raises(InvalidInput, match="limit"):
+        Problem(3, 1, FixedBudget(100), limits=limits)
+
+
+def test_no_limits_are_none() -> None:
+    assert Problem(2, 1, FixedBudget(9), limits=(None, None)) == Problem(2, 1, FixedBudget(9))

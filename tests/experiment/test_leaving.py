@@ -1,0 +1,316 @@
+"""Arms that leave, arms with limits, and the present answer: by hand, and whatever happens."""
+
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import shortlist
+from shortlist.errors import InvalidInput, StoreDamaged
+from shortlist.experiment import Experiment, State, Ticket, export_lines, import_lines
+from shortlist.metrics import aggregate_regret
+from shortlist.storage import Event, Kind, Store
+from shortlist.storage.memory import MemoryStore
+from shortlist.storage.sqlite import SQLiteStore
+
+ASKED: dict[str, Any] = {"budget": 120, "rewards": "binary"}
+
+
+def finish(experiment: Experiment, rewards: dict[Any, float]) -> list[Ticket]:
+    """Tell every ticket the reward of its arm; return all tickets."""
+    made: list[Ticket] = []
+    while tickets := experiment.ask(7):
+        made += tickets
+        experiment.tell_many((ticket, rewards[ticket.arm]) for ticket in tickets)
+    return made
+
+
+def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, **ASKED)
+    for ticket in experiment.ask(9):
+        experiment.tell(ticket, float(ticket.arm == "c"))
+    experiment.retire("c", "she moved away")
+    assert all(ticket.arm != "c" for ticket in finish(experiment, {"a": 0.0, "b": 1.0}))
+    assert experiment.result().top == ("b",)
+    assert experiment.status().arms.places == ("out", "in", "retired")
+
+
+def test_what_is_under_way_of_it_is_not_waited_for_and_may_still_come() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, **ASKED)
+    tickets = experiment.ask(60, "ann")
+    left = [ticket for ticket in tickets if ticket.arm == "c"]
+    experiment.tell_many((ticket, 0.0) for ticket in tickets if ticket.arm != "c")
+    experiment.retire("c")
+    experiment.tell(left[0], 1.0)
+    finish(experiment, {"a": 0.0, "b": 1.0})
+    experiment.tell(left[1], 1.0)  # too late, and no mistake
+    assert experiment.result().top == ("b",)
+
+
+def test_small_is_good_so_the_worst_is_large() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, minimize=True, **ASKED)
+    experiment.ask(3)
+    experiment.retire("c")
+    experiment.release(tickets=[0, 1])
+    finish(experiment, {"a": 0.0, "b": 1.0})
+    result = experiment.result()
+    assert result.top == ("a",)
+    assert result.arms[2].mean == 1.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "arm", "said"),
+    [
+        ({}, "d", "`arm` is 'd', but must be one of the arms"),
+        ({"rewards": shortlist.SubGaussian(1)}, "a", "no worst reward"),
+        ({"k": 2}, "a", "more than 2 arms must stay"),
+    ],
+)
+def test_who_cannot_leave_is_told_why(asked: dict[str, Any], arm: str, said: str) -> None:
+    experiment = Experiment.create(["a", "b", "c"], **{"k": 1, **ASKED, **asked})
+    with pytest.raises(InvalidInput, match=said):
+        experiment.retire(arm)
+
+
+def test_nobody_leaves_when_the_answer_is_there() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, **ASKED)
+    finish(experiment, {"a": 0.0, "b": 1.0, "c": 0.0})
+    with pytest.raises(InvalidInput, match="the answer is there"):
+        experiment.retire("a")
+
+
+def test_a_pull_that_fails_too_often_retires_its_arm_where_that_was_agreed() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, on_failure="retire", retries=1, **ASKED)
+
+    def pull(arm: str) -> float:
+        if arm == "c":
+            raise ConnectionError("no answer")
+        return float(arm == "b")
+
+    result = experiment.run(pull, progress=False)
+    assert result.top == ("b",)
+    assert experiment.status().arms.places[2] == "retired"
+
+
+def test_the_last_that_may_not_leave_stop_it() -> None:
+    experiment = Experiment.create(["a", "b"], 1, on_failure="retire", retries=0, **ASKED)
+    experiment.fail(experiment.ask()[0], "no answer")
+    assert experiment.status().state is State.STOPPED
+    assert experiment.ask() == []
+
+
+def test_to_retire_the_arm_in_trouble_lets_an_experiment_go_on() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, retries=0, **ASKED)
+    experiment.fail(experiment.ask()[0], "no answer")
+    experiment.retire("b")
+    assert experiment.status().state is State.STOPPED
+    experiment.close()
+    another = Experiment.create(["a", "b", "c"], 1, retries=0, **ASKED)
+    another.fail(another.ask()[0], "no answer")
+    another.retire("a")
+    assert another.status().state is State.READY
+
+
+@pytest.mark.parametrize("on_failure", ["give up", None])
+def test_what_else_could_happen_after_failures_is_refused(on_failure: Any) -> None:
+    with pytest.raises(InvalidInput, match="must be 'stop' or 'retire'"):
+        Experiment.create(3, 1, on_failure=on_failure, **ASKED)
+    with pytest.raises(InvalidInput, match="no worst reward"):
+        Experiment.create(3, 1, on_failure="retire", budget=100, rewards=shortlist.SubGaussian(1))
+
+
+def test_a_log_in_which_nobody_leaves_is_damaged() -> None:
+    store = MemoryStore()
+    experiment = Experiment.create(3, 1, store=store, **ASKED)
+    with store.exclusive():
+        store.append("experiment", events=[Event(Kind.RETIRE, 0, 3, "", 1.0)])
+    with pytest.raises(StoreDamaged, match="retire"):
+        experiment.status()
+
+
+def test_the_promise_is_about_those_that_stay() -> None:
+    """Arms leave at random moments, and the bounds among the others are wrong as seldom."""
+    wrong = reached = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        means = rng.choice([0.2, 0.5, 0.8], 6)
+        experiment = Experiment.create(6, 2, epsilon=0.2, delta=0.2, rewards="binary", seed=seed)
+        leaving, moment = int(rng.integers(6)), int(rng.integers(1, 12))
+        for step in range(10**6):
+            tickets = experiment.ask(50)
+            if not tickets:
+                break
+            results = [(each, float(rng.random() < means[int(each.arm)])) for each in tickets]
+            experiment.tell_many(results)
+            if step == moment and experiment.status().state is State.READY:
+                experiment.retire(leaving)
+        result = experiment.result()
+        stay = np.array([arm for arm in range(6) if arm != leaving])
+        left = "retired" in experiment.status().arms.places
+        if result.regret_bound is not None and left:
+            top = [stay.tolist().index(arm) for arm in result.top]
+            wrong += aggregate_regret(means[stay], top) > result.regret_bound
+            reached += 1
+    assert reached > 10
+    assert wrong <= 20  # P(Bin(60, 0.2) > 20) < 0.01
+
+
+def test_an_algorithm_of_which_it_is_not_proved_promises_nothing_then() -> None:
+    asked: dict[str, Any] = {"epsilon": 0.3, "rewards": "binary", "algorithm": "lucb"}
+    for leaving in (False, True):
+        experiment = Experiment.create(["a", "b", "c"], 1, **asked)
+        experiment.ask(1)
+        if leaving:
+            experiment.retire("c")
+        experiment.release(tickets=[0])
+        finish(experiment, {"a": 0.0, "b": 1.0, "c": 0.0})
+        assert experiment.result().top == ("b",)
+        assert (experiment.result().regret_bound is None) == leaving
+
+
+LIMITS = {"a": 4, "b": 9, "c": math.inf, "d": math.inf}
+
+
+class Leaving(RuleBasedStateMachine):
+    """Four arms, two of them with limits, in an experiment where anything may happen."""
+
+    def make_store(self) -> Store:
+        raise NotImplementedError
+
+    def another(self, store: Store) -> Store:
+        raise NotImplementedError
+
+    @initialize(on_failure=st.sampled_from(["stop", "retire"]))
+    def begin(self, on_failure: Any) -> None:
+        self.store = self.make_store()
+        arms = [shortlist.Arm("a", limit=4), shortlist.Arm("b", limit=9)]
+        asked: dict[str, Any] = {**ASKED, "retries": 1, "on_failure": on_failure}
+        self.experiment = Experiment.create(
+            [*arms, shortlist.Arm("c"), shortlist.Arm("d")], 2, store=self.store, **asked
+        )
+        self.reader = Experiment.open(self.another(self.store))
+        self.open: dict[int, Ticket] = {}
+        self.told: dict[int, float] = {}
+        self.drawn: dict[str, set[int]] = {label: set() for label in LIMITS}
+
+    def retired(self) -> set[str]:
+        status = self.experiment.status().arms
+        return {
+            str(label)
+            for label, place in zip(status.labels, status.places, strict=True)
+            if place == "retired"
+        }
+
+    @rule(limit=st.sampled_from([1, 5, 40]), worker=st.sampled_from(["ann", None]))
+    def ask(self, limit: int, worker: str | None) -> None:
+        before = self.retired()
+        for ticket in self.experiment.ask(limit, worker):
+            assert ticket.arm not in before
+            self.open[ticket.id] = ticket
+            self.drawn[str(ticket.arm)].add(ticket.draw)
+
+    @precondition(lambda self: self.open)
+    @rule(choice=st.integers(0, 10**6), reward=st.sampled_from([0.0, 1.0]))
+    def tell(self, choice: int, reward: float) -> None:
+        number = sorted(self.open)[choice % len(self.open)]
+        self.experiment.tell(self.open[number], reward)
+        if self.open.pop(number).arm not in self.retired():
+            self.told[number] = reward
+
+    @precondition(lambda self: self.open)
+    @rule(choice=st.integers(0, 10**6))
+    def fail(self, choice: int) -> None:
+        number = sorted(self.open)[choice % len(self.open)]
+        self.experiment.fail(self.open.pop(number), "it rained")
+
+    @rule()
+    def resume(self) -> None:
+        self.experiment.resume()
+
+    @rule(label=st.sampled_from("abcd"))
+    def retire(self, label: str) -> None:
+        over = self.experiment.status().state in (State.BUDGET, State.FINISHED)
+        if over or len(self.retired() | {label}) > 1:
+            with pytest.raises(InvalidInput):
+                self.experiment.retire(label)
+        else:
+            self.experiment.retire(label, "gone")
+
+    @rule()
+    def crash_and_reopen(self) -> None:
+        self.store = self.another(self.store)
+        self.experiment = Experiment.open(self.store)
+
+    @invariant()
+    def no_limit_is_exceeded(self) -> None:
+        for label, draws in self.drawn.items():
+            assert len(draws) <= LIMITS[label]
+
+    @invariant()
+    def the_present_answer_is_among_those_that_stay(self) -> None:
+        partial = self.experiment.result(partial=True)
+        assert len(set(partial.top)) == 2
+        assert not self.retired() & set(partial.top)
+        assert partial == self.reader.result(partial=True)
+
+    @invariant()
+    def what_was_told_is_in_the_log(self) -> None:
+        told = self.store.read("experiment").told
+        log = dict(zip(told.tickets.tolist(), told.rewards.tolist(), strict=True))
+        assert log.items() >= self.told.items()
+        assert len(log) <= 120
+
+    def teardown(self) -> None:
+        if not hasattr(self, "experiment"):
+            return
+        self.experiment.resume()
+        self.experiment.release(tickets=list(self.open))
+        finish(self.experiment, {"a": 0.0, "b": 1.0, "c": 0.0, "d": 1.0})
+        result = self.experiment.result()
+        assert result == self.reader.result()
+        copy = MemoryStore()
+        import_lines(export_lines(self.store), copy)
+        assert Experiment.open(copy).result() == result
+
+
+class MemoryLeaving(Leaving):
+    """On the store in memory."""
+
+    def make_store(self) -> Store:
+        return MemoryStore()
+
+    def another(self, store: Store) -> Store:
+        return store
+
+
+class SQLiteLeaving(Leaving):
+    """On a file, which every experiment opens for itself."""
+
+    def make_store(self) -> Store:
+        self.folder = TemporaryDirectory()
+        self.opened: list[Store] = []
+        return self.another(SQLiteStore(Path(self.folder.name, "store.db"), "rwc"))
+
+    def another(self, store: Store) -> Store:
+        self.opened.append(store)
+        new = SQLiteStore(Path(self.folder.name, "store.db"))
+        self.opened.append(new)
+        return new
+
+    def teardown(self) -> None:
+        super().teardown()
+        for store in self.opened:
+            store.close()
+        self.folder.cleanup()
+
+
+TestMemoryLeaving = pytest.mark.filterwarnings("default")(MemoryLeaving.TestCase)
+TestMemoryLeaving.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+TestSQLiteLeaving = pytest.mark.filterwarnings("default")(SQLiteLeaving.TestCase)
+TestSQLiteLeaving.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
