@@ -122,7 +122,8 @@ INSIDE: dict[str, Layers] = {
     "cli": (
         ("files", "completion", "output"),
         ("columns", "options"),
-        ("arms", "instance", "pilot", "rewards", "status", "algorithms", "demo", "reproduce"),
+        ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
+        ("pilot",),
         ("experiments", "forecast", "hardness", "release", "simulate"),
         ("run",),
     ),
