@@ -66,7 +66,20 @@ KEEP_PEERS = (
         {"first": 64, "last": 512},
     ),
     Peer("optuna", "HyperbandPruner", "Optuna Hyperband, 16 to 128", {"first": 16, "last": 128}),
+    Peer(
+        "sim-tools",
+        "OCBAM",
+        "sim-tools OCBA-m, 4,500 pulls",
+        {"first": 16, "step": 100, "budget": 4_500},
+    ),
+    Peer(
+        "sim-tools",
+        "OCBAM",
+        "sim-tools OCBA-m, 17,400 pulls",
+        {"first": 64, "step": 100, "budget": 17_400},
+    ),
 )
+PACKAGES = ("rovingbandit", "PyPRS", "optuna", "sim-tools")
 
 
 @click.command()
@@ -81,7 +94,7 @@ KEEP_PEERS = (
 def main(runs: int, seconds: float, out: Path) -> None:
     best_arm = [contest(arms, runs, seconds) for arms in BEST_ARM]
     keep = [duel(peer, runs, seconds) for peer in KEEP_PEERS]
-    versions = {package: installed(package) for package in ("rovingbandit", "PyPRS", "optuna")}
+    versions = {package: installed(package) for package in PACKAGES}
     out.write_text(page(best_arm, keep, versions, runs, seconds, MOST), encoding="utf-8")
     CONSOLE.print(f"written: {out}")
 
@@ -114,7 +127,7 @@ def theirs(peer: Peer, arms: Arms, promised: float | None, runs: int, seconds: f
         asked.write_text(
             task(arms, runs, seconds, {"method": peer.method, **peer.settings}), encoding="utf-8"
         )
-        script = HERE / f"with_{peer.package.lower()}.py"
+        script = HERE / f"with_{peer.package.lower().replace('-', '_')}.py"
         try:
             done = subprocess.run(
                 [python, script, asked, said],

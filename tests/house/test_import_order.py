@@ -34,7 +34,7 @@ INSIDE: dict[str, Layers] = {
     "exploration": (("tuning",), ("sharing", "grid"), ("posterior",), ("explore",)),
     "certification": (("design",), ("split", "pairs"), ("certify",)),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture"),
+        ("bets", "swaps", "net", "mixture", "least_favourable"),
         ("stages",),
         ("standing",),
         ("race",),

@@ -23,6 +23,8 @@ UNDERFLOW = 1e-250  # below, tails are not computed but bounded in logarithms
 LONGEST_SUM = 1_000_000  # pulls for which a failure is summed over all successes
 LARGEST_EXACT = 64  # arms in a swap of rewards in [0, 1] up to which more than Hoeffding is tried
 LARGEST = 2**61  # pulls of an arm: more are not counted
+SLACK = 1.5  # an adaptive search takes at most so many times the pulls of the design
+LEAST_SHARE = 0.1  # of delta for samples behind it, where less would do: it shortens long runs
 OFFSETS = 60  # points of support tried in the bound for rewards in [0, 1]
 
 
@@ -44,6 +46,16 @@ def fixed_design(n_arms: int, k: int, epsilon: float, delta: float, rewards: Rew
         too_few = failure(n_arms, k, epsilon, middle, rewards) > delta
         low, high = (middle, high) if too_few else (low, middle)
     return high
+
+
+def share_for(
+    n_arms: int, k: int, epsilon: float, delta: float, pulls: int, rewards: RewardModel
+) -> float:
+    """The share of `delta` that samples of so many pulls each need, as a net behind a search."""
+    if pulls < 1:
+        return 1.0
+    fails = failure(n_arms, k, epsilon, pulls, rewards)
+    return min(1.0, max(LEAST_SHARE, fails / delta * (1 + ROUNDING)))
 
 
 def failure(n_arms: int, k: int, epsilon: float, pulls: int, rewards: RewardModel) -> float:

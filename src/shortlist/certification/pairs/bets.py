@@ -33,10 +33,11 @@ class Draws:
 
 
 def log_gains(
-    draws: Draws, advance: FloatArray, centres: FloatArray, rewards: RewardModel
+    draws: Draws, advance: FloatArray, low: FloatArray, high: FloatArray, rewards: RewardModel
 ) -> tuple[FloatArray, FloatArray]:
     """What L+ and L- gain in a stage that moves every arm's clocks by `advance`: (arm, clock).
 
+    Bets up are centred on `low`, those down on `high`: one mean an arm each.
     An arm pulled B times bets with strength advance / B. One that is not pulled at all stays
     within exp(0 * theta) and exp(1 * theta), as its mean lies in [0, 1]."""
     idle = draws.times == 0  # (arm,)
@@ -47,8 +48,8 @@ def log_gains(
         up[idle], down[idle] = RUINED, RUINED
         return up, down
     most = STAKE / strengths  # (arm, clock)
-    up = _bounded(draws, strengths, np.minimum(centres[:, None], most), rewards)
-    below = np.minimum(1 - centres[:, None], most)
+    up = _bounded(draws, strengths, np.minimum(low[:, None], most), rewards)
+    below = np.minimum(1 - high[:, None], most)
     down = _bounded(_mirrored(draws), strengths, below, rewards)
     down -= draws.times[:, None] * strengths  # from 1 - theta back to theta
     up[idle], down[idle] = 0.0, -advance
@@ -92,23 +93,3 @@ def curvature(h: FloatArray) -> FloatArray:
     h = np.maximum(h, 1e-3)  # it grows with h, and differences lose digits below
     result: FloatArray = (-np.log1p(-h) - h) / h**2
     return result
-
-
-def cost_of_bet(
-    strengths: FloatArray, mean: float, variance: float, rewards: RewardModel
-) -> FloatArray:
-    """What a bet up loses a pull on average, beside the l * mean that it is to earn.
-
-    For a bet down give it 1 - mean."""
-    if not rewards.has_range:
-        quadratic: FloatArray = (strengths * UNIT_SIGMA) ** 2 / 2
-        return quadratic
-    centres = np.minimum(mean, STAKE / strengths)
-    excess = strengths * (mean - centres)
-    cost: FloatArray = -mean * np.log1p(strengths * (1 - centres))
-    cost -= (1 - mean) * np.log1p(-strengths * centres)
-    if not rewards.is_binary:
-        around = variance + (mean - centres) ** 2
-        parabola = curvature(strengths * centres) * strengths**2 * around
-        cost = np.minimum(cost, parabola - excess)
-    return cost + excess

@@ -13,17 +13,15 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.design import (
-    ROUNDING,
+    SLACK,
     edge_failure,
-    failure,
     fixed_design,
+    share_for,
     swap_failure,
 )
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel
 
-SLACK = 1.5  # a race asks for at most so many times the pulls of the fixed design
-LEAST = 0.1  # share of delta for the net, where less would do: it shortens the longest runs
 MOST = 0.8  # share of delta for the net beyond which a race is not worth while
 LATE = 0.02  # share of delta for rewards that are not 0 or 1 and turn up after the pilot
 EDGE = 0.15  # arms whose means lie within this of 0, or of 1, have a small variance
@@ -142,9 +140,5 @@ class Net:
         return fixed_design(problem.n_arms, problem.k, problem.epsilon, delta, rewards)
 
     def _share(self, rewards: RewardModel, pulls: int) -> float:
-        """The share of delta that a sample of so many pulls needs."""
-        if pulls < 1:
-            return 1.0
         problem = self.problem
-        fails = failure(problem.n_arms, problem.k, problem.epsilon, pulls, rewards)
-        return min(1.0, max(LEAST, fails / problem.delta * (1 + ROUNDING)))
+        return share_for(problem.n_arms, problem.k, problem.epsilon, problem.delta, pulls, rewards)

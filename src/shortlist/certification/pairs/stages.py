@@ -25,6 +25,8 @@ class Stage:
     advance: FloatArray  # (clock,)
     mean: float  # that the centre of an arm's bets is drawn to ...
     weight: float  # ... as if it had been seen in so many pulls
+    lower: FloatArray  # (arm,) how far below that bets up are centred, ...
+    higher: FloatArray  # (arm,) ... and how far above bets down
 
 
 class Stages:
@@ -60,7 +62,10 @@ class Stages:
         self, q: int, arms: IntArray, draws: Draws, centres: FloatArray, rewards: RewardModel
     ) -> None:
         """Add what `arms`, which have completed stage q - 1, gave in stage q."""
-        up, down = log_gains(draws, self.fixed[q - 1].advance, centres, rewards)
+        stage = self.fixed[q - 1]
+        low = np.clip(centres - stage.lower[arms], 0.0, 1.0)
+        high = np.clip(centres + stage.higher[arms], 0.0, 1.0)
+        up, down = log_gains(draws, stage.advance, low, high, rewards)
         self._up[q, arms] = self._up[q - 1, arms] + up
         self._down[q, arms] = self._down[q - 1, arms] + down
         self.at[arms] = q

@@ -9,21 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certification.pairs.bets import cost_of_bet
+from shortlist.certification.pairs.least_favourable import information, least_favourable
 from shortlist.certification.pairs.stages import Stage
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
 LEAST_SHIFT = 1.6, 2.2  # the least gap betted on, if the safety net is far away and if it is near
-SETS_SHIFT = 1.7  # the same where swaps of several arms are to be excluded
+SETS_SHIFT = 1.4  # the same where swaps of several arms are to be excluded
 NEAR, FAR = 1.1, 2.0  # how far it is: what its samples prove of a tie, over what is to be proved
-STRENGTHS = np.geomspace(1e-6, 8.0, 150)  # tried for a clock
-STRONGEST = 1.2  # of all bets: stronger ones hurt arms that take the other part later
+STRONGEST = 1.2  # of all bets on arms in doubt: stronger ones hurt those that change sides later
+RELIEF = 1 / 3  # power of the doubt by which bets on other arms may be stronger
+LEAST_DOUBT = 0.03
+DOUBTED = 2.0  # times the squared distance in standard errors is the negative logarithm of a doubt
+TIED = 0.5  # pulls inside per pull outside, for the bets that only a change of sides would need
 RATIOS = np.geomspace(0.2, 5.0, 17)  # tried, of pulls inside the choice to pulls outside
-STEPS = np.geomspace(0.25, 4.0, 13)  # strengths tried for each ratio
-CAUTION = 0.4  # power of the best ratio that is used: the choice may still change
-PRIOR = 4.0, 100.0  # least and most pulls that the common mean of the arms is worth
-MOST_FOR_STRENGTH = 30.0  # pulls that it is worth where the strength of bets is set
+CAUTION = 0.55  # power of the best ratio that is used: the choice may still change
+PRIOR = 4.0, 30.0  # least and most pulls that the common mean of the arms is worth
+OWN_MEAN = 2.0  # pulls that it is worth where doubts are told
 OWN_VARIANCE = 10.0  # pulls that the common variance is worth
+LEAST_VARIANCE = 1e-4  # of a guess
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
 
 
@@ -69,23 +72,45 @@ class Standing:
         between /= total - (pulls**2).sum() / total
         return float(np.clip(within / max(between, 1e-12), *PRIOR))
 
-    def edge_means(self, weight: float) -> FloatArray:
-        """Guesses at the means of the edge: (outside, inside)."""
-        return centres(self.pulls[self.edge], self.sums[self.edge], self.mean, weight)
-
-    def edge_variances(self, weight: float) -> FloatArray:
-        """Guesses at the variances of the edge: (outside, inside)."""
+    def guess(self) -> "Guess":
+        """Means and noise as they seem to be."""
+        weight = self.weight()
+        means = centres(self.pulls, self.sums, self.mean, weight)
+        variances = np.maximum(means * (1 - means), LEAST_VARIANCE)
+        noise = 1.0
         if not self.rewards.has_range:
-            return np.full(2, UNIT_SIGMA**2)
-        means = self.edge_means(weight)
-        binary: FloatArray = np.maximum(means * (1 - means), 1e-4)
-        if self.rewards.is_binary or (self.sums == self.squares).all():
-            return binary
+            variances = np.full(means.size, UNIT_SIGMA**2)
+        elif not (self.rewards.is_binary or (self.sums == self.squares).all()):
+            own = self._own_variances()[self.edge]
+            noise = min(1.0, float((own / variances[self.edge]).max()))
+        return Guess(weight, means, noise, noise * variances)
+
+    def _own_variances(self) -> FloatArray:
+        """Variances of the rewards seen, drawn to that of all arms: (arm,)."""
         scatter = np.maximum(self.squares - self.sums**2 / np.maximum(self.pulls, 1), 0.0)
         pooled = (scatter.sum() + 0.25) / (np.maximum(self.pulls - 1, 0).sum() + 1)
-        own = (scatter + OWN_VARIANCE * pooled) / (self.pulls + OWN_VARIANCE)
-        smaller: FloatArray = np.minimum(binary, own[self.edge])
-        return smaller
+        result: FloatArray = (scatter + OWN_VARIANCE * pooled) / (self.pulls + OWN_VARIANCE)
+        return result
+
+    def doubts(self, guess: "Guess") -> FloatArray:
+        """How likely every arm is to change sides, roughly: (arm,) from 0 to 1."""
+        outside, inside = self.edge
+        means = centres(self.pulls, self.sums, self.mean, OWN_MEAN)  # (arm,)
+        squares = guess.variances / (self.pulls + OWN_MEAN)  # (arm,) of standard errors
+        across = np.where(self.top, outside, inside)  # (arm,)
+        distances = (means - means[across]) ** 2 / (squares + squares[across])
+        result: FloatArray = np.exp(-DOUBTED * distances)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the means and variances of all arms seem to be."""
+
+    weight: float  # pulls that the common mean is worth in them
+    means: FloatArray  # (arm,)
+    noise: float  # variance over that of 0/1 rewards
+    variances: FloatArray  # (arm,)
 
 
 def centres(pulls: IntArray, sums: FloatArray, mean: float, weight: float) -> FloatArray:
@@ -96,41 +121,87 @@ def centres(pulls: IntArray, sums: FloatArray, mean: float, weight: float) -> Fl
 
 def next_stage(standing: Standing, pace: Pace, stage: int) -> Stage:
     """Fix stage number `stage`."""
-    weight = standing.weight()
-    times = _times(standing, _ratios(standing, weight), pace, stage)
-    advance = _advance(standing, times, min(weight, MOST_FOR_STRENGTH))
-    return Stage(times, advance, standing.mean, weight)
+    guess = standing.guess()
+    doubts = standing.doubts(guess)
+    times = _times(standing, _ratios(standing, guess, doubts), pace, stage)
+    edge_times = np.maximum(times[standing.edge], 1)  # (outside, inside)
+    low, high = _centres(standing, guess, edge_times)
+    advance = _advance(standing, guess, times, low[standing.edge[1]], high[standing.edge[0]])
+    if standing.rewards.has_range:
+        strongest = _strongest(guess, doubts)
+        advance = np.minimum(advance, (strongest * times)[times > 0].min())
+    shifts = guess.means - low, high - guess.means
+    return Stage(times, advance, standing.mean, guess.weight, *shifts)
+
+
+def _strongest(guess: Guess, doubts: FloatArray) -> FloatArray:
+    """The strongest bet on every arm: (arm,).
+
+    What is gained beyond `STRONGEST` needs centres that a small variance does not allow."""
+    if guess.noise < 1:
+        return np.full(doubts.size, STRONGEST)
+    result: FloatArray = STRONGEST * np.maximum(doubts, LEAST_DOUBT) ** -RELIEF
+    return result
 
 
 def pilot_stage(n_arms: int, clocks: int, times: int) -> Stage:
     """A stage without bets, for all arms alike."""
     every = np.full(n_arms, times, dtype=np.int64)
-    return Stage(every, np.zeros(clocks), 0.5, PRIOR[1])
+    nowhere = np.zeros(n_arms)
+    return Stage(every, np.zeros(clocks), 0.5, PRIOR[1], nowhere, nowhere)
 
 
-def _ratios(standing: Standing, weight: float) -> FloatArray:
-    """Pulls of the arms relative to each other, the same on each side of the choice: (arm,)."""
+def _centres(
+    standing: Standing, guess: Guess, edge_times: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Where an arm's bets up and down are centred: (arm,) each.
+
+    On the least favourable means against the edge; for the bets that only a change of sides would
+    need, on those of a tie. Where the variance is small, a centre off the mean costs more."""
+    if not standing.rewards.has_range or guess.noise < 1:
+        return guess.means, guess.means
+    means, top = guess.means, standing.top
+    outside, inside = means[standing.edge]
+    better = np.stack([means, np.where(top, means, np.maximum(means, inside))])  # (bet, arm)
+    worse = np.stack([np.where(top, np.minimum(means, outside), means), means])
+    needed = np.stack([top, ~top])  # (bet, arm)
+    ratio = np.where(needed, edge_times[1] / edge_times[0], TIED)
+    low, high = least_favourable(better, worse, standing.unit, ratio)
+    return low, np.minimum(high + standing.unit, 1.0)
+
+
+def _ratios(standing: Standing, guess: Guess, doubts: FloatArray) -> FloatArray:
+    """Pulls of the arms relative to each other: (arm,).
+
+    Those that may well change sides get as many as the side that gets more."""
     if not standing.pulls.any():  # the net counts on it
         return np.ones(standing.pulls.size)
-    ratio = _best_ratio(standing, weight) ** CAUTION
-    ratios: FloatArray = np.where(standing.top, max(1.0, ratio), max(1.0, 1 / ratio))
-    return ratios
+    ratio = _best_ratio(standing, guess) ** CAUTION
+    larger = max(ratio, 1 / ratio)
+    by_side = np.where(standing.top == (ratio > 1), larger, 1.0)  # (arm,)
+    result: FloatArray = np.maximum(by_side, larger**doubts)
+    return result
 
 
-def _best_ratio(standing: Standing, weight: float) -> float:
+def _best_ratio(standing: Standing, guess: Guess) -> float:
     """Pulls inside per pull outside that settle the edge with the fewest pulls of open arms."""
-    means = standing.edge_means(weight)
-    variances = standing.edge_variances(weight)
-    gap = standing.unit + max(0.0, float(means[1] - means[0]))
-    outside = gap * STEPS / max(float(variances.sum()), 1e-3)  # (l,) strengths
-    inside = outside / RATIOS[:, None]  # (ratio, l)
-    rewards = standing.rewards
-    down = cost_of_bet(outside, 1 - float(means[0]), float(variances[0]), rewards)
-    up = cost_of_bet(inside, float(means[1]), float(variances[1]), rewards)
-    rates = (gap * outside - down - RATIOS[:, None] * up).max(1)  # (ratio,)
     n_inside = (standing.open & standing.top).sum()
     n_outside = (standing.open & ~standing.top).sum()
+    rates = _rates(standing, guess)  # (ratio,)
     return float(RATIOS[(rates / (n_inside * RATIOS + n_outside)).argmax()])
+
+
+def _rates(standing: Standing, guess: Guess) -> FloatArray:
+    """What is learnt of the edge by one pull outside and so many inside: (ratio,), up to a factor.
+
+    Rewards without a range have the same variance in all arms."""
+    outside, inside = guess.means[standing.edge]
+    if not standing.rewards.has_range:
+        return RATIOS / (1 + RATIOS)
+    low = least_favourable(inside, outside, standing.unit, RATIOS)
+    high = np.minimum(low + standing.unit, 1.0)
+    result: FloatArray = RATIOS * information(inside, low) + information(outside, high)
+    return result
 
 
 def _times(standing: Standing, ratios: FloatArray, pace: Pace, stage: int) -> IntArray:
@@ -156,31 +227,26 @@ def _size(standing: Standing, ratios: FloatArray, pace: Pace, stage: int) -> flo
     return max(1.0, float(share), pace.growth * usual)
 
 
-def _advance(standing: Standing, times: IntArray, weight: float) -> FloatArray:
-    """How far clocks advance: a bet on equal arms costs shift / 2 of what it gains, on the edge."""
+def _advance(
+    standing: Standing, guess: Guess, times: IntArray, low: float, high: float
+) -> FloatArray:
+    """How far clocks advance: the tilt of the gaps betted on, at the least favourable means."""
     size = times[standing.open].mean()
     ratios = np.maximum(times[standing.edge], 1) / size  # (outside, inside)
-    variances = standing.edge_variances(weight)
-    targets = _shifts(standing, ratios, variances) * standing.unit / 2  # (clock,)
-    if not standing.rewards.has_range:
-        optimal: FloatArray = 2 * size * targets / (variances / ratios).sum()
-        return optimal
-    means = standing.edge_means(weight)
-    strengths = STRENGTHS * ratios.min()
-    rewards = standing.rewards
-    down = cost_of_bet(strengths / ratios[0], 1 - float(means[0]), float(variances[0]), rewards)
-    up = cost_of_bet(strengths / ratios[1], float(means[1]), float(variances[1]), rewards)
-    cost = ratios[0] * down + ratios[1] * up
-    found = np.interp(targets, cost / strengths, strengths)
-    advance: FloatArray = np.minimum(size * found, STRONGEST * times[times > 0].min())
-    return advance
+    gaps = _shifts(standing, ratios, guess) * standing.unit  # (clock,)
+    variances = guess.variances[standing.edge]
+    if standing.rewards.has_range:
+        variances = guess.noise * np.array([high * (1 - high), low * (1 - low)])
+    result: FloatArray = size * gaps / max((variances / ratios).sum(), LEAST_VARIANCE)
+    return result
 
 
-def _shifts(standing: Standing, ratios: FloatArray, variances: FloatArray) -> FloatArray:
+def _shifts(standing: Standing, ratios: FloatArray, guess: Guess) -> FloatArray:
     """Gaps betted on, in units of the gap allowed: if the net is near, it takes care of ties."""
     if standing.swapped > 1:
         return SETS_SHIFT * standing.multiples
-    proof = standing.sample * standing.unit**2 / float((variances / ratios).sum())
+    spread = float((guess.variances[standing.edge] / ratios).sum())
+    proof = standing.sample * standing.unit**2 / spread
     far = (proof / standing.level - NEAR) / (FAR - NEAR)
     least = LEAST_SHIFT[1] - (LEAST_SHIFT[1] - LEAST_SHIFT[0]) * min(max(far, 0.0), 1.0)
     return least * standing.multiples

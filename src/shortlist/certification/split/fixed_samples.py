@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.certification.design import failure, fixed_design
+from shortlist.certification.design import SLACK, fixed_design, share_for
 from shortlist.certification.split.holdout import Holdout
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer
-
-SLACK = 1.5  # a search takes at most so many times the pulls of the fixed design
-LEAST_SHARE = 0.1  # of delta for the samples, where less would do: it shortens the longest runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,12 @@ class FixedSamples:
     @classmethod
     def of(cls, problem: Problem, rng: np.random.Generator) -> "FixedSamples":
         """The smallest samples that leave the looks enough of delta."""
-        n_arms, k = problem.n_arms, problem.k
-        alone = fixed_design(n_arms, k, problem.epsilon, problem.delta, problem.rewards)
+        n_arms, k, epsilon, delta = problem.n_arms, problem.k, problem.epsilon, problem.delta
+        alone = fixed_design(n_arms, k, epsilon, delta, problem.rewards)
         largest = int(SLACK * alone)
-        needed = failure(n_arms, k, problem.epsilon, largest, problem.rewards) / problem.delta
-        share = min(1.0, max(LEAST_SHARE, needed))
-        delta = share * problem.delta
-        size = min(largest, fixed_design(n_arms, k, problem.epsilon, delta, problem.rewards))
+        share = share_for(n_arms, k, epsilon, delta, largest, problem.rewards)
+        needed = fixed_design(n_arms, k, epsilon, share * delta, problem.rewards)
+        size = min(largest, needed)
         explorable = n_arms * size
         provable = max(0, int(SLACK * n_arms * alone) - explorable)
         return cls(size, share, explorable, provable, rng.permutation(n_arms))
