@@ -29,6 +29,7 @@ class Outcome:
     answer: Answer
     pulls: IntArray
     sums: FloatArray
+    rounds: int = 0  # requests, each of which waited for the rewards of the one before
 
     @property
     def means(self) -> FloatArray:
@@ -51,14 +52,16 @@ def counted(
     pulls = np.zeros(problem.n_arms, dtype=np.int64)
     sums = np.zeros(problem.n_arms)
     asked = 0.0
+    rounds = 0
     reply: Rewards | None = None
     while True:
         with _countable(algorithm.name):
             turn = advance(search, reply)
             if isinstance(turn, Answer):
-                return Outcome(to_user_scale(turn, problem), pulls, sums)
+                return Outcome(to_user_scale(turn, problem), pulls, sums, rounds)
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
+        rounds += 1
         rewards = yield turn
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)

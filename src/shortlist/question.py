@@ -7,7 +7,7 @@ from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, labels_of
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardsDeclared, model_of
-from shortlist.validation import named, number
+from shortlist.validation import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ def question(
     minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
+    rounds: int | None = None,
+    least: int | None = None,
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
@@ -41,7 +43,7 @@ def question(
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
     problem = Problem(len(labels), k, goal, model_of(rewards), minimize)
-    given = named("options", options)
+    given = chosen.paced(options, rounds, least)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):

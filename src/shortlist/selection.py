@@ -38,6 +38,8 @@ def select(
     minimize: bool = False,
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
@@ -57,11 +59,16 @@ def select(
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
     possible and promises nothing.
 
+    A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
+    with at least `least` pulls at a time. Not every algorithm can be told so.
+
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
     `workers`. Async functions run `workers` at a time."""
-    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
+    asked = question(
+        arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, rounds, least
+    )
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
         return selection.run(executor, progress)
@@ -81,6 +88,8 @@ async def select_async(
     minimize: bool = False,
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
@@ -90,7 +99,9 @@ async def select_async(
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
-    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
+    asked = question(
+        arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, rounds, least
+    )
     selection = Selection(asked, Evaluation.of(pull, pull_many), seed, batch, workers)
     if not asynchronous(selection.evaluation.function):
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")

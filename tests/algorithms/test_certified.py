@@ -109,7 +109,7 @@ def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
         delta=delta,
         runs=n_runs,
         seed=5,
-        options={"batch": 32},
+        options={"least": 32},
     )
     assert binom.sf(int(runs.failed.sum()) - 1, n_runs, delta) > BELIEVABLE
 

@@ -20,7 +20,7 @@ def certified(
     rng: np.random.Generator,
     *,
     certificate: str = "auto",
-    batch: Count = 4,
+    least: Count | None = None,
     rounds: Count | None = None,
 ) -> Search:
     """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
@@ -32,16 +32,20 @@ def certified(
 
     For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
     design, ties included; docs/pairs.md says what holds for other rewards.
-    Pairs ask for `batch` pulls at first and then for more and more at a time, or in at most
-    `rounds` requests (one more if rewards that were all 0 or 1 turn out not to be)."""
+    Requests have at least `least` pulls, unless fewer complete all samples; where split
+    certificates are looked at, only those that explore. Pairs take at most `rounds` requests (one
+    more if rewards that were all 0 or 1 turn out not to be)."""
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
     if suitable(problem) == "pairs" if certificate == "auto" else certificate == "pairs":
-        return swap_race(problem, rng, batch=batch, rounds=rounds)
+        return swap_race(problem, rng, least=least, rounds=rounds)
     if rounds is not None:
-        raise InvalidInput(f"`rounds` is {rounds}, but the split certificate cannot be told")
-    return split_search(problem, rng, _net(problem, rng))
+        raise InvalidInput(
+            f"`rounds` is {rounds}, but the split certificate, which {problem.n_arms} arms and"
+            f" k = {problem.k} need, looks as often as it must; `least` makes its rounds fewer"
+        )
+    return split_search(problem, rng, _net(problem, rng), least=least or 0)
 
 
 def suitable(problem: Problem) -> str:

@@ -10,7 +10,33 @@ from shortlist.errors import InvalidInput
 COLUMN = "arm"  # what the column of labels is called in every file
 # what it is called elsewhere: as a first line hardly ever the label of an arm
 ELSEWHERE = frozenset(
-    ["alternative", "alternatives", "arms", "candidate", "candidates", "choice", "choices", "id", "ids", "item", "items", "key", "keys", "label", "labels", "name", "names", "option", "options", "title", "titles", "treatment", "treatments", "variant", "variants"]
+    [
+        "alternative",
+        "alternatives",
+        "arms",
+        "candidate",
+        "candidates",
+        "choice",
+        "choices",
+        "id",
+        "ids",
+        "item",
+        "items",
+        "key",
+        "keys",
+        "label",
+        "labels",
+        "name",
+        "names",
+        "option",
+        "options",
+        "title",
+        "titles",
+        "treatment",
+        "treatments",
+        "variant",
+        "variants",
+    ]
 )
 
 arms_argument = click.argument(

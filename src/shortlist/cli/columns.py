@@ -81,7 +81,7 @@ def _fit(rows: Rows, only: str | None) -> tuple[bool, int]:
     Those of the header count if there is one, else those of any line: nothing that may be two
     cells is taken for one without a word."""
     header = _header(rows)
-    named = only in map(str.lower, header)
+    named = only is not None and only in map(str.lower, header)
     if named or only is None:
         return named, len(header)
     return named, max((len(row) for _, row in rows), default=0)

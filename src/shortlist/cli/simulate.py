@@ -6,7 +6,12 @@ import click
 
 import shortlist
 from shortlist.cli.instance import instance_options, means_of
-from shortlist.cli.options import algorithm_option, algorithm_settings, minimize_option
+from shortlist.cli.options import (
+    algorithm_option,
+    algorithm_settings,
+    minimize_option,
+    pace_options,
+)
 from shortlist.cli.output import format_option, print_summary, progress_bar
 
 
@@ -52,6 +57,7 @@ from shortlist.cli.output import format_option, print_summary, progress_bar
 )
 @minimize_option
 @algorithm_settings
+@pace_options
 @format_option
 def simulate(
     *,

@@ -85,6 +85,8 @@ class Experiment:
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
+        rounds: int | None = None,
+        least: int | None = None,
         seed: int = 0,
         lease: float | None = None,
         late: Late = WAIT,
@@ -102,7 +104,9 @@ class Experiment:
         `exist_ok`, an experiment of that name made with the same settings is opened instead."""
         name = checked_name(name)
         flag("exist_ok", exist_ok)
-        asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options)
+        asked = question(
+            arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, rounds, least
+        )
         settings = Settings.of(asked, seed, lease, retries, late)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
@@ -158,7 +162,7 @@ class Experiment:
         leases anew. `lease` is in seconds, that of the experiment if it is not given. `alive` is a
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
-        says why."""
+        says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
         whole("limit", limit, at_least=1)
         holder = checked_worker(worker)
         alive = checked_alive(alive, holder)
@@ -174,7 +178,9 @@ class Experiment:
             self._durations.begin(ids, self._known.ledger.held_by(holder), now)
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
-        return Handout(tickets, State.PENDING if going else state)
+        if going:
+            return Handout(tickets, State.PENDING, self._known.best_so_far())
+        return Handout(tickets, state)
 
     def tell(self, ticket: Ticket | int, reward: float) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from hashlib import blake2b
 
+import numpy as np
+
+from shortlist.arms import Label
 from shortlist.display import plural
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
@@ -115,6 +118,15 @@ class Replica:
             Ticket(id_, labels[arm], draw, draw_seed(seed, arm, draw), expires, self.identity)
             for id_, arm, draw, expires in zip(ids, arms.tolist(), draws.tolist(), due, strict=True)
         ]
+
+    def best_so_far(self) -> Label:
+        """The arm of the best mean, where every mean is drawn to that of all by one pull."""
+        problem, ledger = self.settings.problem, self.ledger
+        told = np.flatnonzero(~np.isnan(ledger.rewards))
+        pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
+        sums = np.bincount(ledger.arms[told], ledger.rewards[told], problem.n_arms)
+        means = (sums + sums.sum() / max(1, told.size)) / (pulls + 1)
+        return self.settings.labels[int((problem.sign * means).argmax())]
 
     def state(self, now: float) -> State:
         """Where the experiment stands."""

@@ -17,7 +17,7 @@ from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, Gau
 from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, manners, named, shown
+from shortlist.validation import arm_means, check_sendable, manners, shown
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -38,6 +38,8 @@ class Runs(Tabular):
     regret: FloatArray = field(repr=False)  #: (runs,) what every run lost, R_T
     bound: FloatArray = field(repr=False)  #: (runs,) what it proved; NaN where nothing is proved
     seconds: float  #: that all runs took together
+    rounds: IntArray = field(repr=False, default_factory=lambda: np.zeros(1, dtype=np.int64))
+    """(runs,) requests that every run made, each after all rewards of the one before"""
 
     @property
     def failed(self) -> BoolArray:
@@ -62,6 +64,7 @@ class Runs(Tabular):
             "regret": {"mean": float(self.regret.mean()), "max": float(self.regret.max())},
             "failures": None if unknown else int(self.failed.sum()),
             "failure_rate": None if unknown else float(self.failed.mean()),
+            "rounds": {"mean": float(self.rounds.mean()), "max": int(self.rounds.max())},
             "seconds": self.seconds,
         }
 
@@ -88,6 +91,8 @@ def simulate(
     rewards: str = "bernoulli",
     minimize: bool = False,
     options: Mapping[str, object] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
@@ -96,11 +101,11 @@ def simulate(
     "package.module:function"; with `jobs` processes it must be defined at the top of a module.
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
-    same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
-    number of runs done."""
+    same result for any `jobs`. `options` are the algorithm's own, `rounds` and `least` are as in
+    `select`; `progress` is called with the number of runs done."""
     manners(runs, jobs, seed)
-    given = named("options", options)
     chosen = find(algorithm)
+    given = chosen.paced(options, rounds, least)
     bandit = bandit_with(means, rewards)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     problem = Problem(bandit.means.size, k, goal, bandit.model, minimize)
@@ -111,8 +116,8 @@ def simulate(
     started = time.perf_counter()
     rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     seconds = time.perf_counter() - started
-    pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
-    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds)
+    pulls, regret, bound, made = (np.array(column) for column in zip(*rows, strict=True))
+    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds, made)
 
 
 def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
@@ -130,8 +135,8 @@ def _run(
     bandit: Bandit,
     options: dict[str, object],
     seed: np.random.SeedSequence,
-) -> tuple[int, float, float]:
-    """One run: pulls, regret, bound.
+) -> tuple[int, float, float, int]:
+    """One run: pulls, regret, bound, rounds.
 
     Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
@@ -142,4 +147,5 @@ def _run(
         int(outcome.pulls.sum()),
         aggregate_regret(problem.sign * theta, outcome.answer.top),
         float("nan") if bound is None else bound,
+        outcome.rounds,
     )

@@ -23,7 +23,11 @@ UNLIMITED = 2**64
 
 
 def split_search(
-    problem: Problem, rng: np.random.Generator, samples: FixedSamples | None = None
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    *,
+    least: int = 0,
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
 
@@ -34,7 +38,8 @@ def split_search(
     half of it is explored and the rest proves what can be proved.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
-    are the answer: no look may leave too few pulls for that.
+    are the answer: no look may leave too few pulls for that. Every batch that explores has at
+    least `least` pulls.
 
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
@@ -48,7 +53,9 @@ def split_search(
     cost = math.inf  # of the draft after the batch before
     while explored < (most := min(explorable, budget - holdout.spent)):
         before = explored
-        yield from explore_once(posterior, most - before, rng, early=tuning.EARLY, cap=cap)
+        yield from explore_once(
+            posterior, most - before, rng, early=tuning.EARLY, cap=cap, least=least
+        )
         explored = posterior.spent
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
         saved = cost - cost_of(draft)
