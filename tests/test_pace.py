@@ -1,5 +1,7 @@
 """How pulls are cut into requests: at most so many rounds, or at least so many pulls at a time."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -135,7 +137,7 @@ def test_select_and_simulate_take_both() -> None:
 def test_five_rounds_are_hardly_dearer_than_any_number(name: str) -> None:
     means, k, epsilon = INSTANCES[name]
     size = 12 if k > 1 else 40
-    shared = {"k": k, "epsilon": epsilon, "runs": size, "seed": 3}
+    shared: dict[str, Any] = {"k": k, "epsilon": epsilon, "runs": size, "seed": 3}
     free = shortlist.simulate("certified", means, **shared)
     five = shortlist.simulate("certified", means, rounds=5, **shared)
     assert five.rounds.max() <= 5

@@ -54,7 +54,8 @@ def test_its_former_name_still_works_and_is_not_shown() -> None:
 def test_csv_has_a_row_for_every_algorithm_and_goal() -> None:
     result = forecast(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    quantiles = [f"{figure}_p{share}" for figure in ("pulls", "regret") for share in (10, 50, 90)]
+    figures = ("pulls", "regret", "rounds")
+    quantiles = [f"{figure}_p{share}" for figure in figures for share in (10, 50, 90)]
     assert list(rows[0]) == ["algorithm", "budget", *quantiles, "failure_rate"]
     assert [(row["algorithm"], row["budget"]) for row in rows[2:]] == [
         ("uniform", "40"),

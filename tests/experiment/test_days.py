@@ -16,7 +16,9 @@ NEVER = 0.02  # share of results that never arrive
 LEASE = 3.5 * DAY  # after which a result counts as 0
 
 
-def decided_after(seed: int, **pace: int) -> tuple[float, shortlist.Experiment]:
+def decided_after(
+    seed: int, rounds: int | None = None, least: int | None = None
+) -> tuple[float, shortlist.Experiment]:
     """Days until the experiment is over, and the experiment.
 
     Visitors come in blocks of a quarter of a day; a result comes one to three days later."""
@@ -32,7 +34,8 @@ def decided_after(seed: int, **pace: int) -> tuple[float, shortlist.Experiment]:
         lease=LEASE,
         late=0.0,
         clock=lambda: now[0],
-        **pace,
+        rounds=rounds,
+        least=least,
     )
     due: dict[int, list[tuple[Ticket, bool]]] = defaultdict(list)  # by quarter of a day
     for quarter in range(4 * 200):

@@ -38,8 +38,7 @@ class Runs(Tabular):
     regret: FloatArray = field(repr=False)  #: (runs,) what every run lost, R_T
     bound: FloatArray = field(repr=False)  #: (runs,) what it proved; NaN where nothing is proved
     seconds: float  #: that all runs took together
-    rounds: IntArray = field(repr=False, default_factory=lambda: np.zeros(1, dtype=np.int64))
-    """(runs,) requests that every run made, each after all rewards of the one before"""
+    rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
 
     @property
     def failed(self) -> BoolArray:
