@@ -318,7 +318,9 @@ def test_ask_says_when_others_hold_everything() -> None:
         "ask", "--store", "tests.db", "--limit", "60", "--worker", "ann", "--format", "json"
     )
     assert (first.exit_code, len(json.loads(first.stdout))) == (0, 50)
-    assert first.stderr == "50 of 60 tickets: pending\n"
+    assert first.stderr == (
+        "50 of 60 tickets: pending; whoever cannot wait may get 'plain', the best so far, untold\n"
+    )
     nothing = call("ask", "--store", "tests.db", "--worker", "bob", "--format", "json")
     assert (nothing.exit_code, nothing.stdout) == (3, "[]\n")
     mine = rows(done("ask", "--store", "tests.db", "--worker", "ann", "--format", "csv"))
