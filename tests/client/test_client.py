@@ -119,6 +119,16 @@ def test_settings_are_what_the_experiment_was_made_with(url: str) -> None:
     assert made.settings.problem.k == 2
 
 
+def test_rounds_are_said_there_and_what_to_serve_meanwhile_comes_back(url: str) -> None:
+    made = Client(url).create(["x", "y", "z"], 1, epsilon=0.3, rounds=3, least=40)
+    assert made.settings.options == {"rounds": 3, "least": 40}
+    held = made.ask(10_000, "first")
+    assert len(held) >= 40
+    made.tell_many((each, each.arm == "y") for each in held[:-1])
+    rest = made.ask(1, "second")
+    assert (rest.state, rest.meanwhile) == (State.PENDING, "y")
+
+
 def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> None:
     experiment = Client(url).create(["x", "y"], 1, budget=30)
     (ticket,) = experiment.ask()

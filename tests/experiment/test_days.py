@@ -73,3 +73,12 @@ def test_with_few_rounds_it_is_a_matter_of_days_too(seed: int) -> None:
     took, experiment = decided_after(seed, rounds=5)
     assert took <= 60
     assert experiment.status().progress.round <= 5
+
+
+def test_nobody_is_served_an_arm_that_left() -> None:
+    experiment = shortlist.Experiment.create(["a", "b", "c"], 1, epsilon=0.3, least=40)
+    held = experiment.ask(10_000)
+    experiment.tell_many((each, each.arm == "b") for each in held[:-3])
+    assert experiment.ask(1).meanwhile == "b"
+    experiment.retire("b", "sold out")
+    assert experiment.ask(1).meanwhile in ("a", "c")
