@@ -212,7 +212,7 @@ def test_a_control_must_be_an_arm() -> None:
 def test_a_result_is_a_data_frame_of_any_library(library: str | None) -> None:
     frame = result().to_frame(library)
     assert type(frame).__module__.startswith(library or "pandas")
-    assert list(frame.columns) == ["label", "pulls", "mean", "low", "high", "chosen", "limit"]
+    assert list(frame.columns) == ["arm", "pulls", "mean", "low", "high", "chosen", "limit"]
     assert frame["chosen"].to_list() == [False, True, True, False]
 
 

@@ -31,6 +31,7 @@ class Outcome:
     answer: Answer
     pulls: IntArray
     sums: FloatArray
+    rounds: int = 0  # requests, each of which waited for the rewards of the one before
 
     @property
     def means(self) -> FloatArray:
@@ -54,16 +55,18 @@ def counted(
     pulls = np.zeros(problem.n_arms, dtype=np.int64)
     sums = np.zeros(problem.n_arms)
     asked = 0.0
+    rounds = 0
     reply: Rewards | None = None
     while True:
         with _countable(algorithm.name):
             turn = advance(search, reply)
             if isinstance(turn, Answer):
-                return Outcome(to_user_scale(turn, problem), pulls, sums)
+                return Outcome(to_user_scale(turn, problem), pulls, sums, rounds)
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
             np.subtract.at(left, turn.arms, turn.times)
             _check_cells(algorithm.name, left)
+        rounds += 1
         rewards = yield turn
         _check_near(rewards, turn, problem)
         np.add.at(pulls, turn.arms, turn.times)

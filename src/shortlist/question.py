@@ -11,7 +11,7 @@ from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells, ItemsGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
-from shortlist.validation import named, number, whole
+from shortlist.validation import number, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ def question(
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
     cells: CellsGiven | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
@@ -83,7 +85,7 @@ def question(
     found = None if cells is None else cells.of(len(labels), model)
     items = None if found is None else found.problem_items
     problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
-    given = named("options", options)
+    given = chosen.paced(options, rounds, least)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):

@@ -49,6 +49,8 @@ def select(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
@@ -78,6 +80,9 @@ def select(
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
     an item, NaN where there is none.
 
+    A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
+    with at least `least` pulls at a time. Not every algorithm can be told so.
+
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
@@ -88,7 +93,10 @@ def select(
     and the same call goes on where this one ended, by Ctrl-C, an error or a crash. The error itself
     has the result so far, `partial`."""
     cells = cells_given(items, seed, scores, order)
-    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
+    asked = question(
+        *(arms, k, epsilon, delta, budget, rewards, minimize),
+        *(algorithm, options, cells, rounds, least),
+    )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
     selection = _selection(asked, evaluation, seed, batch, workers, store, name)
@@ -113,6 +121,8 @@ async def select_async(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
@@ -127,7 +137,10 @@ async def select_async(
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
     cells = cells_given(items, seed, scores, order)
-    asked = question(arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells)
+    asked = question(
+        *(arms, k, epsilon, delta, budget, rewards, minimize),
+        *(algorithm, options, cells, rounds, least),
+    )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
     selection = _selection(asked, evaluation, seed, batch, workers, store, name)

@@ -27,14 +27,15 @@ MOST_TICKETS = 10_000  # that one request is handed
 
 
 def handout_to_json(handout: Handout) -> Json:
-    """Tickets and the state that says why there are no more."""
+    """Tickets, the state that says why there are no more, and what to serve meanwhile."""
     tickets = [{name: getattr(ticket, name) for name in TICKET} for ticket in handout]
-    return {"tickets": tickets, "state": handout.state.value}
+    return {"tickets": tickets, "state": handout.state.value, "meanwhile": handout.meanwhile}
 
 
 def handout_of(data: Json) -> Handout:
     """The same, read."""
-    return Handout((Ticket(**each) for each in data["tickets"]), State(data["state"]))
+    tickets = (Ticket(**each) for each in data["tickets"])
+    return Handout(tickets, State(data["state"]), data.get("meanwhile"))
 
 
 def rewards_to_json(model: RewardModel) -> Json:

@@ -53,6 +53,18 @@ def test_a_budget_is_spent_as_far_as_limits_allow() -> None:
     assert driven("expected-loss", means, 3, FixedBudget(500), limits, 0).pulls.sum() == 500
 
 
+@pytest.mark.parametrize("limits", [(30,) * 10, (*(3,) * 5, *(None,) * 5), (*(60,) * 9, 1)])
+@pytest.mark.parametrize("pace", [{"rounds": 2}, {"rounds": 5}, {"least": 90}])
+def test_few_and_large_rounds_keep_to_limits(limits: Limits, pace: dict[str, int]) -> None:
+    assert limits is not None
+    means = np.linspace(0.1, 0.9, 10)
+    outcome = driven("expected-loss", means, 3, FixedBudget(500), limits, 0, **pace)
+    most = np.array([np.inf if limit is None else limit for limit in limits])
+    assert (outcome.pulls <= most).all()
+    assert outcome.rounds <= pace.get("rounds", 500 // 90 + 1)
+    assert outcome.pulls.sum() == min(500, most.sum())
+
+
 def test_two_hundred_workers_who_answer_forty_questions_at_most() -> None:
     regrets: dict[Limits, list[float]] = {None: [], (40,) * 200: []}
     for limits, lost in regrets.items():
@@ -79,7 +91,15 @@ def test_where_means_are_uniform_forty_pulls_of_everybody_tell_less_than_3000_wi
 
 
 @pytest.mark.parametrize(
-    ("k", "options"), [(1, {}), (1, {"model": Bounded()}), (3, {"rounds": 4}), (3, {"batch": 40})]
+    ("k", "options"),
+    [
+        (1, {}),
+        (1, {"model": Bounded()}),
+        (1, {"least": 100}),
+        (3, {"rounds": 4}),
+        (3, {"least": 40}),
+        (3, {"least": 60, "rounds": 5}),
+    ],
 )
 def test_what_is_proved_within_limits_holds(k: int, options: dict[str, Any]) -> None:
     wrong = reached = 0
@@ -109,7 +129,7 @@ def test_the_others_go_on_where_one_arm_is_at_its_limit() -> None:
 def test_the_net_proves_nothing_within_limits() -> None:
     """All arms equal and few pulls: the fixed design cannot be completed, so nothing is claimed."""
     goal = FixedConfidence(0.1, 0.1)
-    for options in ({}, {"rounds": 2}):
+    for options in ({}, {"rounds": 2}, {"least": 30}):
         outcome = driven("certified", [0.5] * 4, 2, goal, (20,) * 4, 3, **options)
         bound = outcome.answer.regret_bound
         assert bound is None or bound > 0.1

@@ -479,7 +479,7 @@ def test_every_command_that_help_shows_as_an_example_runs(
     monkeypatch.chdir(tmp_path)
     Path("means.csv").write_text("mean\n" + "0.3\n0.7\n" * 8)
     Path("pilot.csv").write_text(
-        "label,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
+        "arm,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
     )
     Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
     Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")

@@ -320,7 +320,9 @@ def test_ask_says_when_others_hold_everything() -> None:
         "ask", "--store", "tests.db", "--limit", "60", "--worker", "ann", "--format", "json"
     )
     assert (first.exit_code, len(json.loads(first.stdout))) == (0, 50)
-    assert first.stderr == "50 of 60 tickets: pending\n"
+    assert first.stderr == (
+        "50 of 60 tickets: pending; whoever cannot wait may get 'plain', the best so far, untold\n"
+    )
     nothing = call("ask", "--store", "tests.db", "--worker", "bob", "--format", "json")
     assert (nothing.exit_code, nothing.stdout) == (3, "[]\n")
     mine = rows(done("ask", "--store", "tests.db", "--worker", "ann", "--format", "csv"))
@@ -641,6 +643,14 @@ def test_what_breaks_a_rule_is_refused_and_nothing_is_changed(
             "arms.csv, line 3 has the label '  ', but a label must not be empty",
         ),
         (b"a\n\xff\n", "but must be a UTF-8 file"),
+        (b"a;b\nc\n", "line 1 has 2 columns, but none of them is called `arm` (a label with a"),
+        (b"a\tb\nc\td\n", "none of them is called `arm` (a label with a tab needs quotes)"),
+        (b"a\nb;c\n", "line 2 has 2 values, but must have 1: arm (a label with a semicolon needs"),
+        (b"arm;size\na;1\nb\n", "arms.csv, line 3 has 1 values, but must have 2: arm, size"),
+        (b"label\na\nb\n", "line 1 says 'label', as if that were the name of a column"),
+        (b" Variant \na\nb\n", "but the column of labels must be called `arm`"),
+        (b"id;name\n1;a\n2;b\n", "line 1 says 'id', as if that were the name of a column"),
+        (b"arm,Arm\na,b\n", "two columns of arms.csv are called `arm`, but names must differ"),
     ],
 )
 def test_a_file_of_arms_that_cannot_be_read_is_named_with_its_line(
@@ -656,11 +666,24 @@ def test_arms_may_be_one_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["size, Arm \n1,a\n2,b\n,\n3,c\n", "ARM\na\nb\nc\n", "a\n  \nb\n\nc"]
+    "content",
+    [
+        "size, Arm \n1,a\n2,b\n,\n3,c\n",
+        "ARM\na\nb\nc\n",
+        "a\n  \nb\n\nc",
+        "arm;size\na;1,5\nb;2\nc;3\n",
+        "size\tarm\n1\ta\n2\tb\n3\tc\n",
+    ],
 )
 def test_the_header_is_known_in_any_case_and_blank_lines_do_not_count(content: str) -> None:
     done("create", "-", *MAKE, stdin=content)
     assert [arm["arm"] for arm in status()["arms"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("content", ["arm\nname\na;b\n", 'arm\n"name"\n"a;b"\n'])
+def test_below_a_header_a_label_may_be_any_word(content: str) -> None:
+    done("create", "-", "-k", "1", *MAKE[2:], stdin=content)
+    assert [arm["arm"] for arm in status()["arms"]] == ["name", "a;b"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from shortlist.forecasting import trials
 
 SMALL = ["-n", "8", "-k", "2", "--prior", "2,6", "--runs", "2"]
 QUICK = ["--algorithm", "uniform", "--algorithm", "sar", "--algorithm", "adaptive-top-k-tight"]
-PILOT = "label,pulls,successes\na,40,30\nb,40,10\nc,60,6\n"
+PILOT = "arm,pulls,successes\na,40,30\nb,40,10\nc,60,6\n"
 
 
 def forecast(*arguments: str, stdin: str | None = None) -> Result:
@@ -54,7 +54,8 @@ def test_its_former_name_still_works_and_is_not_shown() -> None:
 def test_csv_has_a_row_for_every_algorithm_and_goal() -> None:
     result = forecast(*SMALL, "--epsilon", "0.2", "--budget", "40", *QUICK, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    quantiles = [f"{figure}_p{share}" for figure in ("pulls", "regret") for share in (10, 50, 90)]
+    figures = ("pulls", "regret", "rounds")
+    quantiles = [f"{figure}_p{share}" for figure in figures for share in (10, 50, 90)]
     assert list(rows[0]) == ["algorithm", "budget", *quantiles, "failure_rate"]
     assert [(row["algorithm"], row["budget"]) for row in rows[2:]] == [
         ("uniform", "40"),
@@ -76,7 +77,8 @@ def test_a_table_says_what_the_figures_are_of() -> None:
     "text",
     [
         PILOT,
-        "\ufefflabel,pulls,sum\r\na,40,30\r\n\r\nb,40,10.0\r\nc,60,6\r\n",
+        "\ufeffarm,pulls,sum\r\na,40,30\r\n\r\nb,40,10.0\r\nc,60,6\r\n",
+        "arm;pulls;sum\na;40;30\nb;40;10.0\nc;60;6\n",
         "sum, pulls\n30, 40\n 10,40\n6,60\n",
     ],
 )
@@ -179,8 +181,8 @@ def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(
     [
         (b"", "begins with nothing, but must begin with columns pulls and sum or successes"),
         (
-            b"label,pulls\na,3\n",
-            "begins with label, pulls, but must begin with columns pulls and sum or successes",
+            b"arm,pulls\na,3\n",
+            "begins with arm, pulls, but must begin with columns pulls and sum or successes",
         ),
         (b"pulls,sum,successes\n", "begins with pulls, sum, successes, but"),
         (b"pulls,sum\n3,1\n4\n", "pilot.csv, line 3 has 1 values, but must have 2: pulls, sum"),
@@ -201,7 +203,8 @@ def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(
             b"pulls,successes\n3,4\n",
             "pilot.csv, line 2 says 4, but rewards in [0, 1] add up to at most 3 in 3 pulls",
         ),
-        (b"label,pulls,sum\na,3,1\na,3,1\n", "pilot.csv are labelled 'a', but labels must differ"),
+        (b"label,pulls,sum\na,3,1\n", "but the column of labels must be called `arm`"),
+        (b"arm,pulls,sum\na,3,1\na,3,1\n", "pilot.csv are labelled 'a', but labels must differ"),
         (b"pulls,sum\n", "`pilot` has 0 arms that were pulled, but must have at least 2"),
         (b"pulls,sum\n3,\xff\n", "but must be a UTF-8 file"),
     ],

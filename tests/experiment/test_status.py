@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shortlist
 from shortlist.confidence import places
 from shortlist.experiment import Experiment
 from shortlist.storage.memory import MemoryStore
@@ -56,3 +57,11 @@ def test_a_status_prints_the_best_arms_first_and_no_arrays() -> None:
     assert "1 more arm" in str(status.table(rows=2))
     assert [arm["mean"] for arm in status.arms.rows()] == [0.2, 0.9, None]
     assert status.summary()["told"] == 2
+
+
+def test_the_table_says_which_arms_were_chosen_once_that_is_decided() -> None:
+    experiment = shortlist.Experiment.create(["a", "b"], 1, budget=8, algorithm="uniform")
+    assert "chosen" not in str(experiment.status())
+    experiment.tell_many((ticket, ticket.arm == "b") for ticket in experiment.ask(8))
+    rows = experiment.status().table().rows
+    assert [(row[0], row[4]) for row in rows] == [("b", "chosen"), ("a", "not chosen")]

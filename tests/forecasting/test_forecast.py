@@ -214,9 +214,10 @@ def test_what_would_take_too_long_is_left_out_unless_it_is_named(
 
 def test_a_run_fails_if_it_loses_more_than_epsilon() -> None:
     regret = np.array([0.0, 0.1, 0.1 + 1e-12, 0.3])
-    prospect = Prospect("uniform", 10, np.array([10, 10, 10, 10]), regret, 0.1)
+    once = np.ones(4, dtype=np.int64)
+    prospect = Prospect("uniform", 10, 10 * once, regret, 0.1, once)
     assert prospect.failure_rate == 0.25
-    assert Prospect("uniform", 10, prospect.pulls, regret, None).failure_rate is None
+    assert Prospect("uniform", 10, prospect.pulls, regret, None, once).failure_rate is None
 
 
 def test_progress_hears_the_share_that_is_done() -> None:

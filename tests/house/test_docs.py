@@ -71,7 +71,7 @@ def test_the_commands_on_a_page_work(
     monkeypatch.chdir(tmp_path)
     Path("means.csv").write_text("mean\n" + "0.3\n0.7\n" * 10)
     Path("pilot.csv").write_text(
-        "label,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
+        "arm,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
     )
     Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')

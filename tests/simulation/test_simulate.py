@@ -24,7 +24,17 @@ def first_arms(problem: Problem, rng: np.random.Generator) -> Search:
 def runs(regret: list[float], epsilon: float | None) -> Runs:
     size = len(regret)
     pulls = np.arange(1, size + 1)
-    return Runs("uniform", 4, 2, epsilon, pulls, np.array(regret), np.full(size, np.nan), 0.5)
+    return Runs(
+        "uniform",
+        4,
+        2,
+        epsilon,
+        pulls,
+        np.array(regret),
+        np.full(size, np.nan),
+        0.5,
+        np.ones(size, int),
+    )
 
 
 @pytest.mark.parametrize("rewards", ["bernoulli", "beta", "gaussian"])

@@ -8,10 +8,11 @@ import numpy as np
 
 from shortlist.algorithms.guard import guarded_search
 from shortlist.algorithms.limits import within_limits
-from shortlist.algorithms.options import check_options
+from shortlist.algorithms.options import check_options, options_of
 from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.search import RunUpTo, Search
+from shortlist.validation import named
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
@@ -43,6 +44,24 @@ class Algorithm:
             return self
         search = self.earlier.get(version)
         return None if search is None else replace(self, search=search, version=version)
+
+    def paced(
+        self, options: Mapping[str, object] | None, rounds: int | None, least: int | None
+    ) -> dict[str, object]:
+        """The options, and with them how pulls are to be cut into requests, if that is said."""
+        given = named("options", options)
+        for name, value in (("rounds", rounds), ("least", least)):
+            if value is None:
+                continue
+            if name in given:
+                raise InvalidInput(f"`{name}` is {value!r}, but is among the options, too")
+            if name not in options_of(self.search):
+                raise InvalidInput(
+                    f"`{name}` is {value!r}, but {self.name} cannot be told how to cut its pulls"
+                    " into requests; certified and expected-loss can"
+                )
+            given[name] = value
+        return given
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
         """Begin the search on the unit scale, or say why it cannot be begun."""

@@ -23,7 +23,7 @@ def certified(
     rng: np.random.Generator,
     *,
     certificate: str = "auto",
-    batch: Count = 4,
+    least: Count | None = None,
     rounds: Count | None = None,
 ) -> Search:
     """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
@@ -41,20 +41,27 @@ def certified(
 
     For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
     design, ties included; docs/pairs.md says what holds for other rewards.
-    Pairs ask for `batch` pulls at first and then for more and more at a time, or in at most
-    `rounds` requests (one more if rewards that were all 0 or 1 turn out not to be)."""
+    Requests have at least `least` pulls, unless fewer complete all samples; where split
+    certificates are looked at, only those that explore. Pairs take at most `rounds` requests (one
+    more if rewards that were all 0 or 1 turn out not to be)."""
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
     if problem.items is not None or certificate == "items":
-        return _on_items(problem, rng, certificate, rounds)
+        _check_items(problem, certificate)
+        _refuse("the certificate on items cannot be told", rounds=rounds, least=least)
+        return item_race(problem, rng)
     taken = suitable(problem) if certificate == "auto" else certificate
     if taken == "pairs":
-        return swap_race(problem, rng, batch=batch, rounds=rounds)
-    if rounds is not None:
-        raise InvalidInput(f"`rounds` is {rounds}, but the {taken} certificate cannot be told")
+        return swap_race(problem, rng, least=least, rounds=rounds)
     if taken == "split":
-        return split_search(problem, rng, _net(problem, rng))
+        _refuse(
+            f"the split certificate, which {problem.n_arms} arms and k = {problem.k} need, looks"
+            " as often as it must; `least` makes its rounds fewer",
+            rounds=rounds,
+        )
+        return split_search(problem, rng, _net(problem, rng), least=least or 0)
+    _refuse("the plans certificate cannot be told", rounds=rounds, least=least)
     if not _plannable(problem):
         raise InvalidInput(
             "`certificate` is 'plans', but plans need rewards with a range and no budget"
@@ -62,18 +69,20 @@ def certified(
     return plan_search(problem, rng)
 
 
-def _on_items(
-    problem: Problem, rng: np.random.Generator, certificate: str, rounds: int | None
-) -> Search:
+def _check_items(problem: Problem, certificate: str) -> None:
     if problem.items is None or certificate not in ("auto", "items"):
         given = "are" if problem.items is not None else "are not"
         raise InvalidInput(
             f"`certificate` is {certificate!r} and items {given} given, but 'items' is the"
             " certificate where they are, and only there"
         )
-    if rounds is not None:
-        raise InvalidInput(f"`rounds` is {rounds}, but the certificate on items cannot be told")
-    return item_race(problem, rng)
+
+
+def _refuse(rule: str, **given: int | None) -> None:
+    """Refuse to cut pulls into requests where a search has its own way."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInput(f"`{name}` is {value}, but {rule}")
 
 
 def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:

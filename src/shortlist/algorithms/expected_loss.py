@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from shortlist.algorithms.options import Count
 from shortlist.arrays import IntArray
 from shortlist.certification.split.final_look import final_look
 from shortlist.certification.split.holdout import Holdout
@@ -15,7 +16,13 @@ from shortlist.validation import number
 
 
 def expected_loss(
-    problem: Problem, rng: np.random.Generator, *, holdout: float = 0.0, delta: float = 0.05
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    holdout: float = 0.0,
+    delta: float = 0.05,
+    least: Count = 1,
+    rounds: Count | None = None,
 ) -> Search:
     """Pull where the expected loss per pull spent is largest; return the k best posterior means.
 
@@ -24,9 +31,13 @@ def expected_loss(
     posterior with tempered likelihood. On items, none is asked twice (exploration/item_loss.py).
     Fixed budget; no guarantee, unless a share `holdout` of the
     budget is set aside: its fresh pulls then give a bound on the regret that holds with probability
-    at least 1 - `delta`."""
+    at least 1 - `delta`.
+
+    Requests have at least `least` pulls, or what is left of the budget and of the limits of arms,
+    and there are at most `rounds` of them; the pulls set aside are one more request, of whatever
+    size."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
-    return (yield from _within_budget(problem, rng, posterior, holdout, delta))
+    return (yield from _within_budget(problem, rng, posterior, holdout, delta, least, rounds))
 
 
 def expected_loss_of_one_spread(
@@ -43,18 +54,25 @@ def _within_budget(
     posterior: Posterior,
     holdout: float,
     delta: float,
+    least: int = 1,
+    rounds: int | None = None,
 ) -> Search:
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
     number("delta", delta, above=0, below=1)
+    if holdout > 0 and rounds == 1:
+        raise InvalidInput("`rounds` is 1, but a holdout is a round of its own")
     if problem.items is not None:
-        if holdout > 0:
-            raise InvalidInput(f"`holdout` is {holdout}, but must be 0 where there are items")
+        _check_items(holdout, least, rounds)
         return (yield from explore_items(problem, rng))
+    explorable = problem.budget
+    if holdout > 0:
+        explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
+        rounds = None if rounds is None else rounds - 1
+    least = least if least > 1 else 0
+    yield from explore(posterior, explorable, rng, _caps(problem), least=least, rounds=rounds)
     if holdout == 0:
-        return (yield from _anytime(posterior, rng, _caps(problem))(problem.budget))
-    explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
-    yield from explore(posterior, explorable, rng, _caps(problem))
+        return _choice(posterior, rng)
     left = problem.budget - posterior.spent
     fresh = Holdout(problem.n_arms, problem.blur)
     return (yield from final_look(posterior, fresh, left, delta, rng))
@@ -69,11 +87,23 @@ def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo
 def _anytime(posterior: Posterior, rng: np.random.Generator, caps: IntArray | None) -> RunUpTo:
     def run_up_to(pulls: int) -> Search:
         yield from explore(posterior, pulls, rng, caps)
-        chosen, _ = posterior.split(rng)
-        return Answer(np.flatnonzero(chosen))
+        return _choice(posterior, rng)
 
     return run_up_to
 
 
+def _check_items(holdout: float, least: int, rounds: int | None) -> None:
+    if holdout > 0:
+        raise InvalidInput(f"`holdout` is {holdout}, but must be 0 where there are items")
+    if least > 1 or rounds is not None:
+        name, value = ("least", least) if rounds is None else ("rounds", rounds)
+        raise InvalidInput(f"`{name}` is {value}, but a search on items cannot be told")
+
+
 def _caps(problem: Problem) -> IntArray | None:
     return None if problem.limits is None else problem.most_pulls
+
+
+def _choice(posterior: Posterior, rng: np.random.Generator) -> Answer:
+    chosen, _ = posterior.split(rng)
+    return Answer(np.flatnonzero(chosen))

@@ -3,7 +3,7 @@
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
 from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment
 from shortlist.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shortlist.experiment import Handout
 
 NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any more
 
@@ -92,7 +95,7 @@ def ask(
     if rows or style == "json":
         print_rows(rows, style)
     if len(rows) < limit:
-        note(f"{len(rows)} of {limit} tickets: {handout.state}")
+        note(f"{len(rows)} of {limit} tickets: {handout.state}{_meanwhile(handout)}")
     if trouble:
         raise stopped(trouble)
     if not rows:
@@ -248,6 +251,13 @@ def verify(context: click.Context, /, *, store: str, style: str) -> None:
         print_rows(rows, style)
     if any(each.damage for each in verdicts):
         context.exit(1)
+
+
+def _meanwhile(handout: "Handout") -> str:
+    """What to serve to whoever cannot wait for a ticket."""
+    if handout.state != "pending":
+        return ""
+    return f"; whoever cannot wait may get {handout.meanwhile!r}, the best so far, untold"
 
 
 def named(name: str | None) -> dict[str, Any]:

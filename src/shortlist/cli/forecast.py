@@ -6,7 +6,7 @@ import click
 
 import shortlist
 from shortlist.cli.instance import read_means
-from shortlist.cli.options import algorithm_option, minimize_option
+from shortlist.cli.options import algorithm_option, minimize_option, pace_options
 from shortlist.cli.output import (
     format_option,
     note,
@@ -75,6 +75,15 @@ def _pair(
 @minimize_option
 @algorithm_option(
     "algorithms", multiple=True, help="Instead of the usual ones, as often as needed."
+)
+@pace_options
+@click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
+@click.option(
+    "--delay",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Days until the reward of a pull is there.",
 )
 @click.option(
     "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."

@@ -48,6 +48,13 @@ algorithm_settings = click.option(
 )
 
 
+def pace_options(command: Command) -> Command:
+    """Add how pulls are cut into requests."""
+    return click.option(
+        "--rounds", type=int, help="Requests at most; each waits for all rewards of the one before."
+    )(click.option("--least", type=int, help="Pulls in a request at least.")(command))
+
+
 minimize_option = click.option(
     "--minimize", is_flag=True, help="The best arms are those of the smallest mean rewards."
 )
@@ -101,6 +108,7 @@ def experiment_options(command: Command) -> Command:
                 help="See `algorithms`; or package.module:function.",
             ),
             algorithm_settings,
+            pace_options,
             click.option(
                 "--seed",
                 type=int,

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shortlist.cli.arms import COLUMN, check_called_arm
 from shortlist.cli.columns import Columns, Line, read_columns
 from shortlist.errors import InvalidInput
 
@@ -16,7 +17,7 @@ TOTALS = ("sum", "successes")
 def read_pilot(path: str) -> tuple["IntArray", "FloatArray"]:
     """Pulls and sum of rewards of every arm, from columns pulls and sum, or pulls and successes.
 
-    A column label is welcome, and checked; others are ignored."""
+    A column arm is welcome, and checked; others are ignored."""
     import numpy as np
 
     table = read_columns(path)
@@ -29,6 +30,8 @@ def read_pilot(path: str) -> tuple["IntArray", "FloatArray"]:
 
 
 def _check_header(table: Columns) -> None:
+    if COLUMN not in table.names:
+        check_called_arm(table.path, table.first, table.header)
     if "pulls" not in table.names or sum(name in table.names for name in TOTALS) != 1:
         found = ", ".join(table.header) or "nothing"
         raise InvalidInput(
@@ -38,7 +41,7 @@ def _check_header(table: Columns) -> None:
 
 
 def _check_labels(lines: Sequence[Line], path: str) -> None:
-    labels = Counter(line["label"].strip() for line in lines if "label" in line.cells)
+    labels = Counter(line[COLUMN].strip() for line in lines if COLUMN in line.cells)
     double = next((label for label, times in labels.items() if times > 1), None)
     if double is not None:
         raise InvalidInput(f"two lines of {path} are labelled {double!r}, but labels must differ")

@@ -6,7 +6,12 @@ import click
 
 import shortlist
 from shortlist.cli.instance import instance_options, means_of
-from shortlist.cli.options import algorithm_option, algorithm_settings, minimize_option
+from shortlist.cli.options import (
+    algorithm_option,
+    algorithm_settings,
+    minimize_option,
+    pace_options,
+)
 from shortlist.cli.output import format_option, print_summary, progress_bar
 from shortlist.cli.scores import read_scores
 from shortlist.errors import InvalidInput
@@ -72,6 +77,7 @@ if TYPE_CHECKING:
 )
 @minimize_option
 @algorithm_settings
+@pace_options
 @format_option
 def simulate(
     *,

@@ -96,6 +96,8 @@ class Experiment(Runnable):
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
+        rounds: int | None = None,
+        least: int | None = None,
         seed: int = 0,
         lease: float | None = None,
         late: Late = WAIT,
@@ -116,7 +118,8 @@ class Experiment(Runnable):
         flag("exist_ok", exist_ok)
         cells = cells_given(items, seed, scores, order)
         asked = question(
-            arms, k, epsilon, delta, budget, rewards, minimize, algorithm, options, cells
+            *(arms, k, epsilon, delta, budget, rewards, minimize),
+            *(algorithm, options, cells, rounds, least),
         )
         settings = Settings.of(asked, seed, lease, retries, late, on_failure)
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
@@ -187,7 +190,7 @@ class Experiment(Runnable):
         leases anew. `lease` is in seconds, that of the experiment if it is not given. `alive` is a
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
-        says why."""
+        says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
         whole("limit", limit, at_least=1)
         holder = checked_worker(worker)
         alive = checked_alive(alive, holder)
@@ -203,7 +206,9 @@ class Experiment(Runnable):
             self._durations.begin(ids, self._known.ledger.held_by(holder), now)
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
-        return Handout(tickets, State.PENDING if going else state)
+        if going:
+            return Handout(tickets, State.PENDING, self._known.best_so_far())
+        return Handout(tickets, state)
 
     def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
         """The tickets to hand out, after those of arms that left were told."""

@@ -6,6 +6,9 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 
+import numpy as np
+
+from shortlist.arms import Label
 from shortlist.display import plural
 from shortlist.driver import Outcome, present_outcome
 from shortlist.errors import CannotReplay, StoreDamaged
@@ -128,6 +131,17 @@ class Replica:
             )
             for id_, arm, draw, expires in rows
         ]
+
+    def best_so_far(self) -> Label:
+        """The arm of the best mean, where every mean is drawn to that of all by one pull."""
+        problem, ledger = self.settings.problem, self.ledger
+        told = np.flatnonzero(~np.isnan(ledger.rewards))
+        pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
+        sums = np.bincount(ledger.arms[told], ledger.rewards[told], problem.n_arms)
+        means = (sums + sums.sum() / max(1, told.size)) / (pulls + 1)
+        good = problem.sign * means
+        good[list(ledger.retired)] = -np.inf
+        return self.settings.labels[int(good.argmax())]
 
     def state(self, now: float) -> State:
         """Where the experiment stands."""

@@ -20,6 +20,7 @@ from shortlist.tables import Tabular, TextTable
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
+DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,15 @@ class ArmsTold:
         for row in zip(*columns, self.to_go.tolist(), strict=True):
             yield dict(zip(names, map(_known, row), strict=True))
 
-    def cells(self, arm: int) -> tuple[str, ...]:
-        """One arm as a row of a table."""
+    def cells(self, arm: int, *, decided: bool = False) -> tuple[str, ...]:
+        """One arm as a row of a table; once it is `decided`, whether it was chosen."""
+        place = self.places[arm]
         return (
             str(self.labels[arm]),
             f"{self.pulls[arm]:,}",
             _figure(self.means[arm]),
             f"{_figure(self.low[arm])} … {_figure(self.high[arm])}",
-            self.places[arm],
+            DECIDED[place] if decided else place,
             f"{self.to_go[arm]:,}",
         )
 
@@ -94,10 +96,11 @@ class Status(Tabular):
         # an arm of which nothing was told comes after all others
         worth = -self.arms.means if self.arms.minimize else self.arms.means
         best_first = np.argsort(-np.nan_to_num(worth, nan=-inf), kind="stable")
+        decided = self.state in (State.FINISHED, State.BUDGET)
         left_out = best_first.size - whole("rows", rows, at_least=0)
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "to go"),
-            [self.arms.cells(arm) for arm in best_first[:rows].tolist()],
+            [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
             title=self._headline(),
             verdict=plural(left_out, "more arm") if left_out > 0 else "",
         )

@@ -49,11 +49,17 @@ class State(StrEnum):
 
 class Handout(list[Ticket]):
     """The tickets that were handed out. If they are fewer than asked for, `state` says why; else it
-    is READY."""
+    is READY.
 
-    def __init__(self, tickets: Iterable[Ticket], state: State) -> None:
+    If it is PENDING, `meanwhile` is what to serve to whoever cannot wait for a ticket: the best arm
+    so far. What that gives is not to be told, and counts nowhere."""
+
+    def __init__(
+        self, tickets: Iterable[Ticket], state: State, meanwhile: Label | None = None
+    ) -> None:
         super().__init__(tickets)
         self.state = state
+        self.meanwhile = meanwhile
 
     def __repr__(self) -> str:
         return f"Handout({super().__repr__()}, {self.state!r})"

@@ -12,12 +12,28 @@ from shortlist.search import Progress, Pulls, Rewards
 
 
 def explore(
-    posterior: Posterior, until: int, rng: np.random.Generator, caps: IntArray | None = None
+    posterior: Posterior,
+    until: int,
+    rng: np.random.Generator,
+    caps: IntArray | None = None,
+    *,
+    least: int = 0,
+    rounds: int | None = None,
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until `until` pulls are spent in all, or every arm as often as `caps` says."""
+    """Explore until `until` pulls are spent in all, or every arm as often as `caps` says.
+
+    Every request has at least `least` pulls, or what is left, and a first one less what caps take
+    from its even shares. With `rounds` there are at most so many requests, and what is spent grows
+    with their square."""
     most = until if caps is None else min(until, int(np.minimum(caps, until).sum()))
-    while (left := most - posterior.spent) > 0:
-        yield from explore_once(posterior, left, rng, cap=caps)
+    request = 0
+    while (left := most - posterior.spent) > 0 and request != rounds:
+        request += 1
+        wanted = least
+        if rounds is not None:
+            wanted = max(least, int(most * min(1, request / rounds) ** 2) - posterior.spent)
+        wanted = left if left < wanted + least or request == rounds else wanted
+        yield from explore_once(posterior, left, rng, cap=caps, least=wanted)
 
 
 def explore_once(
@@ -28,20 +44,23 @@ def explore_once(
     early: float | None = None,
     growth: float | None = None,
     cap: int | IntArray | None = None,
+    least: int = 0,
 ) -> Generator[Pulls, Rewards, None]:
     """Ask for one batch of at most `at_most` pulls and take in its reply.
 
     A batch is the share `early` of what was spent until it has a pull an arm, then `growth`, by
-    default GROWTH. No arm is pulled more than `cap` times in all, which may differ by arm."""
+    default GROWTH, and at least `least`. No arm is pulled more than `cap` times in all, which may
+    differ by arm."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
-        times = np.full(n_arms, min(tuning.FIRST, at_most // n_arms))
+        first = max(tuning.FIRST, -(-least // n_arms))
+        times = np.full(n_arms, min(first, at_most // n_arms))
         times = times if cap is None else np.minimum(times, cap)
     else:
         growth = tuning.GROWTH if growth is None else growth
         batch = _batch_size(n_arms, spent, growth if early is None else early, growth)
-        times = _shares(posterior, min(batch, at_most), rng, cap)
+        times = _shares(posterior, min(max(batch, least), at_most), rng, cap, least)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))
     posterior.add(pulls, (yield pulls))
@@ -55,15 +74,26 @@ def _batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
 
 
 def _shares(
-    posterior: Posterior, batch: int, rng: np.random.Generator, cap: int | IntArray | None
+    posterior: Posterior,
+    batch: int,
+    rng: np.random.Generator,
+    cap: int | IntArray | None,
+    least: int,
 ) -> IntArray:
-    """The pulls of every arm, by expected loss per pull; no arm grows by more than half."""
+    """The pulls of every arm, by expected loss per pull; no arm grows by more than half.
+
+    Where the batch was asked to be large, by no more than twice its even share of that."""
     chosen, boundary = posterior.split(rng)
     priority = posterior.loss(boundary) / posterior.row_pulls  # (sides, rows)
     half = np.maximum(1, posterior.row_pulls // 2)  # (rows,)
+    if least > 0:
+        twice = np.ceil(posterior.row_pulls * (2 * batch / posterior.spent))
+        half = np.maximum(half, np.minimum(twice, batch).astype(np.int64))
     if isinstance(cap, np.ndarray):  # arms that are alike may have different limits
-        kinds = posterior.kinds(chosen)
         own = np.minimum(half[posterior.row], cap - posterior.pulls)  # (arms,)
+        if own.sum() < least:  # what some arms may not take, the others do
+            own = np.minimum(batch, cap - posterior.pulls)
+        kinds = posterior.kinds(chosen)
         return share_out(batch, np.arange(own.size), priority.ravel()[kinds], own, rng)
     if cap is not None:
         half = np.minimum(half, cap - posterior.row_pulls)

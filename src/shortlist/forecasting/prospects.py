@@ -22,6 +22,8 @@ class Prospect:
     pulls: IntArray = field(repr=False)  #: (runs,) what every run spends
     regret: FloatArray = field(repr=False)  #: (runs,) what every run loses, R_T
     epsilon: float | None  #: the regret from which on a run has failed, if there is one
+    rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
+    days: FloatArray | None = field(repr=False, default=None)  #: (runs,) if their pace was given
 
     @property
     def failure_rate(self) -> float | None:
@@ -37,6 +39,8 @@ class Prospect:
             "budget": self.budget,
             "pulls": quantiles(self.pulls),
             "regret": quantiles(self.regret),
+            "rounds": quantiles(self.rounds),
+            **({} if self.days is None else {"days": quantiles(self.days)}),
             "failure_rate": self.failure_rate,
         }
 
@@ -73,9 +77,11 @@ class Forecast(Tabular):
     def _table(self, budget: int | None, first: bool) -> TextTable:
         rows = [_cells(each) for each in self.prospects if each.budget == budget]
         shares = tuple(quantiles(np.zeros(1)))
+        timed = any(each.days is not None for each in self.prospects)
+        last = ("rounds", *(("days",) if timed else ()), "failure rate")
         about = f"The best {self.k:,} of {self.arms}, {self.runs} runs of every algorithm\n\n"
         return TextTable(
-            ("algorithm", *shares, "failure rate"),
+            ("algorithm", *shares, *last),
             rows,
             title=(about if first else "") + self._heading(budget),
             verdict=self._missing() if budget is None else "",
@@ -119,4 +125,8 @@ def quantiles(values: FloatArray | IntArray) -> dict[str, float]:
 def _cells(prospect: Prospect) -> tuple[str, ...]:
     """A row: the pulls where the search stops by itself, the regret where a budget ends it."""
     shares = quantiles(prospect.pulls if prospect.budget is None else prospect.regret)
-    return (prospect.algorithm, *map(readable, (*shares.values(), prospect.failure_rate)))
+    others = [quantiles(prospect.rounds)["p50"]]
+    if prospect.days is not None:
+        others.append(quantiles(prospect.days)["p50"])
+    figures = (*shares.values(), *others, prospect.failure_rate)
+    return (prospect.algorithm, *map(readable, figures))

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
+from shortlist.algorithms.options import options_of
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.forecasting.beliefs import Guess, guess
 from shortlist.forecasting.prospects import Forecast, Prospect
@@ -25,6 +27,7 @@ from shortlist.validation import (
     collected,
     function_or_none,
     manners,
+    number,
     shown,
     whole,
 )
@@ -44,6 +47,7 @@ class Candidate:
     algorithm: Algorithm
     budget: int | None
     problem: Problem
+    options: dict[str, object]
 
 
 def forecast(
@@ -58,6 +62,10 @@ def forecast(
     minimize: bool = False,
     budget: int | Sequence[int] | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
+    per_day: float | None = None,
+    delay: float = 0.0,
     runs: int = 20,
     seed: int = 0,
     jobs: int = 1,
@@ -74,7 +82,9 @@ def forecast(
     `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
     what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`,
     by name or as search functions of your own, are tried with every goal they serve; without that
-    it is a good and a plain choice for each goal, less what would take too long. `progress` is
+    it is a good and a plain choice for each goal, less what would take too long. `rounds` and
+    `least` are as in `select`, for the algorithms that can be told. With `per_day` pulls a day and
+    a `delay` of so many days until a reward is there, the forecast has days, too. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
     manners(runs, jobs, seed)
     function_or_none("progress", progress)
@@ -87,11 +97,12 @@ def forecast(
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta, minimize)
+        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta, minimize, rounds, least)
         for algorithm, each in wanted
     ]
+    pace = _checked_pace(per_day, delay)
     started = time.perf_counter()
-    prospects = _simulated(candidates, believed, epsilon, runs, seed, jobs, progress)
+    prospects = _simulated(candidates, believed, epsilon, pace, runs, seed, jobs, progress)
     seconds = time.perf_counter() - started
     return Forecast(
         prospects, believed.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
@@ -102,6 +113,7 @@ def _simulated(
     candidates: Sequence[Candidate],
     believed: Guess,
     epsilon: float | None,
+    pace: tuple[float, float] | None,
     runs: int,
     seed: int,
     jobs: int,
@@ -114,7 +126,7 @@ def _simulated(
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
     tell = None if progress is None else lambda done: progress(done / len(work))
     rows = np.array(parallel_map(partial(_run, believed, seed), work, jobs, tell))
-    rows = rows.reshape(runs, len(candidates), 2)  # pulls and regret
+    rows = rows.reshape(runs, len(candidates), 3)  # pulls, regret and rounds
     return tuple(
         Prospect(
             candidate.algorithm.name,
@@ -122,9 +134,34 @@ def _simulated(
             rows[:, j, 0].astype(np.int64),
             rows[:, j, 1],
             epsilon,
+            rows[:, j, 2].astype(np.int64),
+            _days(pace, rows[:, j, 0], rows[:, j, 2]),
         )
         for j, candidate in enumerate(candidates)
     )
+
+
+def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | None:
+    """Pulls a day, and days until a reward is there."""
+    late = number("delay", delay)
+    if late < 0:
+        raise InvalidInput(f"`delay` is {shown(delay)}, but must be at least 0 days")
+    if per_day is None:
+        if late > 0:
+            raise InvalidInput(f"`delay` is {shown(delay)}, but days need `per_day`, too")
+        return None
+    return number("per_day", per_day, above=0), late
+
+
+def _days(
+    pace: tuple[float, float] | None, pulls: FloatArray, rounds: FloatArray
+) -> FloatArray | None:
+    """Every round waits for the last of its rewards, and meanwhile nothing is pulled."""
+    if pace is None:
+        return None
+    per_day, delay = pace
+    days: FloatArray = pulls / per_day + rounds * delay
+    return days
 
 
 def _goals(
@@ -194,20 +231,28 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
+    rounds: int | None,
+    least: int | None,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     problem = Problem(n_arms, k, wanted, Binary(), minimize)
-    algorithm.check(problem)
-    return Candidate(algorithm, goal, problem)
+    known = options_of(algorithm.search)
+    told = algorithm.paced(
+        None, rounds if "rounds" in known else None, least if "least" in known else None
+    )
+    algorithm.check(problem, told)
+    return Candidate(algorithm, goal, problem, told)
 
 
-def _run(believed: Guess, seed: int, item: tuple[Candidate, int]) -> tuple[int, float]:
-    """Pulls and regret of one run; its means depend on its number alone, not on the algorithm."""
+def _run(believed: Guess, seed: int, item: tuple[Candidate, int]) -> tuple[int, float, int]:
+    """Pulls, regret and rounds of one run.
+
+    Its means depend on its number alone, not on the algorithm."""
     candidate, run = item
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run,)))
     means_rng, run_rng = rng.spawn(2)
     means = believed.draw(means_rng)
-    outcome = drive(candidate.algorithm, candidate.problem, BernoulliBandit(means), run_rng)
-    return int(outcome.pulls.sum()), aggregate_regret(
-        candidate.problem.sign * means, outcome.answer.top
-    )
+    algorithm, problem = candidate.algorithm, candidate.problem
+    outcome = drive(algorithm, problem, BernoulliBandit(means), run_rng, **candidate.options)
+    lost = aggregate_regret(problem.sign * means, outcome.answer.top)
+    return int(outcome.pulls.sum()), lost, outcome.rounds

@@ -15,7 +15,9 @@ LIBRARIES = ("pandas", "polars")
 
 def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
     """A line for every arm, a column for every figure."""
-    rows = [asdict(arm) | {"label": plain_label(arm.label)} for arm in arms]
+    rows = [{"arm": plain_label(arm.label), **asdict(arm)} for arm in arms]
+    for row in rows:
+        del row["label"]  # which is called `arm` in every table
     return import_module(_available(library)).DataFrame(rows)
 
 

@@ -33,6 +33,8 @@ SETTINGS = (
     "minimize",
     "algorithm",
     "options",
+    "rounds",
+    "least",
     "seed",
     "lease",
     "late",

@@ -106,6 +106,8 @@ CREATE = record(
     minimize={**FLAG, "default": False},
     algorithm={**TEXT, "default": "auto"},
     options=ANYTHING,
+    rounds={"type": ["integer", "null"], "minimum": 1},
+    least={"type": ["integer", "null"], "minimum": 1},
     seed={**COUNT, "default": 0},
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
@@ -151,7 +153,13 @@ STANDING = every(
     held=COUNT,
     held_until=NUMBER,
 )
-HANDOUT = every(tickets=array(TICKET), state=STATE, told=COUNT, progress=PROGRESS)
+HANDOUT = every(
+    tickets=array(TICKET),
+    state=STATE,
+    meanwhile={"type": ["string", "integer", "null"]},
+    told=COUNT,
+    progress=PROGRESS,
+)
 STATUS = every(
     name=TEXT,
     state=STATE,

@@ -20,14 +20,7 @@ from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import (
-    arm_means,
-    check_sendable,
-    function_or_none,
-    manners,
-    named,
-    shown,
-)
+from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -35,7 +28,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "gaussian": GaussianBandit,
 }
 
-Row = tuple[int, float, float]  # pulls, regret, bound
+Row = tuple[int, float, float, int]  # pulls, regret, bound, rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +43,7 @@ class Runs(Tabular):
     regret: FloatArray = field(repr=False)  #: (runs,) what every run lost, R_T
     bound: FloatArray = field(repr=False)  #: (runs,) what it proved; NaN where nothing is proved
     seconds: float  #: that all runs took together
+    rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
     n_items: int | None = None  #: how many items there are, where a matrix of scores was given
 
     @property
@@ -107,6 +101,8 @@ def simulate(
     scores: npt.ArrayLike | None = None,
     order: str = "shared",
     options: Mapping[str, object] | None = None,
+    rounds: int | None = None,
+    least: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
@@ -115,16 +111,16 @@ def simulate(
     "package.module:function"; with `jobs` processes it must be defined at the top of a module.
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
-    same result for any `jobs`. `options` are the algorithm's own; `progress` is called with the
-    number of runs done.
+    same result for any `jobs`. `options` are the algorithm's own, `rounds` and `least` are as in
+    `select`; `progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set may be
     given: then a run draws the order of the items, the same for all arms unless `order` is
     "independent", and no cell is drawn twice. `Runs.summary()` says which share of the cells."""
     manners(runs, jobs, seed)
     function_or_none("progress", progress)
-    given = named("options", options)
     chosen = find(algorithm)
+    given = chosen.paced(options, rounds, least)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     world = World(means, scores, rewards, order, minimize)
     one, problem = _prepared(chosen, world, k, goal, given)
@@ -134,9 +130,9 @@ def simulate(
     started = time.perf_counter()
     rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     seconds = time.perf_counter() - started
-    pulls, regret, bound = (np.array(column) for column in zip(*rows, strict=True))
+    pulls, regret, bound, made = (np.array(column) for column in zip(*rows, strict=True))
     size = None if problem.items is None else problem.items.size
-    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds, size)
+    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds, made, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +182,7 @@ def _run(
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> Row:
-    """One run: pulls, regret, bound.
+    """One run: pulls, regret, bound, rounds.
 
     Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
@@ -218,4 +214,5 @@ def _row(outcome: Outcome, means: FloatArray) -> Row:
         int(outcome.pulls.sum()),
         aggregate_regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
+        outcome.rounds,
     )

@@ -20,6 +20,7 @@ from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, Gau
 
 RUNS = 60  # of every instance below
 QUICK = {"batch": 16, "growth": 0.1}
+LARGE: list[dict[str, int]] = [{"least": 150}, {"rounds": 4}]  # requests, cut into parts
 
 
 def drive(
@@ -67,6 +68,43 @@ def test_regret_stays_within_epsilon_at_confidence(
         answer, _ = drive(bandit, problem, seed, **QUICK)
         failed += aggregate_regret(bandit.means, answer.top) > epsilon + 1e-9
     assert binomtest(failed, RUNS, 0.3, alternative="greater").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("pace", LARGE, ids=str)
+@pytest.mark.parametrize(("means", "k", "epsilon"), HARD, ids=str)
+def test_regret_stays_within_epsilon_where_bets_are_fixed_part_by_part(
+    means: list[float],
+    k: int,
+    epsilon: float,
+    pace: dict[str, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(net, "SLACK", 6.0)
+    problem = Problem(len(means), k, FixedConfidence(epsilon, 0.3))
+    failed = 0
+    for seed in range(RUNS):
+        bandit = shuffled(means, seed)
+        answer, _ = drive(bandit, problem, seed, **pace)
+        failed += aggregate_regret(bandit.means, answer.top) > epsilon + 1e-9
+    assert binomtest(failed, RUNS, 0.3, alternative="greater").pvalue > 1e-4
+
+
+def test_the_bets_of_a_part_are_fixed_before_its_rewards_are_seen() -> None:
+    problem = Problem(3, 1, FixedConfidence(0.05, 0.05))
+    fixed = []
+    for last in (0.0, 1.0):  # all rewards of the last part are 0, or 1
+        race = Race(problem, np.random.default_rng(0), Pace(least=600))
+        stages, arms = race.movers()
+        assert race.ready(stages)
+        times = race.stages.times(stages, arms)
+        sums = np.where(stages == stages[-1], last * times, times // 2).astype(float)
+        race.book(stages, arms, Rewards(sums, sums))
+        fixed.append(race.stages.fixed)
+    assert len(fixed[0]) == len(fixed[1]) > 5
+    for one, other in zip(*fixed, strict=True):
+        assert np.array_equal(one.advance, other.advance)
+        assert np.array_equal(one.lower, other.lower)
+        assert (one.mean, one.weight) == (other.mean, other.weight)
 
 
 @pytest.mark.parametrize("n_k", [(2, 1), (3, 2), (5, 1), (10, 3)], ids=str)
@@ -154,6 +192,15 @@ def test_there_are_no_more_requests_than_rounds(rounds: int) -> None:
             assert len(requests) <= rounds
             assert answer.regret_bound is not None
             assert answer.regret_bound <= 0.1
+
+
+@pytest.mark.parametrize("pace", LARGE, ids=str)
+def test_a_budget_ends_a_race_in_the_midst_of_a_large_request(pace: dict[str, int]) -> None:
+    for budget in (5, 50, 400):
+        problem = Problem(4, 2, FixedConfidence(0.01, 0.05, budget))
+        answer, requests = drive(shuffled([0.7, 0.6, 0.3, 0.2], budget), problem, budget, **pace)
+        assert np.sum(requests) <= budget
+        assert answer.top.size == 2
 
 
 def test_a_budget_ends_a_race_with_what_is_proved() -> None:

@@ -15,7 +15,10 @@ from shortlist.certification.pairs.standing import (
     Standing,
     centres,
     next_stage,
+    next_times,
+    parts_of,
     pilot_stage,
+    stage_with,
 )
 from shortlist.certification.pairs.swaps import pair_gaps, set_gap
 from shortlist.grouping import total_before
@@ -44,7 +47,7 @@ class Race:
         self.squares: FloatArray = np.zeros(n)
         self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
-        pilot = max(1, pace.batch // n) if pace.rounds is None else 0
+        pilot = 0 if pace.together else max(1, pace.batch // n)
         self.net = Net(problem, pilot, rng)
         self.levels = self._levels(self.net.delta_left)
         self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
@@ -55,9 +58,9 @@ class Race:
             self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
         self.open: BoolArray = np.ones(n, dtype=np.bool_)
         self.most_pulls = problem.most_pulls
-        self.exhausted: BoolArray = np.zeros(
-            n, dtype=np.bool_
-        )  # has too few pulls left for a stage
+        # has too few pulls left for a stage
+        self.exhausted: BoolArray = np.zeros(n, dtype=np.bool_)
+        self.requests = 0  # large ones
         self.stand()
 
     def _levels(self, delta: float) -> FloatArray:
@@ -190,14 +193,27 @@ class Race:
         at = self.stages.at
         arms = self._late()
         last = at[self.open].max()
-        if self.pace.rounds is not None:  # all open arms end in a new stage
-            arms, last = np.flatnonzero(self.open), self.stages.last + 1
-        share = CATCH_UP if self.pace.rounds is None else 1.0
+        if self.pace.together:  # all open arms end in a new stage
+            arms, last = np.flatnonzero(self.open), self._plan_ahead()
+        share = 1.0 if self.pace.together else CATCH_UP
         steps = np.maximum(1, share * (last - at[arms])).astype(np.int64)
         before = np.cumsum(steps) - steps
         stages = np.repeat(at[arms] - before, steps) + np.arange(1, steps.sum() + 1)
         order = np.argsort(stages, kind="stable")
         return stages[order], np.repeat(arms, steps)[order]
+
+    def _plan_ahead(self) -> int:
+        """Plan a large request as stages; the last of them, or one that can never be."""
+        if self.stages.at[self.open].max() < self.stages.last:  # planned, but not affordable
+            return self.stages.last
+        left = self._left()
+        if left[self.open].max() <= 0:
+            return self.stages.last + 1
+        standing = self._standing(left)
+        self.requests += 1
+        for times in parts_of(next_times(standing, self.pace, self.requests), standing):
+            self.stages.plan(times)
+        return self.stages.last
 
     def _late(self) -> IntArray:
         """Arms that lag behind the other one in an open pair; if there are none, all open arms."""
@@ -213,12 +229,17 @@ class Race:
         """Fix a new stage if `stages` need one; False if all samples are planned in full."""
         if stages[-1] <= self.stages.last:
             return True
-        left = self.net.caps - self.stages.planned  # (arm,)
+        left = self._left()
         if left[self.open].max() <= 0:
             return False
         stage = next_stage(self._standing(left), self.pace, self.stages.last + 1)
         self.stages.add(stage)
         return True
+
+    def _left(self) -> IntArray:
+        """Pulls that are not planned until samples are complete: (arm,)."""
+        left: IntArray = self.net.caps - self.stages.planned
+        return left
 
     def _standing(self, left: IntArray) -> Standing:
         return Standing(
@@ -239,10 +260,12 @@ class Race:
             left=left,
         )
 
-    def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> None:
-        """Take in a reply, stage by stage."""
+    def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> bool:
+        """Take in a reply, stage by stage; True if a part of it was enough to end the race."""
         first = not self.pulls.any()
         for q in np.unique(stages):
+            if q > len(self.stages.fixed) and self._fix(q, first=first):
+                return True
             now = stages == q
             here = arms[now]
             stage = self.stages.fixed[q - 1]
@@ -250,6 +273,22 @@ class Race:
             around = centres(self.pulls[here], self.sums[here], stage.mean, stage.weight)
             self.stages.book(q, here, draws, around, self.problem.rewards)
             self.count(here, draws)
+        self._look(first=first)
+        return False
+
+    def _fix(self, q: int, *, first: bool) -> bool:
+        """Fix the bets of stage q from all that is booked; True if that ends the race."""
+        if self.pulls.any():
+            self._look(first=first)
+            self.stand()
+            if self.bound() <= self.allowed or not self.open.any():
+                return True
+        times = self.stages.times(np.full(self.pulls.size, q), np.arange(self.pulls.size))
+        self.stages.fix(stage_with(times, self._standing(self._left())))
+        return False
+
+    def _look(self, *, first: bool) -> None:
+        """See what kind of rewards came, and where arms lie."""
         self.net.look(self.pulls, self.sums, self.squares, first=first)
         self._place()
 

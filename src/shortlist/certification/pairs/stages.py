@@ -1,8 +1,8 @@
 """The stages that all arms walk through, and the log capitals they have earned.
 
-A stage is fixed when the first arm enters it, from rewards of earlier stages only: the pulls of
-every arm, how far each clock advances, and where bets are centred. So arms may lag behind and
-catch up."""
+A stage is fixed from rewards of earlier stages only: the pulls of every arm when the first arm
+enters it; how far each clock advances, and where bets are centred, before any of its rewards is
+looked at. So arms may lag behind and catch up."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -34,6 +34,7 @@ class Stages:
 
     def __init__(self, n_arms: int, clocks: int) -> None:
         self.fixed: list[Stage] = []  # stage q is fixed[q - 1]
+        self.last = 0  # stage whose pulls are planned
         self.at: IntArray = np.zeros(n_arms, dtype=np.int64)  # last stage completed by every arm
         self.planned: IntArray = np.zeros(n_arms, dtype=np.int64)  # pulls of all stages together
         self._clock: FloatArray = np.zeros((1, clocks))  # (stage, clock)
@@ -41,22 +42,27 @@ class Stages:
         self._up: FloatArray = np.zeros((1, n_arms, clocks))  # (stage, arm, clock)
         self._down: FloatArray = np.zeros((1, n_arms, clocks))
 
-    @property
-    def last(self) -> int:
-        """The last stage that is fixed."""
-        return len(self.fixed)
-
     def add(self, stage: Stage) -> None:
-        """Fix one more stage."""
+        """Plan one more stage and fix it."""
+        self.plan(stage.times)
+        self.fix(stage)
+
+    def plan(self, times: IntArray) -> None:
+        """Say how often every arm is pulled in one more stage, whose bets are fixed later."""
         if self.last + 1 == len(self._clock):  # double the room
             self._clock = _doubled(self._clock)
             self._times = _doubled(self._times)
             self._up = _doubled(self._up)
             self._down = _doubled(self._down)
+        self.last += 1
+        self.planned = self.planned + times
+        self._times[self.last] = times
+
+    def fix(self, stage: Stage) -> None:
+        """Fix the bets of the first stage that is only planned."""
         self.fixed.append(stage)
-        self.planned = self.planned + stage.times
-        self._times[self.last] = stage.times
-        self._clock[self.last] = self._clock[self.last - 1] + stage.advance
+        q = len(self.fixed)
+        self._clock[q] = self._clock[q - 1] + stage.advance
 
     def book(
         self, q: int, arms: IntArray, draws: Draws, centres: FloatArray, rewards: RewardModel

@@ -4,6 +4,7 @@ Nothing here bears on the guarantee: a stage may be fixed in any way from reward
 The constants were set on seeds other than those of docs/pairs.md; most of them matter by a few
 percent."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,9 @@ PRIOR = 4.0, 30.0  # least and most pulls that the common mean of the arms is wo
 OWN_MEAN = 2.0  # pulls that it is worth where doubts are told
 OWN_VARIANCE = 10.0  # pulls that the common variance is worth
 LEAST_VARIANCE = 1e-4  # of a guess
+ENOUGH = 4.0  # times what proves a tie on average: for so many pulls limited rounds are planned
+PART = 0.15  # of a large request, as a share of all pulls of an arm before it ...
+FIRST_PART = 10.0  # ... or of so many, if there were fewer
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
 
 
@@ -37,6 +41,12 @@ class Pace:
     batch: int = 4  # pulls in the first requests
     growth: float = 0.02  # of later ones, as a share of what was spent
     rounds: int | None = None  # requests at most; overrides the other two
+    least: int = 0  # pulls in every request; 0 if that is not asked for
+
+    @property
+    def together(self) -> bool:
+        """Whether requests are few and large: each takes all arms in doubt equally far."""
+        return self.rounds is not None or self.least > 0
 
 
 @dataclass(frozen=True)
@@ -119,11 +129,36 @@ def centres(pulls: IntArray, sums: FloatArray, mean: float, weight: float) -> Fl
     return result
 
 
-def next_stage(standing: Standing, pace: Pace, stage: int) -> Stage:
-    """Fix stage number `stage`."""
+def next_stage(standing: Standing, pace: Pace, request: int) -> Stage:
+    """Fix a stage that is all of request number `request`."""
+    return stage_with(next_times(standing, pace, request), standing)
+
+
+def next_times(standing: Standing, pace: Pace, request: int) -> IntArray:
+    """Pulls of every arm in request number `request`."""
+    guess = standing.guess()
+    ratios = _ratios(standing, guess, standing.doubts(guess))
+    return _times(standing, ratios, pace, request)
+
+
+def parts_of(times: IntArray, standing: Standing) -> list[IntArray]:
+    """A large request, cut into stages that grow: the bets of each are fixed when the one before
+    is booked, though the pulls of all of them are made at once."""
+    pulled = times[standing.open & (times > 0)]
+    before = max(FIRST_PART, float(standing.planned[standing.open].min()))
+    growth = math.log1p(float(pulled.max()) / before)
+    cuts = math.ceil(growth / math.log1p(PART))
+    ends = np.expm1(growth * np.arange(1, cuts + 1) / cuts)  # (cut,)
+    fewest = int(pulled.min())  # in every part at least one of them
+    shares = np.unique(np.rint(np.append(0.0, ends / ends[-1]) * fewest)) / fewest
+    done = np.rint(shares[:, None] * times).astype(np.int64)  # (cut, arm)
+    return list(np.diff(done, axis=0))
+
+
+def stage_with(times: IntArray, standing: Standing) -> Stage:
+    """Fix the bets of a stage of so many pulls an arm."""
     guess = standing.guess()
     doubts = standing.doubts(guess)
-    times = _times(standing, _ratios(standing, guess, doubts), pace, stage)
     edge_times = np.maximum(times[standing.edge], 1)  # (outside, inside)
     low, high = _centres(standing, guess, edge_times)
     advance = _advance(standing, guess, times, low[standing.edge[1]], high[standing.edge[0]])
@@ -204,9 +239,9 @@ def _rates(standing: Standing, guess: Guess) -> FloatArray:
     return result
 
 
-def _times(standing: Standing, ratios: FloatArray, pace: Pace, stage: int) -> IntArray:
+def _times(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> IntArray:
     """Pulls of every arm: those past half of their sample are slowed, so that all end together."""
-    size = _size(standing, ratios, pace, stage)
+    size = _size(standing, ratios, pace, request)
     left = np.maximum(standing.left, 0)
     most = left[standing.open].max()
     if most <= max(LAST_PART * standing.sample, size):
@@ -214,24 +249,36 @@ def _times(standing: Standing, ratios: FloatArray, pace: Pace, stage: int) -> In
     wanted = size * ratios  # (arm,)
     slowed = np.minimum(wanted, size * left / most)
     wanted = np.where(2 * left < standing.sample, slowed, wanted)
-    return np.minimum(np.maximum(1, np.rint(wanted)).astype(np.int64), left)
+    times: IntArray = np.minimum(np.maximum(1, np.rint(wanted)).astype(np.int64), left)
+    return times if times[standing.open].sum() >= pace.least else left
 
 
-def _size(standing: Standing, ratios: FloatArray, pace: Pace, stage: int) -> float:
+def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> float:
     """Pulls of an arm with ratio 1."""
     usual = float((standing.planned / ratios)[standing.open].min())
+    shares = ratios[standing.open].sum()
+    least = float((pace.least + standing.open.sum() / 2) / shares)  # before rounding
     if pace.rounds is not None:  # the samples grow with the square of the rounds
-        return max(1.0, (stage / pace.rounds) ** 2 * standing.sample - usual)
-    request = max(pace.batch, pace.growth * standing.pulls.sum())
-    share = request // ratios[standing.open].sum()
+        aim = (request / pace.rounds) ** 2 * _enough(standing)
+        return max(1.0, least * (pace.least > 0), aim - usual)
+    share = max(pace.batch, pace.growth * standing.pulls.sum()) // shares
+    if pace.least > 0:
+        share = max(share, least)
     return max(1.0, float(share), pace.growth * usual)
+
+
+def _enough(standing: Standing) -> float:
+    """Pulls of an arm by which most races are over, ties included, if arms are like their mean."""
+    variance = standing.mean * (1 - standing.mean) if standing.rewards.has_range else UNIT_SIGMA**2
+    tie = 2 * variance * standing.level / standing.unit**2
+    return min(standing.sample, ENOUGH * max(tie, 1.0))
 
 
 def _advance(
     standing: Standing, guess: Guess, times: IntArray, low: float, high: float
 ) -> FloatArray:
     """How far clocks advance: the tilt of the gaps betted on, at the least favourable means."""
-    size = times[standing.open].mean()
+    size = max(1.0, times[standing.open].mean())
     ratios = np.maximum(times[standing.edge], 1) / size  # (outside, inside)
     gaps = _shifts(standing, ratios, guess) * standing.unit  # (clock,)
     variances = guess.variances[standing.edge]

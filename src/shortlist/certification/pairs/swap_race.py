@@ -24,6 +24,7 @@ def swap_race(
     *,
     batch: int = 4,
     growth: float = 0.02,
+    least: int | None = None,
     rounds: int | None = None,
 ) -> Search:
     """Race all swaps of arms against each other until none can cost more than K epsilon.
@@ -32,9 +33,10 @@ def swap_race(
     by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
     Where arms have limits there is no net: an arm that may not be pulled through the next stage
     stays where it is, the others go on, and the bound is what all pairs have earned by then.
-    A request has at least `batch` pulls and `growth` times what was spent; or there are at most
-    `rounds` requests, and one more if rewards in [0, 1] that were all 0 or 1 turn out not to be."""
-    race = Race(problem, rng, Pace(batch, growth, rounds))
+    A request has about `batch` pulls and `growth` times what was spent, or at least `least` unless
+    fewer complete all samples or limits leave fewer; or there are at most `rounds` requests, and
+    one more if rewards in [0, 1] that were all 0 or 1 turn out not to be."""
+    race = Race(problem, rng, Pace(batch, growth, rounds, least or 0))
     requests = 0
     while (bound := race.bound()) > race.allowed:
         if not race.open.any() or requests == rounds:
@@ -43,7 +45,7 @@ def swap_race(
             return (yield from last_resort(race, requests, at_once=True))
         stages, arms = race.movers()
         if not race.ready(stages):
-            return (yield from last_resort(race, requests, at_once=rounds is not None))
+            return (yield from last_resort(race, requests, at_once=race.pace.together))
         times = race.stages.times(stages, arms)
         left = race.left(arms, times)
         stuck = (times > left) & (stages == race.stages.at[arms] + 1)
@@ -56,7 +58,8 @@ def swap_race(
         requests += 1
         progress = race.progress(requests, bound)
         given = yield from _draw(arms[fits], times[fits], progress)
-        race.book(stages[fits], arms[fits], given)
+        if race.book(stages[fits], arms[fits], given):
+            return race.answer(race.bound())
         race.stand()
     return race.answer(bound)
 

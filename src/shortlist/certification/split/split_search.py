@@ -30,6 +30,7 @@ def split_search(
     samples: FixedSamples | None = None,
     *,
     learns_spread: bool = True,
+    least: int = 0,
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
 
@@ -41,11 +42,12 @@ def split_search(
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
     are the answer: no look may leave too few pulls for that. Without `learns_spread` rewards in
-    [0, 1] are charged as if they were coin tosses.
+    [0, 1] are charged as if they were coin tosses. Every batch that explores has at least `least`
+    pulls.
 
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=learns_spread)
-    return (yield from split_search_from(posterior, problem, rng, samples))
+    return (yield from split_search_from(posterior, problem, rng, samples, least=least))
 
 
 def split_search_from(
@@ -55,6 +57,7 @@ def split_search_from(
     samples: FixedSamples | None = None,
     *,
     failed: int = 0,
+    least: int = 0,
 ) -> Search:
     """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
     holdout = Holdout(problem.n_arms, problem.blur)
@@ -68,7 +71,9 @@ def split_search_from(
     cost = math.inf  # of the draft after the batch before
     while explored < (most := min(explorable, budget - holdout.spent)):
         before = explored
-        yield from explore_once(posterior, most - before, rng, early=tuning.EARLY, cap=cap)
+        yield from explore_once(
+            posterior, most - before, rng, early=tuning.EARLY, cap=cap, least=least
+        )
         explored = posterior.spent
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
         saved = cost - cost_of(draft)

@@ -1,0 +1,50 @@
+"""Rounds and days of a forecast."""
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import InvalidInput
+
+MEANS = (0.7, 0.5, 0.3)
+
+
+def forecast(**given: float) -> shortlist.Forecast:
+    return shortlist.forecast(
+        k=1,
+        means=MEANS,
+        epsilon=0.1,
+        runs=4,
+        algorithms=["certified", "uniform"],
+        **given,  # type: ignore[arg-type]
+    )
+
+
+def test_a_round_waits_for_the_last_of_its_rewards() -> None:
+    prospect = forecast(per_day=100, delay=3, rounds=2).prospect("certified")
+    assert prospect.rounds.max() <= 2
+    assert prospect.days is not None
+    assert np.allclose(prospect.days, prospect.pulls / 100 + 3 * prospect.rounds)
+    assert "days" in prospect.summary()
+
+
+def test_who_cannot_be_told_is_forecast_as_it_is() -> None:
+    found = forecast(least=100)
+    assert (found.prospect("uniform").rounds == 1).all()
+    assert found.prospect("certified").rounds.max() < 20
+    assert found.prospect("uniform").days is None
+    assert "days" not in str(found)
+    assert "rounds" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"delay": 2}, "`delay` is 2, but days need `per_day`, too"),
+        ({"delay": -1, "per_day": 5}, "`delay` is -1, but must be at least 0 days"),
+        ({"per_day": 0}, "`per_day` is 0"),
+    ],
+)
+def test_a_pace_that_makes_no_sense_is_refused(given: dict[str, float], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        forecast(**given)
