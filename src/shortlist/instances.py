@@ -4,12 +4,15 @@ import csv
 from importlib.resources import files
 
 import numpy as np
+from scipy.special import expit
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import MOST_ARMS, check_choice, number, shown, whole
+from shortlist.validation import LARGEST, MOST_ARMS, check_choice, number, shown, whole
 
 ETA = 1e-4  # the bias of the paper's coins
+MOST_CELLS = 10**7  # of a test set that is made up: a few arrays of them are in memory
+SURE = 1e-6  # how near a mean may come to 0 or 1 where scores are graded
 
 
 def two_group(n: int, k: int) -> FloatArray:
@@ -88,18 +91,21 @@ def item_response(
     difference of two good arms on an item one of about 0.5.
 
     Birnbaum (1968), three-parameter model."""
-    whole("n", n, at_least=2)
-    whole("n_items", n_items, at_least=1)
-    number("spread", spread, above=0)
-    number("difficulty", difficulty, above=0)
+    whole("n", n, at_least=2, at_most=MOST_CELLS)
+    whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
+    number("spread", spread, above=0, below=LARGEST)
+    number("difficulty", difficulty, above=0, below=LARGEST)
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInput(f"`rng` is {shown(rng)}, but must be a numpy.random.Generator")
     if not 0 <= number("guessing", guessing) < 1:
         raise InvalidInput(f"`guessing` is {guessing!r}, but must be at least 0 and less than 1")
     ability = rng.normal(0, 1, n)[:, None]
     hard = rng.normal(0, difficulty, n_items)
     discrimination = rng.lognormal(0, 0.3, n_items)
-    right = 1 / (1 + np.exp(-discrimination * (1 + spread * ability - hard)))
+    right = expit(discrimination * (1 + spread * ability - hard))
     right = guessing + (1 - guessing) * right
     if graded is None:
         return (rng.random((n, n_items)) < right).astype(np.float64)
-    concentration = number("graded", graded, above=0)
+    concentration = number("graded", graded, above=1e-3, below=1e9)
+    right = np.clip(right, SURE, 1 - SURE)  # a Beta law has no mean of 0 or 1
     return rng.beta(concentration * right, concentration * (1 - right))

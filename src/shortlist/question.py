@@ -11,7 +11,7 @@ from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells, ItemsGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
-from shortlist.validation import number, whole
+from shortlist.validation import number, text, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ def cells_given(
     items: ItemsGiven | None, seed: int, scores: npt.ArrayLike | None, order: str
 ) -> CellsGiven | None:
     """The test set that these arguments name, if they name one."""
+    text("order", order)
     if items is not None:
         return CellsGiven(items, whole("seed", seed, at_least=0), scores, order)
     if scores is not None or order != "shared":

@@ -336,6 +336,13 @@ TARGETS = (
     Target("simulate", _simulated_and_shown, _simulate, shortlist.simulate),
     Target("forecast", _forecast_and_shown, _forecast, shortlist.forecast),
     Target("certify", shortlist.certify, _certify),
+    Target(
+        "item_response",
+        shortlist.instances.item_response,
+        lambda rng: {"n": 4, "n_items": 6, "rng": np.random.default_rng(rng.randrange(9))},
+        shortlist.instances.item_response,
+    ),
+    Target("Arm", shortlist.Arm, _record(label="a", cost=1.0, limit=5)),
     Target("hardness", _hardness_shown, _record(means=MEANS, k=2, epsilon=0.1)),
     Target("find", shortlist.find, lambda rng: {"algorithm": _algorithm(rng)}),
     Target(

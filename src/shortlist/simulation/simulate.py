@@ -20,7 +20,7 @@ from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown
+from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown, text
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -157,7 +157,7 @@ def _prepared(
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
         raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
-    if world.order not in ORDERS:
+    if text("order", world.order) not in ORDERS:
         raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
     matrix = score_matrix(world.scores)
     model = model_of_scores(matrix)
