@@ -7,6 +7,8 @@ import pytest
 
 import shortlist
 from shortlist.algorithms import ALGORITHMS, find
+from shortlist.certification.design import fixed_design
+from shortlist.certification.pairs.race import FAR_BEYOND
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput
 from shortlist.metrics import aggregate_regret
@@ -184,3 +186,14 @@ def test_limits_that_make_no_sense_are_refused(limits: Any) -> None:
 
 def test_no_limits_are_none() -> None:
     assert Problem(2, 1, FixedBudget(9), limits=(None, None)) == Problem(2, 1, FixedBudget(9))
+
+
+def test_arms_without_a_limit_do_not_race_for_ever_beside_others_at_theirs() -> None:
+    limits = (None, None, 3000, None, 3000, 10)
+    problem = Problem(6, 4, FixedConfidence(0.05, 0.3), Bounded(), limits=limits)
+    bandit = BernoulliBandit(np.array([0.9, 0.02, 0.02, 0.02, 0.9, 0.55]))
+    most = FAR_BEYOND * fixed_design(6, 4, 0.05, 0.3, Bounded())
+    for seed in range(30):
+        outcome = drive(find("certified"), problem, bandit, np.random.default_rng(seed))
+        assert outcome.pulls.max() <= max(most, 3000)
+        assert outcome.pulls[5] <= 10

@@ -15,7 +15,7 @@ from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel
-from shortlist.validation import number, seeded, text, whole
+from shortlist.validation import number, seeded, shown, whole
 
 OnFailure = Literal["stop", "retire"]
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
@@ -190,8 +190,8 @@ def _cells(data: dict[str, Any], n_arms: int, rewards: RewardModel) -> Cells | N
 
 
 def _checked_ending(on_failure: object, model: RewardModel) -> OnFailure:
-    if text("on_failure", on_failure) not in ("stop", "retire"):
-        raise InvalidInput(f"`on_failure` is {on_failure!r}, but must be 'stop' or 'retire'")
+    if not (isinstance(on_failure, str) and on_failure in ("stop", "retire")):
+        raise InvalidInput(f"`on_failure` is {shown(on_failure)}, but must be 'stop' or 'retire'")
     if on_failure == "retire" and not model.has_range:
         raise InvalidInput(
             "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certification.design import log_swaps
+from shortlist.certification.design import fixed_design, log_swaps
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.mixture import Mixture
 from shortlist.certification.pairs.net import EDGE, Net
@@ -26,6 +26,7 @@ from shortlist.problem import Problem
 from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Progress, Rewards
 
+FAR_BEYOND = 4  # times the fixed design that an arm is pulled beside others at their limits
 CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 NO_BETS = 1e-200  # instead of a clock of 0 ...
 NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
@@ -57,7 +58,7 @@ class Race:
         if self.net.pilot_apart:
             self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
         self.open: BoolArray = np.ones(n, dtype=np.bool_)
-        self.most_pulls = problem.most_pulls
+        self.most_pulls = _most_pulls(problem)
         # has too few pulls left for a stage
         self.exhausted: BoolArray = np.zeros(n, dtype=np.bool_)
         self.requests = 0  # large ones
@@ -327,3 +328,15 @@ class Race:
 def in_pair(pairs: BoolArray) -> BoolArray:
     """Which arms are in one of these pairs, on either side."""
     return np.asarray(pairs.any(axis=0) | pairs.any(axis=1), dtype=np.bool_)
+
+
+def _most_pulls(problem: Problem) -> IntArray:
+    """How often every arm may be pulled: (n,).
+
+    Beside arms at their limits others could race for ever, as the bound may not come down any more:
+    they end at FAR_BEYOND times what a fixed design takes."""
+    if problem.limits is None:
+        return problem.most_pulls
+    n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
+    design = fixed_design(n_arms, k, epsilon, problem.delta, problem.rewards)
+    return np.minimum(problem.most_pulls, FAR_BEYOND * design)
