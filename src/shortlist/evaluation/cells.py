@@ -15,7 +15,10 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward, UnknownName
 from shortlist.items import ORDERS, Items
 from shortlist.reward_models import RewardModel
-from shortlist.validation import whole
+from shortlist.validation import collected, shown, whole
+
+MOST_ITEMS = 10**6  # of a test set
+MOST_CELLS = 10**7  # a search holds a few arrays of them
 
 ItemsGiven = int | Iterable[Any]
 ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
@@ -34,6 +37,11 @@ class Cells:
         order: str = "shared",
     ) -> None:
         self.labels = item_labels(items)
+        if n_arms * len(self.labels) > MOST_CELLS:
+            raise InvalidInput(
+                f"{n_arms:,} arms and {len(self.labels):,} items are given, but there must be at"
+                f" most {MOST_CELLS:,} cells"
+            )
         self.known = known_scores(scores, n_arms, len(self.labels), rewards)
         self.order = order
         if order not in ORDERS:
@@ -82,16 +90,18 @@ class Cells:
 def item_labels(items: ItemsGiven) -> Sequence[Any]:
     """The items as they were given, or numbers from 0 if only their number was."""
     if isinstance(items, Integral):
-        return range(whole("items", items, at_least=1))
+        return range(whole("items", items, at_least=1, at_most=MOST_ITEMS))
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InvalidInput(f"`items` is {items!r}, but must be a number of items or a list of them")
-    labels = tuple(items)
+        raise InvalidInput(
+            f"`items` is {shown(items)}, but must be a number of items or a list of them"
+        )
+    labels = tuple(collected("items", items, at_most=MOST_ITEMS))
     if not labels:
         raise InvalidInput("`items` is empty, but must hold at least one item")
     plain = Counter(each for each in labels if isinstance(each, str | int))
     double, times = plain.most_common(1)[0] if plain else (None, 1)
     if times > 1:
-        raise InvalidInput(f"two items are called {double!r}, but labels must differ")
+        raise InvalidInput(f"two items are called {shown(double)}, but labels must differ")
     return labels
 
 
