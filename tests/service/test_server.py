@@ -161,7 +161,9 @@ def test_a_stream_that_nothing_happens_to_says_that_it_is_there(
         reader.sendall(STREAM)
         text = b""
         while text.count(b": still here") < 3:
-            text += reader.recv(1 << 20)
+            more = reader.recv(1 << 20)
+            assert more, f"the stream ended after {text!r}"
+            text += more
 
 
 def test_one_look_serves_everybody_who_watches(
