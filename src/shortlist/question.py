@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
@@ -57,7 +58,7 @@ def question(
     k: int,
     epsilon: float | None,
     delta: float,
-    budget: int | None,
+    budget: float | None,
     rewards: RewardsDeclared,
     minimize: bool,
     algorithm: AlgorithmLike,
@@ -72,12 +73,8 @@ def question(
     there is."""
     described = arms_of(arms)
     labels = labels_of(arms if described is None else [arm.label for arm in described])
-    for arm in described or ():
-        if arm.cost != 1:
-            raise InvalidInput(
-                f"the cost of {arm.label!r} is {arm.cost:g}, but must be 1: a budget counts pulls"
-            )
     limits = None if described is None else tuple(arm.limit for arm in described)
+    costs = None if described is None else tuple(arm.cost for arm in described)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
@@ -85,7 +82,8 @@ def question(
     model = model_of(rewards)
     found = None if cells is None else cells.of(len(labels), model)
     items = None if found is None else found.problem_items
-    problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
+    of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
+    problem = Problem(len(labels), k, goal, model, minimize, **of_arms)
     given = chosen.paced(options, rounds, least)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence

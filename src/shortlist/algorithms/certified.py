@@ -14,7 +14,9 @@ from shortlist.search import Search
 
 CERTIFICATES = ("auto", "pairs", "plans", "split", "items")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
-MOST_LIMITED = 1000  # arms with limits up to which swaps are: they know a bound whenever they end
+# arms with limits, or with costs and a budget, up to which swaps are: they know a bound whenever
+# they end, and what they cost
+MOST_LIMITED = 1000
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
 
 
@@ -31,8 +33,10 @@ def certified(
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
-    many arms average out ("split", docs/certificate.md), unless arms have limits: pairs are bounded
-    at any time, and so however the limits end it. That is settled before any reward is seen.
+    many arms average out ("split", docs/certificate.md), unless arms have limits, or costs within
+    a budget: pairs are bounded at any time, and so however these end it. That is settled before any
+    reward is seen. Where costs differ, a budget for the split certificate counts every pull as one
+    of the dearest arm.
     For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
     do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
     out not to be 0/1, plans give way to the split certificate.
@@ -60,6 +64,7 @@ def certified(
             " as often as it must; `least` makes its rounds fewer",
             rounds=rounds,
         )
+        _check_dearest(problem)
         return split_search(problem, rng, _net(problem, rng), least=least or 0)
     _refuse("the plans certificate cannot be told", rounds=rounds, least=least)
     if not _plannable(problem):
@@ -75,6 +80,15 @@ def _check_items(problem: Problem, certificate: str) -> None:
         raise InvalidInput(
             f"`certificate` is {certificate!r} and items {given} given, but 'items' is the"
             " certificate where they are, and only there"
+        )
+
+
+def _check_dearest(problem: Problem) -> None:
+    """Refuse a budget that does not pay for as many pulls of the dearest arm as there are arms."""
+    if problem.most_affordable is not None and problem.most_affordable < problem.n_arms:
+        raise InvalidInput(
+            f"`budget` is {problem.goal.budget}, but the split certificate counts every pull as one"
+            f" of the dearest arm and must pull each of the {problem.n_arms} arms once"
         )
 
 
@@ -94,7 +108,8 @@ def suitable(problem: Problem) -> str:
     """The certificate that needs fewer pulls on most arms, by n and k alone."""
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
-    few |= problem.limits is not None and problem.n_arms <= MOST_LIMITED
+    in_money = problem.costs is not None and problem.goal.budget is not None
+    few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
     return "pairs" if few else "split"
 
 

@@ -12,12 +12,14 @@ from shortlist.algorithms import AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arms, labels_of, labels_to_keep
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.evaluation.rewards import checked_cost
 from shortlist.experiment import Handout, State, Status, Ticket
+from shortlist.experiment import telling as told
 from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.place import checked_name, checked_worker, the_only
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.telling import pairs, told_reward
+from shortlist.experiment.telling import told_reward, triples
 from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
 from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
@@ -79,7 +81,7 @@ class Client(Runnable):
         name: str = "experiment",
         epsilon: float | None = None,
         delta: float = 0.05,
-        budget: int | None = None,
+        budget: float | None = None,
         rewards: RewardsDeclared = (0, 1),
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
@@ -158,22 +160,25 @@ class Client(Runnable):
         self._note(reply)
         return handout_of(reply)
 
-    def tell(self, ticket: Ticket | int, reward: float) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        Telling the same again changes nothing; another reward for the same ticket is an error, and
-        the first stays."""
-        self.tell_many([(ticket, reward)])
+        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
+        changes nothing; another reward for the same ticket is an error, and the first stays."""
+        self.tell_many([(ticket, reward, cost)])
 
-    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
+    def tell_many(self, results: Iterable[told.Result]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
-        told = [self._told(ticket, reward) for ticket, reward in pairs(results)]
-        if told:
-            self._call("POST", "/tell", {"results": told})
+        given = [self._told(*each) for each in triples(results)]
+        if given:
+            self._call("POST", "/tell", {"results": given})
 
-    def _told(self, ticket: Ticket | int, reward: float) -> Json:
+    def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
         """A reward as JSON; what JSON has no word for is refused here, as it would be there."""
         said = _said(ticket)
+        paid = checked_cost(cost, f"the cost of ticket {said['ticket']}")
+        if paid is not None:
+            said["cost"] = paid
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards

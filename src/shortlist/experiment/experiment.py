@@ -9,6 +9,7 @@ import numpy.typing as npt
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.experiment.affording import affordable, ending
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -30,7 +31,7 @@ from shortlist.experiment.place import Place, checked_name, checked_worker, open
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
-from shortlist.experiment.telling import known_id, new_tellings, pairs
+from shortlist.experiment.telling import Result, costs_of, known_id, new_tellings, triples
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.view import Clock
 from shortlist.experiment.writer import Writer
@@ -74,7 +75,7 @@ class Experiment(Writer, Runnable):
         name: str = "experiment",
         epsilon: float | None = None,
         delta: float = 0.05,
-        budget: int | None = None,
+        budget: float | None = None,
         rewards: RewardsDeclared = (0, 1),
         minimize: bool = False,
         items: ItemsGiven | None = None,
@@ -178,6 +179,9 @@ class Experiment(Writer, Runnable):
             state = self._known.state(now)
             going = state in (State.READY, State.PENDING)
             ids = self._next_tickets(holder, limit, now) if going else []
+            if going and not ids:
+                state = self._end_if_spent(now, state)
+                going = state in (State.READY, State.PENDING)
             terms = new_lease(holder, self.settings.late, now, seconds, alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
@@ -199,21 +203,35 @@ class Experiment(Writer, Runnable):
             events = [*self._known.new_steps(now), *leases]
             self._store.append(self.name, told=told, events=events)
             self._catch_up()
-        return list(islice(self._known.available(holder, now), limit))
+        available = list(islice(self._known.available(holder, now), limit))
+        return affordable(self._known, available, now)
 
-    def tell(self, ticket: Ticket | int, reward: float) -> None:
+    def _end_if_spent(self, now: float, state: State) -> State:
+        """End the experiment if its budget does not pay for what it asked for; its state then."""
+        events = ending(self._known, now)
+        if not events:
+            return state
+        self._store.append(self.name, events=events)
+        self._catch_up()
+        return self._known.state(now)
+
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        Telling the same again changes nothing; another reward for the same ticket is an error, and
-        the first stays. A late reward counts if it is the first, unless `late` is a reward."""
-        self.tell_many([(ticket, reward)])
+        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
+        changes nothing; another reward or cost for the same ticket is an error, and the first
+        stays. A late reward counts if it is the first, unless `late` is a reward."""
+        self.tell_many([(ticket, reward, cost)])
 
-    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
-        """Record the rewards of many tickets at once: all of them, or after an error none."""
-        told = pairs(results)
+    def tell_many(self, results: Iterable[Result]) -> None:
+        """Record the rewards of many tickets at once: all of them, or after an error none.
+
+        Each is a ticket and its reward, and perhaps what the pull did cost."""
+        told = triples(results)
         with self._writing() as now:
             tellings = new_tellings(told, self._known, now)
-            self._store.append(self.name, told=[(*telling, now) for telling in tellings])
+            rows = [telling.row(now) for telling in tellings]
+            self._store.append(self.name, told=rows, events=costs_of(tellings, now))
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:

@@ -18,8 +18,14 @@ class Ledger:
     """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an
     object a ticket."""
 
-    def __init__(self, retries: int) -> None:
+    def __init__(self, retries: int, prices: FloatArray) -> None:
+        """`prices` are what a pull of every arm is declared to cost."""
         self._retries = retries
+        self._prices = prices
+        self.declared = 0.0  # what the pulls told were to cost, and
+        self.spent = 0.0  # what they did
+        self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
+        self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # arms that left, and why
         self.position = 0  # in the log
         self.told = 0
@@ -41,11 +47,26 @@ class Ledger:
             return None
         return float(self.rewards[ticket])
 
+    def cost(self, ticket: int, arm: int) -> float:
+        """What a pull that was told did cost."""
+        return self.costs.get(ticket, float(self._prices[arm]))
+
+    def costs_in(self, tickets: IntArray) -> FloatArray | None:
+        """What these pulls did cost, NaN where it is as declared; None if all are."""
+        if not self.costs:
+            return None
+        costs = np.array([self.costs.get(ticket, np.nan) for ticket in tickets.tolist()])
+        return None if np.isnan(costs).all() else costs
+
     def tally(self, n_arms: int) -> Tally:
         """All that was told, by arm."""
         told = np.flatnonzero(~np.isnan(self.rewards))
         rewards, tally = self.rewards[told], Tally(n_arms)
         tally.add(self.arms[told], np.ones_like(told), Rewards(rewards, rewards**2))
+        tally.spending = tally.pulls * self._prices
+        said = np.array(list(self.costs), dtype=np.int64)
+        more = np.array(list(self.costs.values())) - self._prices[self.arms[said]]
+        np.add.at(tally.spending, self.arms[said], more)
         return tally
 
     def due(self, ticket: int) -> float:
@@ -109,6 +130,9 @@ class Ledger:
         self.rewards[told.tickets] = told.rewards
         self.arms[told.tickets] = told.arms
         self.told += told.tickets.size
+        declared = float(self._prices[told.arms].sum())
+        self.declared += declared
+        self.spent += declared
         self.ended = max(self.ended, float(told.times.max()))
         for ticket in self.leases.keys() & set(told.tickets.tolist()):
             del self.leases[ticket]
@@ -122,6 +146,13 @@ class Ledger:
             self.stopped = None
         elif event.kind is Kind.RETIRE:
             self.retired.setdefault(event.span, event.text)
+        elif event.kind is Kind.COST:
+            if event.ticket not in self.costs:
+                self.costs[event.ticket] = float(event.text)
+                price = float(self._prices[self.arms[event.ticket]])
+                self.spent += self.costs[event.ticket] - price
+        elif event.kind is Kind.SPENT:
+            self.spent_at = event.time
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
             if event.ticket in self.leases:

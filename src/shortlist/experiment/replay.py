@@ -28,6 +28,7 @@ class Replay:
         self._run = counted(algorithm, settings.problem, rng, **settings.options)
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
         self._on_items = settings.cells is not None
+        self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
         self.digests: list[str] = []  # of every request, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
@@ -49,10 +50,11 @@ class Replay:
         np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
         return asked
 
-    def reply(self, rewards: FloatArray, arms: IntArray) -> None:
+    def reply(self, rewards: FloatArray, arms: IntArray, costs: FloatArray | None = None) -> None:
         """Answer the request with the rewards of its tickets, in their order.
 
-        `arms` are those that the log says they are of."""
+        `arms` are those that the log says they are of, `costs` what they did cost, if not all cost
+        what was declared, NaN for those that did."""
         numbering = self.numbering
         requested = numbering.places(numbering.tickets).arms
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -61,9 +63,14 @@ class Replay:
                 " for"
             )
         received = Received(numbering)
-        received.take_all(rewards)
+        received.take_all(rewards, costs)
         self._drawn = self.asked
-        self._next(received.rewards(single=self._on_items))
+        self._next(received.rewards(self._prices, single=self._on_items))
+
+    def cut(self, outcome: Outcome) -> None:
+        """End within a request, with the outcome of what was told."""
+        self.outcome = outcome
+        self.numbering = Numbering(NOTHING, self.end, self._drawn)
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)

@@ -75,6 +75,8 @@ class Status(Tabular):
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
     overdue: int = 0  #: tickets held for longer than their lease, and waited for
+    spent: float = 0.0  #: what the pulls cost, in the unit of the costs; else their number
+    budget: float | None = None  #: the most that may be spent, if there is a limit
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -86,6 +88,8 @@ class Status(Tabular):
             "held": self.held,
             "overdue": self.overdue,
             "wanted": self.wanted,
+            "spent": self.spent,
+            "budget": self.budget,
             "failures": self.failures,
             "workers": dict(self.workers),
             "arms": list(self.arms.rows()),
@@ -114,8 +118,18 @@ class Status(Tabular):
         if self.overdue:
             waiting += f" and {self.overdue:,} of those overdue"
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
-        line = f"{self.name}: {self.state.value}, {told} told, {waiting}, {failures}"
+        told += (
+            " told"
+            if self.spent == self.told
+            else f" told that cost {_of_all(self.spent, self.budget)}"
+        )
+        line = f"{self.name}: {self.state.value}, {told}, {waiting}, {failures}"
         return f"{line}\n{self.trouble}" if self.trouble else line
+
+
+def _of_all(spent: float, budget: float | None) -> str:
+    """What was spent, and of how much."""
+    return f"{spent:,.6g}" if budget is None else f"{spent:,.6g} of {budget:,.6g}"
 
 
 def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:

@@ -9,12 +9,14 @@ Audibert, Bubeck, Munos (2010); Bubeck, Wang, Viswanathan (2013), SAR; on shared
 Wegel, Yang, Dorner (2026), SySRs. Departs from them in that clear arms are decided early, and in
 that phases are planned anew with the cells this saves."""
 
+import math
 from collections.abc import Generator
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.problem import Problem
+from shortlist.purse import Purse
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 CLEAR = 4.0  # standard deviations of a difference between an arm and the boundary
@@ -31,7 +33,8 @@ class Open:
         self.scores: FloatArray = items.by_position(problem.n_arms)  # (arms, items)
         self.known: BoolArray = ~np.isnan(self.scores)
         self.size = items.size
-        self.budget = problem.budget
+        self.purse = Purse(problem)
+        self.prices = problem.prices
         self.arms: IntArray = rng.permutation(problem.n_arms)  # ties go by this order
         self.accepted: list[int] = []
         self.wanted = problem.k
@@ -43,7 +46,9 @@ class Open:
         As it is not known who will be decided when, unknown cells of all open arms count alike."""
         ranks = np.maximum(np.arange(self.arms.size, 0, -1), 2)  # the last two end together
         ahead = ~self.known[self.arms, self.reached :]
-        affordable = self.budget / max(float(ahead.mean()), TINY) if ahead.size else 0.0
+        usual = float(self.prices[self.arms].mean()) if self.arms.size else 1.0  # of a cell
+        cells = float(ahead.mean()) if ahead.size else math.inf
+        affordable = self.purse.left / usual / max(cells, TINY)
         low, high = 0.0, 2.0 * self.arms.size * self.size
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -58,20 +63,25 @@ class Open:
         """Score all open arms on the next items, as far as the budget goes."""
         places = slice(self.reached, length)
         missing = ~self.known[self.arms, places]  # (open, items)
-        while missing.sum() > self.budget:
+        while not self._affords(missing):
             length -= 1
             places = slice(self.reached, length)
             missing = ~self.known[self.arms, places]
         asked = np.flatnonzero(missing.any(1))
         if asked.size:
             progress = Progress(accepted=len(self.accepted), undecided=self.arms.size)
-            reply = yield Pulls(self.arms[asked], missing[asked].sum(1), progress)
+            pulls = Pulls(self.arms[asked], missing[asked].sum(1), progress)
+            reply = yield pulls
             assert reply.each is not None
             block = self.scores[self.arms, places]
             block[missing] = reply.each
             self.scores[self.arms, places] = block
-            self.budget -= int(missing.sum())
+            self.purse.pay(pulls, reply)
         self.reached = length
+
+    def _affords(self, missing: BoolArray) -> bool:
+        """Whether these cells of the open arms are paid for."""
+        return bool(self.purse.affords(self.arms, missing.sum(1)).all())
 
     def decide(self) -> None:
         """Accept or reject the arm of largest gap, and all others that are clear."""

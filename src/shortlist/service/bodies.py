@@ -101,8 +101,8 @@ def ticket(body: Json) -> Ticket | int:
     return Ticket(id_, arm, draw=0, seed=0, expires=expires, experiment=identity)
 
 
-def results(body: Json) -> list[tuple[Ticket | int, float]]:
-    """Tickets and their rewards."""
+def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
+    """Tickets, their rewards, and what the pulls did cost."""
     check_fields(body, ("results",), ("results",))
     given = body["results"]
     if not isinstance(given, list):
@@ -110,12 +110,12 @@ def results(body: Json) -> list[tuple[Ticket | int, float]]:
     return [_result(each) for each in given]
 
 
-def _result(given: Any) -> tuple[Ticket | int, float]:
+def _result(given: Any) -> tuple[Ticket | int, float, float | None]:
     if not isinstance(given, dict):
         rule = 'must be an object such as {"ticket": 0, "reward": 0.5}'
         raise InvalidInput(f"a result is {_short(given)}, but {rule}")
-    check_fields(given, (*NAMED, "reward"), ("ticket", "reward"))
-    return ticket(given), given["reward"]
+    check_fields(given, (*NAMED, "reward", "cost"), ("ticket", "reward"))
+    return ticket(given), given["reward"], given.get("cost")
 
 
 def listed_tickets(given: object) -> list[Ticket | int]:

@@ -48,7 +48,19 @@ REWARDS: Schema = {
         },
     ],
 }
-ARMS: Schema = {"anyOf": [{"type": "integer", "minimum": 2}, {**array(LABEL), "minItems": 2}]}
+ARM_GIVEN = record(
+    ("arm",),
+    arm=LABEL,
+    cost={**NUMBER, "exclusiveMinimum": 0, "default": 1},
+    limit={"type": ["integer", "null"], "minimum": 1},
+)
+ARMS: Schema = {
+    "description": "Their number, their labels, or objects of label, cost and limit.",
+    "anyOf": [
+        {"type": "integer", "minimum": 2},
+        {**array({"anyOf": [LABEL, ARM_GIVEN]}), "minItems": 2},
+    ],
+}
 PROGRESS = every(
     round=COUNT,
     accepted=COUNT,
@@ -83,6 +95,8 @@ CHOSEN_ARM = every(
     high=nullable("number"),
     chosen=FLAG,
     limit=nullable("integer"),
+    cost=NUMBER,
+    spent=NUMBER,
 )
 LISTED = every(
     name=TEXT,
@@ -92,7 +106,14 @@ LISTED = every(
     algorithm=nullable("string"),
     pulls=nullable("integer"),
 )
-RESULT_TOLD = record(("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT)
+RESULT_TOLD = record(
+    ("ticket", "reward"),
+    ticket=COUNT,
+    reward=NUMBER,
+    cost={"type": ["number", "null"], "minimum": 0},
+    arm=LABEL,
+    experiment=TEXT,
+)
 
 CREATE = record(
     ("arms", "k"),
@@ -101,7 +122,7 @@ CREATE = record(
     k=POSITIVE,
     epsilon={"type": ["number", "null"], "exclusiveMinimum": 0},
     delta={**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.05},
-    budget={"type": ["integer", "null"], "minimum": 1},
+    budget={"type": ["number", "null"], "exclusiveMinimum": 0},
     rewards=REWARDS,
     minimize={**FLAG, "default": False},
     algorithm={**TEXT, "default": "auto"},
@@ -168,6 +189,8 @@ STATUS = every(
     held=COUNT,
     overdue=COUNT,
     wanted=COUNT,
+    spent=NUMBER,
+    budget=nullable("number"),
     failures=COUNT,
     workers={"type": "object", "additionalProperties": COUNT},
     arms=array(ARM),
@@ -180,7 +203,7 @@ RESULT = every(
     k=POSITIVE,
     epsilon=nullable("number"),
     delta=nullable("number"),
-    budget=nullable("integer"),
+    budget=nullable("number"),
     seed=COUNT,
     top=array(LABEL),
     regret_bound=nullable("number"),
@@ -188,6 +211,7 @@ RESULT = every(
     reached=nullable("boolean"),
     partial=FLAG,
     pulls=COUNT,
+    spent=NUMBER,
     seconds=NUMBER,
     unresolved=array(LABEL),
     evidence=ANYTHING,

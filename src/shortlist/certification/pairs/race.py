@@ -23,6 +23,7 @@ from shortlist.certification.pairs.standing import (
 from shortlist.certification.pairs.swaps import pair_gaps, set_gap
 from shortlist.grouping import total_before
 from shortlist.problem import Problem
+from shortlist.purse import Purse
 from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Progress, Rewards
 
@@ -58,6 +59,7 @@ class Race:
         if self.net.pilot_apart:
             self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
         self.open: BoolArray = np.ones(n, dtype=np.bool_)
+        self.purse = Purse(problem)
         self.most_pulls = _most_pulls(problem)
         # has too few pulls left for a stage
         self.exhausted: BoolArray = np.zeros(n, dtype=np.bool_)
@@ -80,7 +82,8 @@ class Race:
         budget = self.problem.goal.budget
         if budget is None or not self.racing:
             return unit
-        return max(unit, 0.5 * math.sqrt(self.levels[0] * self.problem.n_arms / budget))
+        every = float(self.problem.prices.sum())  # what a pull of every arm costs
+        return max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
 
     @property
     def racing(self) -> bool:
@@ -259,6 +262,7 @@ class Race:
             sample=self.net.size,
             planned=self.stages.planned,
             left=left,
+            costs=self.purse.costs,
         )
 
     def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> bool:
