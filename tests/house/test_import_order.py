@@ -43,7 +43,11 @@ INSIDE: dict[str, Layers] = {
         ("posterior", "item_loss"),
         ("explore",),
     ),
-    "certification": (("design",), ("split", "pairs", "items"), ("plans", "certify")),
+    "certification": (
+        ("design",),
+        ("split", "pairs", "items"),
+        ("plans", "certify", "by_spread"),
+    ),
     "certification.items": (
         ("tuning", "matching"),
         ("capital",),
