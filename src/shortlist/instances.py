@@ -31,7 +31,7 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
     """Means pushed to the boundary 1 - k/n (p > 1) or away from it (p < 1); p = 1 is `uniform`.
 
     The formula spans [0, 1) as it stands, so nothing is rescaled (E17)."""
-    number("p", p, above=0)
+    p = number("p", p, above=0)
     check_choice(n, k)
     i = np.arange(1, n + 1)
     share = k / n
@@ -64,7 +64,7 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
     0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
     n = whole("n", n, at_least=2, at_most=MOST_ARMS)
-    number("eta", eta, above=0, below=0.5)
+    eta = number("eta", eta, above=0, below=0.5)
     if n % 2:
         raise InvalidInput(f"`n` is {n}, but must be even, since K = n/2")
     if not isinstance(surplus, int) or surplus not in (-1, 0, 1):
@@ -91,13 +91,14 @@ def item_response(
     difference of two good arms on an item one of about 0.5.
 
     Birnbaum (1968), three-parameter model."""
-    whole("n", n, at_least=2, at_most=MOST_CELLS)
-    whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
-    number("spread", spread, above=0, below=LARGEST)
-    number("difficulty", difficulty, above=0, below=LARGEST)
+    n = whole("n", n, at_least=2, at_most=MOST_CELLS)
+    n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
+    spread = number("spread", spread, above=0, below=LARGEST)
+    difficulty = number("difficulty", difficulty, above=0, below=LARGEST)
     if not isinstance(rng, np.random.Generator):
         raise InvalidInput(f"`rng` is {shown(rng)}, but must be a numpy.random.Generator")
-    if not 0 <= number("guessing", guessing) < 1:
+    guessing = number("guessing", guessing)
+    if not 0 <= guessing < 1:
         raise InvalidInput(f"`guessing` is {guessing!r}, but must be at least 0 and less than 1")
     ability = rng.normal(0, 1, n)[:, None]
     hard = rng.normal(0, difficulty, n_items)

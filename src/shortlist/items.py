@@ -9,7 +9,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import whole
+from shortlist.validation import plain, whole
 
 ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one an arm
 
@@ -25,7 +25,7 @@ class Items:
     known: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        whole("items", self.size, at_least=1)
+        plain(self, size=whole("items", self.size, at_least=1))
 
     def by_position(self, n_arms: int) -> FloatArray:
         """The known scores, to be filled in: (arms, size)."""

@@ -31,7 +31,7 @@ from shortlist.result import Result
 from shortlist.result.carrying import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, whole
+from shortlist.validation import MOST_JOBS, seeded, shown, whole
 
 
 def select(
@@ -162,7 +162,9 @@ def _selection(
     if store is None:
         return Selection(asked, evaluation, seed, batch, workers)
     if batch is not None:
-        raise InvalidInput(f"`batch` is {batch}, but with a `store` pulls are made one by one")
+        raise InvalidInput(
+            f"`batch` is {shown(batch)}, but with a `store` pulls are made one by one"
+        )
     return Keeping(asked, evaluation, seed, store, name, workers)
 
 
@@ -178,18 +180,18 @@ class Selection:
         workers: int | None,
     ) -> None:
         if batch is not None:
-            whole("batch", batch, at_least=1)
+            batch = whole("batch", batch, at_least=1)
         if workers is not None:
-            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
-                f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
+                f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
         self.seed = seeded(seed)
         self.workers = workers
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self.seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
         self._most = batch if evaluation.many else 1  # pulls in a call
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far

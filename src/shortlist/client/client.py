@@ -42,9 +42,8 @@ class Client(Runnable):
         timeout: float = 60.0,
         patience: float = 30.0,
     ) -> None:
-        number("timeout", timeout, above=0)
-        number("patience", patience)
-        self._connection = Connection(url, token, timeout, patience)
+        seconds = number("timeout", timeout, above=0)
+        self._connection = Connection(url, token, seconds, number("patience", patience))
         self._name = None if name is None else checked_name(name)
         self._settings: Settings | None = None
         self._standing = (0, Progress())
@@ -150,8 +149,8 @@ class Client(Runnable):
 
         If an answer is lost on the way, a worker with a name gets the same tickets again; those of
         a worker without one wait until their lease ends."""
-        whole("limit", limit, at_least=1)
-        body: Json = {"limit": limit, "worker": checked_worker(worker), "alive": alive}
+        most = whole("limit", limit, at_least=1)
+        body: Json = {"limit": most, "worker": checked_worker(worker), "alive": alive}
         if lease is not None:
             body["lease"] = number("lease", lease, above=0)
         reply = self._call("POST", "/ask", body)

@@ -170,7 +170,7 @@ class Experiment(Writer, Runnable):
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
         says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        whole("limit", limit, at_least=1)
+        limit = whole("limit", limit, at_least=1)
         holder = checked_worker(worker)
         alive = checked_alive(alive, holder)
         seconds = self._durations.lease(lease)

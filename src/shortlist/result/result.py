@@ -20,6 +20,7 @@ from shortlist.result.lift import Lift, lift_of
 from shortlist.reward_models import RewardModel
 from shortlist.search import Answer
 from shortlist.tables import Tabular, TextTable, readable
+from shortlist.validation import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +136,7 @@ class Result(Tabular):
         """How much better or worse every arm is than the arm `control`, with intervals."""
         labels = tuple(arm.label for arm in self.arms)
         if control not in labels:
-            raise UnknownName(f"`control` is {control!r}, but must be one of the arms")
+            raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
         if "items" in self.evidence:
             raise InvalidInput(
                 "`lift` is asked for, but its intervals are for independent rewards and not for"
@@ -173,8 +174,8 @@ class Result(Tabular):
         """What could not be resolved because of limits, if anything."""
         names = [shown_label(label) for label in self.unresolved]
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        shown = f"{', '.join(names[:NAMED])}{more}"
-        return f"In doubt, and at the limit of their pulls: {shown}." if names else ""
+        listed = f"{', '.join(names[:NAMED])}{more}"
+        return f"In doubt, and at the limit of their pulls: {listed}." if names else ""
 
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""

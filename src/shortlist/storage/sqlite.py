@@ -12,6 +12,7 @@ from shortlist.storage.connection import Mode, OpenFile
 from shortlist.storage.schema import check_integrity
 from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
 from shortlist.storage.tokens import Scope, Token, no_such_token, token_exists
+from shortlist.validation import shown
 
 HEAD = "SELECT last, link FROM heads WHERE experiment = ?"
 REWARDS = """SELECT seq, ticket, arm, reward, time, link FROM rewards
@@ -187,7 +188,7 @@ class SQLiteStore:
 
     def _listed(self, identity: object, name: object) -> tuple[int, str]:
         if not (isinstance(identity, int) and isinstance(name, str)):
-            raise StoreDamaged(f"{self.path} is damaged: an experiment is called {name!r}")
+            raise StoreDamaged(f"{self.path} is damaged: an experiment is called {shown(name)}")
         return identity, name
 
     def _where(self, name: str) -> str:
