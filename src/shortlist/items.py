@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.errors import InvalidInput
-from shortlist.validation import whole
+from shortlist.errors import InvalidInput, UnknownName
+from shortlist.validation import text, whole
 
 ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one an arm
 
@@ -51,3 +51,10 @@ class Items:
                 f"known scores are of shape {self.known.shape}, but must be of {n_arms} arms and"
                 f" {self.size} items"
             )
+
+
+def checked_order(order: object) -> str:
+    """Return the name of an order, if there is such a one."""
+    if text("order", order) not in ORDERS:
+        raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
+    return str(order)

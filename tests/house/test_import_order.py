@@ -113,7 +113,7 @@ INSIDE: dict[str, Layers] = {
     "simulation": (("bandit", "parallel", "matrix"), ("drive",), ("simulate",)),
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
-    "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
+    "forecasting": (("beliefs", "prospects"), ("scenes", "picture"), ("trials",)),
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",), ("carrying",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (

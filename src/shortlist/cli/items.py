@@ -12,6 +12,14 @@ from shortlist.errors import InvalidInput
 Command = Callable[..., Any]
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
+order_option = click.option(
+    "--order",
+    type=click.Choice(["shared", "independent"]),
+    default="shared",
+    show_default=True,
+    help="One order of the items for all arms, or one an arm.",
+)
+
 
 def item_options(command: Command) -> Command:
     """Add --items, --scores and --order."""
@@ -29,13 +37,7 @@ def item_options(command: Command) -> Command:
                 metavar="FILE",
                 help="Scores on items that are known already, as a CSV; they are not asked for.",
             ),
-            click.option(
-                "--order",
-                type=click.Choice(["shared", "independent"]),
-                default="shared",
-                show_default=True,
-                help="One order of the items for all arms, or one an arm.",
-            ),
+            order_option,
         )
     ):
         command = option(command)

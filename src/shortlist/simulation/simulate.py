@@ -12,7 +12,7 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.items import ORDERS, Items
+from shortlist.items import Items, checked_order
 from shortlist.metrics import ROUNDING, aggregate_regret
 from shortlist.problem import Goal, Problem, goal_of
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
@@ -20,7 +20,7 @@ from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown, text
+from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -157,8 +157,7 @@ def _prepared(
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
         raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
-    if text("order", world.order) not in ORDERS:
-        raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
+    checked_order(world.order)
     matrix = score_matrix(world.scores)
     model = model_of_scores(matrix)
     items = Items(matrix.shape[1])
