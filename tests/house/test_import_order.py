@@ -17,7 +17,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable", "traces"),
     ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
-    ("items",),
+    ("items", "reading"),
     ("reward_models", "arms"),
     ("problem", "search"),
     ("metrics", "instances", "confidence"),
@@ -103,6 +103,7 @@ INSIDE: dict[str, Layers] = {
         ("sorting", "race", "est_kth_arm", "proportions"),
         ("elim", "eps_split"),
     ),
+    "reading": (("files", "parquet"), ("columns",), ("scores",), ("given",)),
     "evaluation": (
         ("numbering", "loop", "program", "cells", "attempts"),
         ("rewards", "calls", "command"),
@@ -170,9 +171,8 @@ INSIDE: dict[str, Layers] = {
     "reproduction.findings": (("finding", "curves", "decisions"), ("lead", "claims", "theorems")),
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
-        ("files", "completion", "output"),
-        ("columns", "options", "stores"),
-        ("scores",),
+        ("completion", "output"),
+        ("options", "stores"),
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("pilot",),

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from shortlist.cli.columns import read_columns
-from shortlist.cli.scores import placed, read_scores
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import read_columns
+from shortlist.reading.scores import read_scores
 
 Command = Callable[..., Any]
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
@@ -35,7 +35,7 @@ def item_options(command: Command) -> Command:
                 "--scores",
                 type=FILE,
                 metavar="FILE",
-                help="Scores on items that are known already, as a CSV; they are not asked for.",
+                help="Scores that are known already, in a CSV or Parquet file: not asked for.",
             ),
             order_option,
         )
@@ -61,5 +61,5 @@ def with_test_set(settings: dict[str, Any], arms: list[str]) -> dict[str, Any]:
             raise InvalidInput("`scores` is given without --items, but only goes with them")
         return settings
     labels = read_items(items)
-    known = None if scores is None else placed(read_scores(scores), arms, labels, scores)
+    known = None if scores is None else read_scores(scores).placed(arms, labels)
     return {**settings, "items": labels, "scores": known}

@@ -7,8 +7,6 @@ from itertools import islice
 from threading import RLock
 from types import TracebackType
 
-import numpy.typing as npt
-
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.display import plural
@@ -39,6 +37,7 @@ from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.status import Status
 from shortlist.experiment.telling import known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
@@ -92,7 +91,7 @@ class Experiment(Runnable):
         rewards: RewardsDeclared = (0, 1),
         minimize: bool = False,
         items: ItemsGiven | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ScoresGiven | None = None,
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
