@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
@@ -24,6 +23,7 @@ from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
 from shortlist.experiment.place import Place
+from shortlist.items import ScoresGiven
 from shortlist.keeping import Keeping
 from shortlist.present import Tally
 from shortlist.question import Question, cells_given, question
@@ -45,7 +45,7 @@ def select(
     rewards: RewardsDeclared = (0, 1),
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -78,7 +78,7 @@ def select(
     with a list of items, and what counts is an arm's mean over these items. No item is asked twice
     of an arm. All arms go through the items in one random order that comes from the seed, unless
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
-    an item, NaN where there is none.
+    an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
     A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
     with at least `least` pulls at a time. Not every algorithm can be told so.
@@ -117,7 +117,7 @@ async def select_async(
     rewards: RewardsDeclared = (0, 1),
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,

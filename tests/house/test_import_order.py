@@ -17,7 +17,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable", "traces"),
     ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping"),
-    ("items",),
+    ("items", "reading"),
     ("reward_models", "arms"),
     ("problem", "search"),
     ("metrics", "instances", "confidence"),
@@ -107,6 +107,7 @@ INSIDE: dict[str, Layers] = {
         ("sorting", "race", "est_kth_arm", "proportions"),
         ("elim", "eps_split"),
     ),
+    "reading": (("files", "parquet"), ("columns",), ("scores",), ("given",)),
     "evaluation": (
         ("numbering", "loop", "program", "cells", "attempts"),
         ("rewards", "calls", "command"),
@@ -117,7 +118,7 @@ INSIDE: dict[str, Layers] = {
     "simulation": (("bandit", "parallel", "matrix"), ("drive",), ("simulate",)),
     "theory": (("hardness",), ("lower_bound",)),
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
-    "forecasting": (("beliefs", "prospects"), ("trials", "picture")),
+    "forecasting": (("beliefs", "prospects"), ("scenes", "picture"), ("trials",)),
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",), ("carrying",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
@@ -174,9 +175,8 @@ INSIDE: dict[str, Layers] = {
     "reproduction.findings": (("finding", "curves", "decisions"), ("lead", "claims", "theorems")),
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
-        ("files", "completion", "output"),
-        ("columns", "options", "stores"),
-        ("scores",),
+        ("completion", "output"),
+        ("options", "stores"),
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("pilot",),

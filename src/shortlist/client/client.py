@@ -1,15 +1,13 @@
 """An experiment at a service, as if it were here: `Client` has the methods of `Experiment`."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from types import TracebackType
 from urllib.parse import quote
 
-import numpy.typing as npt
-
 from shortlist.algorithms import AlgorithmLike, find, name_to_keep
-from shortlist.arms import Arms, labels_of, labels_to_keep
+from shortlist.arms import Arms, Label, labels_of, labels_to_keep
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.experiment import Handout, State, Status, Ticket
@@ -18,6 +16,7 @@ from shortlist.experiment.place import checked_name, checked_worker, the_only
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.telling import pairs, told_reward
+from shortlist.items import ScoresGiven
 from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
 from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
@@ -91,7 +90,7 @@ class Client(Runnable):
         retries: int = 2,
         exist_ok: bool = False,
         items: ItemsGiven | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ScoresGiven | None = None,
         order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
@@ -114,7 +113,7 @@ class Client(Runnable):
             "late": late,
             "retries": retries,
             "exist_ok": exist_ok,
-            **_test_set(cells_given(items, seed, scores, order), len(labels), model),
+            **_test_set(cells_given(items, seed, scores, order), labels, model),
         }
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
         return self.open(name)
@@ -282,11 +281,11 @@ class Client(Runnable):
         self._standing = (reply["told"], Progress(**reply["progress"]))
 
 
-def _test_set(given: CellsGiven | None, n_arms: int, rewards: RewardModel) -> Json:
+def _test_set(given: CellsGiven | None, labels: Sequence[Label], rewards: RewardModel) -> Json:
     """What a service is told of a test set, if there is one."""
     if given is None:
         return {}
-    record = given.of(n_arms, rewards).to_record()
+    record = given.of(labels, rewards).to_record()
     return {"items": record["labels"], "scores": record["scores"], "order": record["order"]}
 
 

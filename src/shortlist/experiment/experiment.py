@@ -4,8 +4,6 @@ import time
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-import numpy.typing as npt
-
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.evaluation.cells import ItemsGiven
@@ -34,6 +32,7 @@ from shortlist.experiment.telling import known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.view import Clock
 from shortlist.experiment.writer import Writer
+from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
 from shortlist.storage import Event, Kind, Store
@@ -78,7 +77,7 @@ class Experiment(Writer, Runnable):
         rewards: RewardsDeclared = (0, 1),
         minimize: bool = False,
         items: ItemsGiven | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ScoresGiven | None = None,
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
