@@ -14,6 +14,7 @@ from shortlist.arms import Arms, Label
 from shortlist.display import plural
 from shortlist.errors import ShortlistError, Unfinished
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -77,6 +78,7 @@ class Experiment(Runnable):
         self._lock = RLock()
         self._known = Replica(name, settings)
         self._durations = Durations(settings.lease, settings.late)
+        self._sameness = Sameness(settings.problem.rewards)
 
     @classmethod
     def create(
@@ -236,6 +238,8 @@ class Experiment(Runnable):
             tellings = new_tellings(told, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+        for each in tellings:
+            self._sameness.see(self.settings.labels[each.arm], [each.reward])
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
