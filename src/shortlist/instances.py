@@ -129,7 +129,7 @@ def item_response_with(means: npt.ArrayLike, n_items: int, rng: np.random.Genera
     mean over them. As every cell is drawn once, what an arm reaches on M items differs from its
     mean by a standard deviation of at most 0.5 / sqrt(M)."""
     theta = arm_means(means, 0.0, 1.0)
-    whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // max(theta.size, 1))
+    n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // max(theta.size, 1))
     _check_rng(rng)
     hard = rng.normal(0, DIFFICULTY, n_items)
     discrimination = rng.lognormal(0, 0.3, n_items)

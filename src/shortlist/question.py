@@ -8,6 +8,7 @@ from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.evaluation.reach import caution_about
 from shortlist.items import ScoresGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reading.given import named_scores
@@ -77,7 +78,7 @@ def question(
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
     "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all
-    there is."""
+    there is. Of an epsilon that can hardly be meant it warns."""
     described = arms_of(arms)
     labels = labels_of(arms if described is None else [arm.label for arm in described])
     for arm in described or ():
@@ -99,4 +100,5 @@ def question(
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):
         given.setdefault("delta", number("delta", delta))
+    caution_about(problem, chosen, given)
     return Question(labels, problem, chosen, given, found)

@@ -22,6 +22,7 @@ from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_b
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
+from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.place import Place
 from shortlist.items import ScoresGiven
 from shortlist.keeping import Keeping
@@ -197,6 +198,7 @@ class Selection:
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
         self._issued = 0  # calls so far
         self._pulls = 0  # rewards so far
+        self._sameness = Sameness(asked.problem.rewards)
         self._tally = Tally(asked.problem.n_arms)  # of requests that were answered
         self._progress = NO_PROGRESS
         self._received: Received | None = None  # of the present request
@@ -279,9 +281,11 @@ class Selection:
         if self.evaluation.many:
             rewards = checked_rewards(result, call.times, call.label, model)
             received.take_many(call.ticket, rewards)
+            self._sameness.see(call.label, rewards)
         else:
             reward = checked_reward(result, f"a reward of arm {call.label!r}", model)
             received.take(call.ticket, reward)
+            self._sameness.see(call.label, [reward])
 
     def _result(self, outcome: Outcome, started: float) -> Result:
         asked = self.asked

@@ -16,7 +16,7 @@ Layers = tuple[tuple[str, ...], ...]
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable", "traces"),
     ("errors", "arrays", "tables", "rounding"),
-    ("validation", "grouping"),
+    ("validation", "grouping", "caution"),
     ("items", "reading"),
     ("reward_models", "arms"),
     ("problem", "search"),
@@ -110,7 +110,7 @@ INSIDE: dict[str, Layers] = {
     "reading": (("files", "parquet"), ("columns",), ("scores",), ("given",)),
     "evaluation": (
         ("numbering", "loop", "program", "cells", "attempts"),
-        ("rewards", "calls", "command"),
+        ("rewards", "calls", "command", "sameness", "reach"),
         ("flight",),
         ("executors",),
     ),

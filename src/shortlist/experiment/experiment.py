@@ -7,6 +7,7 @@ from itertools import islice
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -62,6 +63,7 @@ class Experiment(Writer, Runnable):
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
         super().__init__(store, name, settings, clock, owned)
         self._durations = Durations(settings.lease, settings.late)
+        self._sameness = Sameness(settings.problem.rewards)
 
     @classmethod
     def create(
@@ -214,6 +216,8 @@ class Experiment(Writer, Runnable):
             tellings = new_tellings(told, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+        for each in tellings:
+            self._sameness.see(self.settings.labels[each.arm], [each.reward])
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
