@@ -123,8 +123,8 @@ INSIDE: dict[str, Layers] = {
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
         ("store", "files", "tokens", "words"),
-        ("memory", "chain"),
-        ("migration",),
+        ("memory", "chain", "database"),
+        ("migration", "sql"),
         ("schema",),
         ("connection",),
         ("sqlite",),
