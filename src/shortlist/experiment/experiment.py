@@ -91,7 +91,7 @@ class Experiment(Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: int | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         items: ItemsGiven | None = None,
         scores: npt.ArrayLike | None = None,
