@@ -59,6 +59,7 @@ class Items:
 
 def checked_order(order: object) -> str:
     """Return the name of an order, if there is such a one."""
-    if text("order", order) not in ORDERS:
-        raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
-    return str(order)
+    name = text("order", order)
+    if name not in ORDERS:
+        raise UnknownName(f"`order` is {name!r}, but must be one of {', '.join(ORDERS)}")
+    return name

@@ -41,7 +41,7 @@ INSIDE: dict[str, Layers] = {
         ("tuning",),
         ("sharing", "grid"),
         ("posterior", "item_loss"),
-        ("explore",),
+        ("explore", "undeclared"),
     ),
     "certification": (
         ("design",),

@@ -19,7 +19,7 @@ from shortlist.experiment.telling import pairs, told_reward
 from shortlist.items import ScoresGiven
 from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
-from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
+from shortlist.reward_models import RewardModel, RewardsDeclared, declared
 from shortlist.search import Progress
 from shortlist.validation import flag, number, real, whole
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
@@ -78,7 +78,7 @@ class Client(Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: int | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
@@ -94,7 +94,7 @@ class Client(Runnable):
         order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
-        labels, model = labels_to_keep(labels_of(arms)), model_of(rewards)
+        labels, model = labels_to_keep(labels_of(arms)), declared(rewards)
         body: Json = {
             "arms": labels,
             "k": k,
@@ -102,7 +102,7 @@ class Client(Runnable):
             "epsilon": epsilon,
             "delta": delta,
             "budget": budget,
-            "rewards": rewards_to_json(model),
+            "rewards": None if rewards is None else rewards_to_json(model),
             "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
             "options": dict(options or {}),

@@ -76,7 +76,7 @@ class Experiment(Writer, Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: int | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         items: ItemsGiven | None = None,
         scores: ScoresGiven | None = None,

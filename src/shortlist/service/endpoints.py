@@ -121,7 +121,7 @@ def create(inquiry: Inquiry) -> Reply:
     given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
     there = inquiry.opened.store.names()
     made = inquiry.opened.create(
-        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards", (0, 1)))}
+        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}
     )
     return Reply(_described(made), 200 if made.name in there else 201)
 

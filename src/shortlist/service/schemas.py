@@ -37,13 +37,15 @@ LABEL: Schema = {"type": ["string", "integer"]}
 ANYTHING: Schema = {"type": "object"}
 STATE: Schema = {"enum": ["ready", "pending", "finished", "budget", "stopped"]}
 REWARDS: Schema = {
-    "description": 'A range [low, high], "binary", or a kind with its limits.',
+    "description": 'A range [low, high], "binary", or a kind with its limits; [0, 1] if nothing is'
+    " said, unless a budget is all there is.",
     "anyOf": [
         {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
         {"const": "binary"},
+        {"type": "null"},
         {
             "type": "object",
-            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian"]}},
+            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian", "undeclared"]}},
             "required": ["kind"],
         },
     ],
