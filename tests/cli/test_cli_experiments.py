@@ -766,3 +766,24 @@ def test_the_real_script_runs_an_example(folder: Path) -> None:
     finished = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert [row["arm"] for row in rows(finished.stdout)] == LABELS
+
+
+def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
+    done("create", "arms.csv", *MAKE, "--on-failure", "retire", "--retries", "0")
+    left = call("retire", LABELS[3], "--reason", "sold out", "--store", "tests.db")
+    assert (left.exit_code, left.stdout) == (0, "")
+    assert "is handed out no more" in left.stderr
+    ticket = json.loads(done("ask", "--store", "tests.db", "--format", "json"))[0]
+    done("tell", str(ticket["ticket"]), "--failed", "gone", "--store", "tests.db")
+    places = {each["arm"]: each["place"] for each in status()["arms"]}
+    assert [arm for arm, place in places.items() if place == "retired"] == [
+        ticket["arm"],
+        LABELS[3],
+    ]
+    refused(call("retire", "nobody", "--store", "tests.db"), 2, "`arm` is 'nobody', but must be")
+
+
+def test_an_arm_whose_label_is_a_number_leaves_by_it() -> None:
+    shortlist.Experiment.create(4, 1, budget=50, store="tests.db").close()
+    done("retire", "2", "--store", "tests.db")
+    assert [each["place"] for each in status()["arms"]][2] == "retired"

@@ -180,7 +180,7 @@ INSIDE: dict[str, Layers] = {
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("pilot",),
-        ("experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
+        ("experiments", "forecast", "hardness", "release", "retire", "serve", "simulate", "tokens"),
         ("run",),
     ),
 }

@@ -20,6 +20,7 @@ from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
 from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
+from shortlist.cli.retire import retire
 from shortlist.cli.run import run
 from shortlist.cli.serve import serve
 from shortlist.cli.simulate import simulate
@@ -160,7 +161,8 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
+LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
+FILES = (export, import_, verify)
 SERVED = (serve, tokens)
-for _command in (*LIVE, *SERVED, *KNOWN_MEANS):
+for _command in (*LIVE, *FILES, *SERVED, *KNOWN_MEANS):
     main.add_command(_command)

@@ -125,6 +125,13 @@ def experiment_options(command: Command) -> Command:
                 show_default=True,
                 help="Tries more of a pull that failed.",
             ),
+            click.option(
+                "--on-failure",
+                type=click.Choice(["stop", "retire"]),
+                default="stop",
+                show_default=True,
+                help="After that the experiment stops, or the arm leaves.",
+            ),
         )
     ):
         command = option(command)

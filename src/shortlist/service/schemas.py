@@ -114,6 +114,7 @@ CREATE = record(
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
     retries={**COUNT, "default": 2},
+    on_failure={"enum": ["stop", "retire"], "default": "stop"},
     exist_ok={**FLAG, "default": False},
     items={"anyOf": [POSITIVE, array(LABEL), {"type": "null"}]},
     scores={"type": ["array", "null"], "items": array(nullable("number"))},
@@ -140,6 +141,7 @@ RELEASE = record(
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
     overdue={"type": ["number", "null"], "minimum": 0},
 )
+RETIRE = record(("arm",), arm=LABEL, reason=nullable("string"))
 NOTHING = record()
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))
