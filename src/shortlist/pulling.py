@@ -3,10 +3,12 @@
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import FloatArray
 from shortlist.display import Show, display
 from shortlist.driver import (
     BudgetEnded,
@@ -30,12 +32,13 @@ from shortlist.evaluation.rewards import (
     checked_rewards,
     with_cost,
 )
+from shortlist.evaluation.sameness import Sameness
 from shortlist.present import Tally
 from shortlist.question import Question
 from shortlist.result import Result
 from shortlist.result.carrying import carrying
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, whole
+from shortlist.validation import MOST_JOBS, seeded, shown, whole
 
 
 class Selection:
@@ -50,23 +53,25 @@ class Selection:
         workers: int | None,
     ) -> None:
         if batch is not None:
-            whole("batch", batch, at_least=1)
+            batch = whole("batch", batch, at_least=1)
         if workers is not None:
-            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
-                f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
+                f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
         self.seed = seeded(seed)
         self.workers = workers
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self.seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
         self._most = batch if evaluation.many else 1  # pulls in a call
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
         self._issued = 0  # calls so far
         self._pulls = 0  # rewards so far
+        self._sameness = Sameness(asked.problem.rewards)
+        self._smallest = self._largest = nan  # reward so far
         self._tally = Tally(asked.problem.n_arms)  # of requests that were answered
         self._account = Account(asked.problem, asked.labels)
         self._progress = NO_PROGRESS
@@ -166,14 +171,23 @@ class Selection:
         if self.evaluation.many:
             rewards = checked_rewards(value, call.times, call.label, model)
             received.take_many(call.ticket, rewards)
+            self._note(call.label, rewards)
         else:
             reward = checked_reward(value, f"a reward of arm {call.label!r}", model)
             received.take(call.ticket, reward)
+            self._note(call.label, np.array([reward]))
         received.pay(call.ticket, cost)
         self._account.settle(call, cost)
+
+    def _note(self, label: object, rewards: FloatArray) -> None:
+        """See how far rewards go, and whether they differ."""
+        self._smallest = float(np.fmin(self._smallest, rewards.min()))
+        self._largest = float(np.fmax(self._largest, rewards.max()))
+        self._sameness.see(label, rewards)
 
     def _result(self, outcome: Outcome, started: float) -> Result:
         asked = self.asked
         seconds = time.perf_counter() - started
         name = asked.algorithm.name
-        return Result.of(outcome, asked.labels, asked.problem, name, self.seed, seconds)
+        problem = asked.problem.seen(self._smallest, self._largest)
+        return Result.of(outcome, asked.labels, problem, name, self.seed, seconds)

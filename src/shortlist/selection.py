@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-import numpy.typing as npt
-
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
 from shortlist.errors import InvalidInput
@@ -15,11 +13,13 @@ from shortlist.evaluation.calls import Evaluation, asynchronous
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.experiment.place import Place
+from shortlist.items import ScoresGiven
 from shortlist.keeping import Keeping
 from shortlist.pulling import Selection
 from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
+from shortlist.validation import shown
 
 
 def select(
@@ -30,10 +30,10 @@ def select(
     epsilon: float | None = None,
     delta: float = 0.05,
     budget: float | None = None,
-    rewards: RewardsDeclared = (0, 1),
+    rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -56,8 +56,9 @@ def select(
     rewards, and is never asked for more than `batch` at once. Either may return a tuple of that and
     what it did cost. `arm` is one of `arms`, a key if they
     are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
-    independent and keep to `rewards`: a range, "binary", or a reward model. The best arms are
-    those of the largest means, or with `minimize` of the smallest.
+    independent and keep to `rewards`: a range, "binary", or a reward model; if nothing is said, to
+    [0, 1], or where there is a budget alone to nothing. The best arms are those of the largest
+    means, or with `minimize` of the smallest.
 
     With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
@@ -68,7 +69,7 @@ def select(
     with a list of items, and what counts is an arm's mean over these items. No item is asked twice
     of an arm. All arms go through the items in one random order that comes from the seed, unless
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
-    an item, NaN where there is none.
+    an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
     A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
     with at least `least` pulls at a time. Not every algorithm can be told so.
@@ -104,10 +105,10 @@ async def select_async(
     epsilon: float | None = None,
     delta: float = 0.05,
     budget: float | None = None,
-    rewards: RewardsDeclared = (0, 1),
+    rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -152,5 +153,7 @@ def _selection(
     if store is None:
         return Selection(asked, evaluation, seed, batch, workers)
     if batch is not None:
-        raise InvalidInput(f"`batch` is {batch}, but with a `store` pulls are made one by one")
+        raise InvalidInput(
+            f"`batch` is {shown(batch)}, but with a `store` pulls are made one by one"
+        )
     return Keeping(asked, evaluation, seed, store, name, workers)

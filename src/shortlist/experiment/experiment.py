@@ -4,11 +4,10 @@ import time
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-import numpy.typing as npt
-
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.affording import affordable, ending
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
@@ -35,6 +34,7 @@ from shortlist.experiment.telling import Result, costs_of, known_id, new_telling
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.view import Clock
 from shortlist.experiment.writer import Writer
+from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
 from shortlist.storage import Event, Kind, Store
@@ -64,6 +64,7 @@ class Experiment(Writer, Runnable):
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
         super().__init__(store, name, settings, clock, owned)
         self._durations = Durations(settings.lease, settings.late)
+        self._sameness = Sameness(settings.problem.rewards)
 
     @classmethod
     def create(
@@ -76,10 +77,10 @@ class Experiment(Writer, Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: float | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         items: ItemsGiven | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ScoresGiven | None = None,
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
@@ -171,7 +172,7 @@ class Experiment(Writer, Runnable):
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
         says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        whole("limit", limit, at_least=1)
+        limit = whole("limit", limit, at_least=1)
         holder = checked_worker(worker)
         alive = checked_alive(alive, holder)
         seconds = self._durations.lease(lease)
@@ -233,6 +234,8 @@ class Experiment(Writer, Runnable):
             rows = [telling.row(now) for telling in tellings]
             self._store.append(self.name, told=rows, events=costs_of(tellings, now))
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+        for each in tellings:
+            self._sameness.see(self.settings.labels[each.arm], [each.reward])
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.

@@ -10,6 +10,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.lease import FREE, Lease
 from shortlist.present import Tally
+from shortlist.problem import Problem
 from shortlist.search import Rewards
 from shortlist.storage import Event, Kind, News, Told
 
@@ -51,12 +52,11 @@ class Ledger:
         """What a pull that was told did cost."""
         return self.costs.get(ticket, float(self._prices[arm]))
 
-    def costs_in(self, tickets: IntArray) -> FloatArray | None:
-        """What these pulls did cost, NaN where it is as declared; None if all are."""
+    def costs_in(self, tickets: range) -> dict[int, float]:
+        """What those of these pulls did cost of which that was said."""
         if not self.costs:
-            return None
-        costs = np.array([self.costs.get(ticket, np.nan) for ticket in tickets.tolist()])
-        return None if np.isnan(costs).all() else costs
+            return {}
+        return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
 
     def tally(self, n_arms: int) -> Tally:
         """All that was told, by arm."""
@@ -77,6 +77,11 @@ class Ledger:
     def held(self, now: float) -> list[Lease]:
         """The leases that somebody holds."""
         return [lease for lease in self.leases.values() if lease.end > now]
+
+    def seen(self, problem: Problem) -> Problem:
+        """The problem as it turned out by the rewards so far."""
+        least = np.fmin.reduce(self.rewards, initial=np.nan)
+        return problem.seen(float(least), float(np.fmax.reduce(self.rewards, initial=np.nan)))
 
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
         """Tickets below `end` that this worker may be handed: its own first, then those let go of,

@@ -1,5 +1,6 @@
 """The search of an experiment, run again from its beginning with the rewards that were told."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -50,11 +51,11 @@ class Replay:
         np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
         return asked
 
-    def reply(self, rewards: FloatArray, arms: IntArray, costs: FloatArray | None = None) -> None:
+    def reply(self, rewards: FloatArray, arms: IntArray, costs: Mapping[int, float]) -> None:
         """Answer the request with the rewards of its tickets, in their order.
 
-        `arms` are those that the log says they are of, `costs` what they did cost, if not all cost
-        what was declared, NaN for those that did."""
+        `arms` are those that the log says they are of, `costs` what those tickets did cost that
+        did not cost what was declared."""
         numbering = self.numbering
         requested = numbering.places(numbering.tickets).arms
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -63,7 +64,9 @@ class Replay:
                 " for"
             )
         received = Received(numbering)
-        received.take_all(rewards, costs)
+        received.take_all(rewards)
+        for ticket, cost in costs.items():
+            received.pay(ticket, cost)
         self._drawn = self.asked
         self._next(received.rewards(self._prices, single=self._on_items))
 

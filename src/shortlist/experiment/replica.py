@@ -58,7 +58,7 @@ class Replica:
         while self.replay.outcome is None and self.ledger.told >= self.replay.end:
             numbering, ledger = self.replay.numbering, self.ledger
             span = slice(numbering.first, self.replay.end)
-            costs = ledger.costs_in(numbering.tickets)
+            costs = ledger.costs_in(range(numbering.first, self.replay.end))
             self.replay.reply(ledger.rewards[span], ledger.arms[span], costs)
         self._compare_steps()
         self._check_asked()
@@ -202,7 +202,7 @@ class Replica:
         settings = self.settings
         outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
-        problem, algorithm = settings.problem, settings.algorithm
+        problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
 
     def trouble(self) -> str:
