@@ -93,7 +93,7 @@ def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: in
     rewards = to_unit_scale(Rewards(tally.sums, tally.squares), everything, problem)
     unit.add(everything.arms, everything.times, rewards)
     answer = present_answer(problem.unit(), unit, progress, np.random.default_rng(seed))
-    return Outcome(to_user_scale(answer, problem), tally.pulls, tally.sums, 0, tally.spending)
+    return Outcome(to_user_scale(answer, problem), tally.pulls, tally.sums)
 
 
 def finish(run: Run, pull: Callable[[Pulls], Rewards]) -> Outcome:

@@ -18,7 +18,6 @@ class Tally:
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.sums: FloatArray = np.zeros(n_arms)
         self.squares: FloatArray = np.zeros(n_arms)
-        self.spending: FloatArray | None = None  # what they cost, where somebody said so
 
     def add(self, arms: IntArray, times: IntArray, rewards: Rewards) -> None:
         """Count pulls, entry by entry; an arm may be in several."""

@@ -119,10 +119,10 @@ class Problem:
                 raise InvalidInput(
                     "`rewards` have no range, but scores on items need one: say (low, high)"
                 )
-        if self.items is not None and self.limits is not None:
-            raise InvalidInput("arms have limits and items are given, but items are limits enough")
         if self.limits is not None:
             plain(self, limits=_checked_limits(self.limits, self.n_arms))
+        if self.items is not None and self.limits is not None:
+            raise InvalidInput("arms have limits and items are given, but items are limits enough")
         if self.costs is not None:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
         if self.costs is None and self.goal.budget is not None:

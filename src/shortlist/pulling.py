@@ -147,7 +147,6 @@ class Selection:
         if self._received is not None:
             self._tally.add(*self._received.so_far())
             self._received = None
-        self._tally.spending = self._account.spending
         return present_outcome(self.asked.problem, self._tally, self._progress, self.seed)
 
     def _calls(self, numbering: Numbering) -> Iterable[Call]:
@@ -189,5 +188,6 @@ class Selection:
         asked = self.asked
         seconds = time.perf_counter() - started
         name = asked.algorithm.name
+        outcome = replace(outcome, spending=self._account.spending())
         problem = asked.problem.seen(self._smallest, self._largest)
         return Result.of(outcome, asked.labels, problem, name, self.seed, seconds)

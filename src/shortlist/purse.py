@@ -1,6 +1,7 @@
 """What a search has spent of its budget, and what it may still ask for."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,6 +10,18 @@ from shortlist.problem import Problem
 from shortlist.search import Pulls, Rewards
 
 ROUNDED = 1e-9  # of a budget: what sums of costs may exceed it by, as 3 * 0.1 does 0.3
+
+
+def spending(
+    pulls: IntArray, prices: FloatArray, said: Mapping[int, Sequence[float]]
+) -> FloatArray:
+    """What the pulls of every arm cost: (n,), whatever the order in which that was said.
+
+    `said` are the costs of single calls of an arm; all other pulls cost what was declared."""
+    total = pulls * prices
+    for arm, costs in said.items():
+        total[arm] = math.fsum([total[arm], *costs])
+    return total
 
 
 class Purse:

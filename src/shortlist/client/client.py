@@ -7,7 +7,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from shortlist.algorithms import AlgorithmLike, find, name_to_keep
-from shortlist.arms import Arms, Label, labels_of, labels_to_keep
+from shortlist.arms import Arm, Arms, Label, arms_of, labels_of, labels_to_keep
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.rewards import checked_cost
@@ -97,9 +97,11 @@ class Client(Runnable):
         order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
-        labels, model = labels_to_keep(labels_of(arms)), declared(rewards)
+        described = arms_of(arms)
+        given = arms if described is None else [arm.label for arm in described]
+        labels, model = labels_to_keep(labels_of(given)), declared(rewards)
         body: Json = {
-            "arms": labels,
+            "arms": labels if described is None else _arms(described, labels),
             "k": k,
             "name": checked_name(name),
             "epsilon": epsilon,
@@ -296,6 +298,12 @@ class Client(Runnable):
 
     def _note(self, reply: Json) -> None:
         self._standing = (reply["told"], Progress(**reply["progress"]))
+
+
+def _arms(described: Sequence[Arm], labels: Sequence[Label]) -> list[Json]:
+    """Arms with what belongs to each."""
+    kept = zip(labels, described, strict=True)
+    return [{"arm": label, "cost": arm.cost, "limit": arm.limit} for label, arm in kept]
 
 
 def _test_set(given: CellsGiven | None, labels: Sequence[Label], rewards: RewardModel) -> Json:

@@ -3,15 +3,16 @@
 A search keeps to its budget by declared costs. What keeps to it where calls turn out dearer is
 this: no call is begun that would exceed the budget, given what was spent and what is under way."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from shortlist.arms import OwnLabel
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.evaluation.calls import Call
 from shortlist.problem import Problem
-from shortlist.purse import ROUNDED
+from shortlist.purse import ROUNDED, spending
 
 
 class Account:
@@ -21,7 +22,8 @@ class Account:
         self._budget = problem.goal.budget
         self._prices = problem.prices
         self._arms = {label: arm for arm, label in enumerate(labels)}
-        self.spending: FloatArray = np.zeros(problem.n_arms)  # per arm
+        self._declared: IntArray = np.zeros(problem.n_arms, dtype=np.int64)  # pulls per arm
+        self._said: defaultdict[int, list[float]] = defaultdict(list)  # by arm, of other calls
         self.spent = 0.0
         self._reserved = 0.0  # for calls under way
 
@@ -41,7 +43,15 @@ class Account:
         paid = price if cost is None else cost
         self._reserved -= price
         self.spent += paid
-        self.spending[self._arms[call.label]] += paid
+        arm = self._arms[call.label]
+        if cost is None:
+            self._declared[arm] += call.times
+        else:
+            self._said[arm].append(cost)
+
+    def spending(self) -> FloatArray:
+        """What the calls of every arm cost: (n,)."""
+        return spending(self._declared, self._prices, self._said)
 
     def _price(self, call: Call) -> float:
         return call.times * float(self._prices[self._arms[call.label]])

@@ -97,8 +97,10 @@ class Received:
         self._costs: dict[int, float] = {}  # by call, of those of which that was said
 
     def pay(self, ticket: int, cost: float | None) -> None:
-        """Note what a call did cost, if anybody said so."""
-        if cost is not None:
+        """Note what a call did cost, if anybody said so.
+
+        What cost nothing counts as declared for the search: pulls that are free would not end."""
+        if cost:
             self._costs[ticket - self._numbering.first] = cost
 
     def take(self, ticket: int, reward: float) -> None:

@@ -1,7 +1,7 @@
 """What the log of an experiment says: which tickets are told, who holds which of the others, what
 failed."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import inf
 
@@ -11,6 +11,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.lease import FREE, Lease
 from shortlist.present import Tally
 from shortlist.problem import Problem
+from shortlist.purse import spending
 from shortlist.search import Rewards
 from shortlist.storage import Event, Kind, News, Told
 
@@ -63,11 +64,18 @@ class Ledger:
         told = np.flatnonzero(~np.isnan(self.rewards))
         rewards, tally = self.rewards[told], Tally(n_arms)
         tally.add(self.arms[told], np.ones_like(told), Rewards(rewards, rewards**2))
-        tally.spending = tally.pulls * self._prices
-        said = np.array(list(self.costs), dtype=np.int64)
-        more = np.array(list(self.costs.values())) - self._prices[self.arms[said]]
-        np.add.at(tally.spending, self.arms[said], more)
         return tally
+
+    def spending(self) -> FloatArray:
+        """What the pulls of every arm that were told cost: (n,)."""
+        told = self.arms[np.flatnonzero(~np.isnan(self.rewards))]
+        pulls = np.bincount(told, minlength=self._prices.size)
+        said: defaultdict[int, list[float]] = defaultdict(list)
+        for ticket, cost in self.costs.items():
+            said[int(self.arms[ticket])].append(cost)
+        for arm, costs in said.items():
+            pulls[arm] -= len(costs)
+        return spending(pulls, self._prices, said)
 
     def due(self, ticket: int) -> float:
         """When the result of a ticket is expected; FREE if nobody holds it."""

@@ -201,6 +201,7 @@ class Replica:
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
         outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
+        outcome = replace(outcome, spending=self.ledger.spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
-from shortlist.arms import Label
+from shortlist.arms import Arm, Label
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
@@ -105,6 +105,19 @@ def label(arm: Any) -> Label:
     if isinstance(arm, bool) or not isinstance(arm, str | int):
         raise InvalidInput(f"`arm` is {_short(arm)}, but must be a text or a whole number")
     return arm
+
+
+def arms_given(arms: object) -> object:
+    """Arms with what belongs to each, where any of them is an object."""
+    if not isinstance(arms, list) or not any(isinstance(arm, dict) for arm in arms):
+        return arms
+    return [_arm(arm) if isinstance(arm, dict) else arm for arm in arms]
+
+
+def _arm(given: Json) -> Arm:
+    check_fields(given, ("arm", "cost", "limit"), ("arm",))
+    cost = 1.0 if given.get("cost") is None else given["cost"]
+    return Arm(given["arm"], cost, given.get("limit"))
 
 
 def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
