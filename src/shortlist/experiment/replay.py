@@ -73,7 +73,6 @@ class Replay:
     def cut(self, outcome: Outcome) -> None:
         """End within a request, with the outcome of what was told."""
         self.outcome = outcome
-        self.numbering = Numbering(NOTHING, self.end, self._drawn)
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)

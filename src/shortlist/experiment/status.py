@@ -145,7 +145,8 @@ def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
         chosen = set(outcome.answer.top.tolist())
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
     where = tuple("retired" if arm in ledger.retired else each for arm, each in enumerate(where))
-    return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls, problem.minimize)
+    to_go = replay.asked - pulls if replay.outcome is None else np.zeros_like(pulls)
+    return ArmsTold(labels, pulls, means, low, high, where, to_go, problem.minimize)
 
 
 def _known(value: object) -> object:
