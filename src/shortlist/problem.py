@@ -125,8 +125,9 @@ class Problem:
             raise InvalidInput("arms have limits and items are given, but items are limits enough")
         if self.costs is not None:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
-        if self.costs is None and self.goal.budget is not None:
-            whole("budget", self.goal.budget, at_least=1)
+        if self.costs is None and isinstance(self.goal.budget, float):
+            rule = "must be a whole number of at least 1 where arms have no costs"
+            raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
 
     @property
     def most_pulls(self) -> IntArray:
