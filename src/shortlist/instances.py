@@ -8,10 +8,9 @@ from scipy.special import expit
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import LARGEST, MOST_ARMS, check_choice, number, shown, whole
+from shortlist.validation import LARGEST, MOST_ARMS, MOST_CELLS, check_choice, number, shown, whole
 
 ETA = 1e-4  # the bias of the paper's coins
-MOST_CELLS = 10**7  # of a test set that is made up: a few arrays of them are in memory
 SURE = 1e-6  # how near a mean may come to 0 or 1 where scores are graded
 
 

@@ -3,6 +3,7 @@
 A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
 that every search drops the arm, and nothing is said about it: docs/experiments.md."""
 
+from shortlist.arms import position_of
 from shortlist.errors import InvalidInput
 from shortlist.experiment.handing import stretches
 from shortlist.experiment.lease import FREE
@@ -16,14 +17,14 @@ def leaving_arm(known: Replica, label: object) -> int:
     labels, problem = known.settings.labels, known.settings.problem
     if known.replay.outcome is not None:
         raise InvalidInput(f"`arm` is {shown(label)}, but the answer is there, and none can leave")
-    if label not in labels:
+    arm = position_of(label, labels)
+    if arm is None:
         raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
     if not problem.rewards.has_range:
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
             " no worst reward"
         )
-    arm = labels.index(label)
     if not may_leave(known, arm):
         raise InvalidInput(
             f"`arm` is {shown(label)}, but more than {problem.k} arms must stay: so many are to be"
