@@ -117,13 +117,14 @@ INSIDE: dict[str, Layers] = {
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",), ("carrying",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
-        ("store", "files", "tokens", "words"),
+        ("store", "files", "tokens", "words", "address", "insist"),
         ("memory", "chain", "database"),
         ("migration", "sql"),
         ("schema",),
         ("connection",),
-        ("sqlite",),
+        ("sqlite", "postgres"),
     ),
+    "storage.postgres": (("schema", "texts", "words"), ("connections",), ("store",)),
     "experiment": (
         ("ticket", "place", "lease"),
         ("settings", "ledger"),

@@ -1,9 +1,10 @@
 """Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
+from math import inf
 from threading import RLock
 from types import TracebackType
 
@@ -21,6 +22,7 @@ from shortlist.experiment.handing import (
     given_back,
     handed_out,
     is_current,
+    named_tickets,
     new_lease,
 )
 from shortlist.experiment.lease import AGAIN, WAIT, Late
@@ -44,6 +46,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
+from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import flag, shown, text, whole
 
@@ -138,13 +141,7 @@ class Experiment(Runnable):
         name = checked_name(name)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            with place.exclusive():
-                if exist_ok and name in place.names():
-                    made = Settings.from_json(place.settings(name), f"experiment {name!r}")
-                    settings.check_same(made, name)
-                    settings = made  # of the version of the algorithm that it was made with
-                else:
-                    place.create(name, settings.to_json())
+            settings = insist(lambda: _made(place, name, settings, exist_ok))
             experiment = cls(place, name, settings, clock, place is not store)
             experiment._catch_up()
         return experiment
@@ -176,6 +173,7 @@ class Experiment(Runnable):
         `export_lines` reads it, even if its file was deleted under the open experiment."""
         return self._store
 
+    @insistent
     def ask(
         self,
         limit: int = 1,
@@ -231,12 +229,16 @@ class Experiment(Runnable):
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
-        told = pairs(results)
+        self._tell(pairs(results))
+
+    @insistent
+    def _tell(self, told: Sequence[tuple[Ticket | int, float]]) -> None:
         with self._writing() as now:
             tellings = new_tellings(told, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
 
+    @insistent
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
@@ -261,6 +263,7 @@ class Experiment(Runnable):
             return []
         return [*retirement(known, arm, reason, now), Event(Kind.RESUME, 0, 0, "", now)]
 
+    @insistent
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
 
@@ -289,11 +292,18 @@ class Experiment(Runnable):
         nevertheless counts if it is the first."""
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
+        return self._release(name, named_tickets(tickets), seconds)
+
+    @insistent
+    def _release(
+        self, name: str | None, tickets: Sequence[Ticket | int] | None, seconds: float | None
+    ) -> int:
         with self._writing() as now:
             events, count = given_back(self._known, name, tickets, seconds, now)
             self._store.append(self.name, events=events)
         return count
 
+    @insistent
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
@@ -400,13 +410,8 @@ class Experiment(Runnable):
     def together(self) -> Iterator[None]:
         """Let all that is done inside be one transaction: one wait for the disk, and after an error
         nothing of it was written."""
-        with self._lock:
-            try:
-                with self._writing():
-                    yield
-            except BaseException:
-                self._known = Replica(self.name, self.settings)  # it read what is not in the log
-                raise
+        with self._writing():
+            yield
 
     @contextmanager
     def _writing(self) -> Iterator[float]:
@@ -414,9 +419,16 @@ class Experiment(Runnable):
         with self._lock:
             self._catch_up()  # the search may think for long, and should not while others wait
             self._tell_missed()
-            with self._store.exclusive():
-                self._catch_up()
-                yield self._clock()
+            position: float = inf
+            try:
+                with self._store.exclusive():
+                    self._catch_up()
+                    position = self._known.ledger.position
+                    yield self._clock()
+            except BaseException:
+                if self._known.ledger.position > position:  # it read what is not in the log
+                    self._known = Replica(self.name, self.settings)
+                raise
 
     def _tell_missed(self) -> None:
         """Count what is late as was agreed, for good, whatever becomes of what is written next."""
@@ -429,3 +441,14 @@ class Experiment(Runnable):
     def _catch_up(self) -> None:
         """Take in what is new in the log."""
         self._known.read(self._store)
+
+
+def _made(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
+    """The settings of an experiment that is made now, or of the one that is there."""
+    with store.exclusive():
+        if not (exist_ok and name in store.names()):
+            store.create(name, settings.to_json())
+            return settings
+        made = Settings.from_json(store.settings(name), f"experiment {name!r}")
+        settings.check_same(made, name)
+        return made  # of the version of the algorithm that it was made with
