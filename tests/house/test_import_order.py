@@ -137,7 +137,7 @@ INSIDE: dict[str, Layers] = {
         ("handing",),
         ("leaving",),
         ("lines", "experiment"),
-        ("export", "verification"),
+        ("export", "verification", "copying"),
     ),
     "client": (("connection",), ("client",)),
     "service": (
@@ -177,7 +177,7 @@ INSIDE: dict[str, Layers] = {
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("pilot",),
-        ("experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
+        ("copying", "experiments", "forecast", "hardness", "release", "serve", "simulate", "tokens"),
         ("run",),
     ),
 }

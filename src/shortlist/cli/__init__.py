@@ -13,6 +13,7 @@ import click
 
 import shortlist
 from shortlist.cli.algorithms import algorithms
+from shortlist.cli.copying import copy
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
@@ -135,7 +136,8 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
+LIVE = (run, create, ask, tell, release, resume, status, result)
+KEPT = (list_, export, import_, copy, verify)
 SERVED = (serve, tokens)
-for _command in (*LIVE, *SERVED, *KNOWN_MEANS):
+for _command in (*LIVE, *KEPT, *SERVED, *KNOWN_MEANS):
     main.add_command(_command)

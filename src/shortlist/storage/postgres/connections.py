@@ -205,7 +205,7 @@ class Connections:
                 if time.monotonic() + pause > deadline:
                     raise Unreachable(f"{self.place} does not answer: {error}") from None
                 if pause == FIRST_PAUSE:
-                    logger.warning("%s, and tries again.", error)
+                    logger.warning("%s does not answer, and is asked again: %s", self.place, error)
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
