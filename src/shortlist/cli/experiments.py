@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.arms import arms_argument, read_arms
-from shortlist.cli.files import open_text
 from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
@@ -16,6 +15,7 @@ from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
 from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment, shown
 from shortlist.errors import InvalidInput
+from shortlist.reading.files import open_text
 
 if TYPE_CHECKING:
     from shortlist.experiment import Handout

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
+from shortlist.arms import Label
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
@@ -94,11 +95,16 @@ def ticket(body: Json) -> Ticket | int:
     id_ = whole("ticket", body.get("ticket"), at_least=0)
     if "arm" not in body:
         return id_
-    arm, identity = body["arm"], text(body, "experiment") or ""
-    if isinstance(arm, bool) or not isinstance(arm, str | int):
-        raise InvalidInput(f"`arm` is {_short(arm)}, but must be a text or a whole number")
+    arm, identity = label(body["arm"]), text(body, "experiment") or ""
     expires = number("expires", body.get("expires", ANYWHERE))
     return Ticket(id_, arm, draw=0, seed=0, expires=expires, experiment=identity)
+
+
+def label(arm: Any) -> Label:
+    """The label of an arm."""
+    if isinstance(arm, bool) or not isinstance(arm, str | int):
+        raise InvalidInput(f"`arm` is {_short(arm)}, but must be a text or a whole number")
+    return arm
 
 
 def results(body: Json) -> list[tuple[Ticket | int, float]]:

@@ -31,6 +31,7 @@ from shortlist.storage.database import (
 from shortlist.storage.insist import insistent
 from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
 from shortlist.storage.tokens import Scope, Token, no_such_token, token_exists
+from shortlist.validation import shown
 
 NOTHING = Told.of(())
 
@@ -280,5 +281,5 @@ class SQLStore:
 
 def _named(identity: object, name: object, place: str) -> tuple[int, str]:
     if not (isinstance(identity, int) and isinstance(name, str)):
-        raise StoreDamaged(f"{place} is damaged: an experiment is called {name!r}")
+        raise StoreDamaged(f"{place} is damaged: an experiment is called {shown(name)}")
     return identity, name
