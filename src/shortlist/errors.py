@@ -12,6 +12,7 @@ ShortlistError
 ├── CannotReplay (RuntimeError)       a stored experiment would not go on as it began
 ├── NotAllowed (PermissionError)      a service wants a token, or one that may do more
 ├── LimitExceeded (RuntimeError)      more at once, or more often, than a service takes
+├── Doubtful (UserWarning)            only a warning: what is asked or told can hardly be meant
 └── StoreError (OSError)              a store cannot be read or written
     ├── StoreMissing (FileNotFoundError)   no file there, or no experiment of that name in it
     ├── StoreExists (FileExistsError)      an experiment of that name is there already
@@ -55,6 +56,10 @@ class UnknownTicket(InvalidInput, LookupError):
 
 class ConflictingReward(InvalidInput):
     """A ticket was told before, with another reward; the first stays."""
+
+
+class Doubtful(ShortlistError, UserWarning):
+    """A warning: what is asked or told is allowed, but can hardly be meant."""
 
 
 class EvaluationFailed(ShortlistError, RuntimeError):

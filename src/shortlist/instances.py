@@ -42,7 +42,7 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
     """Means pushed to the boundary 1 - k/n (p > 1) or away from it (p < 1); p = 1 is `uniform`.
 
     The formula spans [0, 1) as it stands, so nothing is rescaled (E17)."""
-    number("p", p, above=0)
+    p = number("p", p, above=0)
     check_choice(n, k)
     i = np.arange(1, n + 1)
     share = k / n
@@ -75,7 +75,7 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
     0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
     n = whole("n", n, at_least=2, at_most=MOST_ARMS)
-    number("eta", eta, above=0, below=0.5)
+    eta = number("eta", eta, above=0, below=0.5)
     if n % 2:
         raise InvalidInput(f"`n` is {n}, but must be even, since K = n/2")
     if not isinstance(surplus, int) or surplus not in (-1, 0, 1):
@@ -102,12 +102,13 @@ def item_response(
     difference of two good arms on an item one of about 0.5.
 
     Birnbaum (1968), three-parameter model."""
-    whole("n", n, at_least=2, at_most=MOST_CELLS)
-    whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
-    number("spread", spread, above=0, below=LARGEST)
-    number("difficulty", difficulty, above=0, below=LARGEST)
+    n = whole("n", n, at_least=2, at_most=MOST_CELLS)
+    n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
+    spread = number("spread", spread, above=0, below=LARGEST)
+    difficulty = number("difficulty", difficulty, above=0, below=LARGEST)
     _check_rng(rng)
-    if not 0 <= number("guessing", guessing) < 1:
+    guessing = number("guessing", guessing)
+    if not 0 <= guessing < 1:
         raise InvalidInput(f"`guessing` is {guessing!r}, but must be at least 0 and less than 1")
     ability = rng.normal(0, 1, n)[:, None]
     hard = rng.normal(0, difficulty, n_items)
@@ -128,7 +129,7 @@ def item_response_with(means: npt.ArrayLike, n_items: int, rng: np.random.Genera
     mean over them. As every cell is drawn once, what an arm reaches on M items differs from its
     mean by a standard deviation of at most 0.5 / sqrt(M)."""
     theta = arm_means(means, 0.0, 1.0)
-    whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // max(theta.size, 1))
+    n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // max(theta.size, 1))
     _check_rng(rng)
     hard = rng.normal(0, DIFFICULTY, n_items)
     discrimination = rng.lognormal(0, 0.3, n_items)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.validation import text, whole
+from shortlist.validation import plain, text, whole
 
 # a row an arm and a column an item, NaN where nothing is known; or the file they are in
 ScoresGiven = npt.ArrayLike | PathLike[str]
@@ -29,7 +29,7 @@ class Items:
     known: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        whole("items", self.size, at_least=1)
+        plain(self, size=whole("items", self.size, at_least=1))
 
     def by_position(self, n_arms: int) -> FloatArray:
         """The known scores, to be filled in: (arms, size)."""
@@ -59,6 +59,7 @@ class Items:
 
 def checked_order(order: object) -> str:
     """Return the name of an order, if there is such a one."""
-    if text("order", order) not in ORDERS:
-        raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
-    return str(order)
+    name = text("order", order)
+    if name not in ORDERS:
+        raise UnknownName(f"`order` is {name!r}, but must be one of {', '.join(ORDERS)}")
+    return name

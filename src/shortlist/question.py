@@ -8,10 +8,11 @@ from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.evaluation.reach import caution_about
 from shortlist.items import ScoresGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reading.given import named_scores
-from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
+from shortlist.reward_models import RewardModel, RewardsDeclared, Undeclared, declared
 from shortlist.validation import number, text, whole
 
 
@@ -66,7 +67,7 @@ def question(
     epsilon: float | None,
     delta: float,
     budget: int | None,
-    rewards: RewardsDeclared,
+    rewards: RewardsDeclared | None,
     minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
@@ -77,7 +78,8 @@ def question(
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
     "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all
-    there is."""
+    there is. Rewards of which nothing is declared lie in [0, 1] where something is to be promised,
+    and may be any numbers elsewhere. Of an epsilon that can hardly be meant it warns."""
     described = arms_of(arms)
     labels = labels_of(arms if described is None else [arm.label for arm in described])
     for arm in described or ():
@@ -90,13 +92,15 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    model = model_of(rewards)
+    given = chosen.paced(options, rounds, least)
+    promised = isinstance(goal, FixedConfidence) or cells is not None or given.get("holdout")
+    model = Undeclared() if rewards is None and not promised else declared(rewards)
     found = None if cells is None else cells.of(labels, model)
     items = None if found is None else found.problem_items
     problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
-    given = chosen.paced(options, rounds, least)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):
         given.setdefault("delta", number("delta", delta))
+    caution_about(problem, chosen, given)
     return Question(labels, problem, chosen, given, found)

@@ -14,14 +14,14 @@ from shortlist.experiment import Handout, State, Status, Ticket
 from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.place import checked_name, checked_worker, the_only
 from shortlist.experiment.runnable import Runnable
-from shortlist.experiment.settings import Settings
+from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.telling import pairs, told_reward
 from shortlist.items import ScoresGiven
 from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
-from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
+from shortlist.reward_models import RewardModel, RewardsDeclared, declared
 from shortlist.search import Progress
-from shortlist.validation import flag, number, real, whole
+from shortlist.validation import flag, number, real, text, whole
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
 
 
@@ -41,9 +41,8 @@ class Client(Runnable):
         timeout: float = 60.0,
         patience: float = 30.0,
     ) -> None:
-        number("timeout", timeout, above=0)
-        number("patience", patience)
-        self._connection = Connection(url, token, timeout, patience)
+        seconds = number("timeout", timeout, above=0)
+        self._connection = Connection(url, token, seconds, number("patience", patience))
         self._name = None if name is None else checked_name(name)
         self._settings: Settings | None = None
         self._standing = (0, Progress())
@@ -79,7 +78,7 @@ class Client(Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: int | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
@@ -89,13 +88,14 @@ class Client(Runnable):
         lease: float | None = None,
         late: Late = WAIT,
         retries: int = 2,
+        on_failure: OnFailure = "stop",
         exist_ok: bool = False,
         items: ItemsGiven | None = None,
         scores: ScoresGiven | None = None,
         order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
-        labels, model = labels_to_keep(labels_of(arms)), model_of(rewards)
+        labels, model = labels_to_keep(labels_of(arms)), declared(rewards)
         body: Json = {
             "arms": labels,
             "k": k,
@@ -103,7 +103,7 @@ class Client(Runnable):
             "epsilon": epsilon,
             "delta": delta,
             "budget": budget,
-            "rewards": rewards_to_json(model),
+            "rewards": None if rewards is None else rewards_to_json(model),
             "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
             "options": dict(options or {}),
@@ -113,6 +113,7 @@ class Client(Runnable):
             "lease": lease,
             "late": late,
             "retries": retries,
+            "on_failure": on_failure,
             "exist_ok": exist_ok,
             **_test_set(cells_given(items, seed, scores, order), labels, model),
         }
@@ -133,8 +134,8 @@ class Client(Runnable):
 
     def _describe(self) -> Settings:
         described = self._call("GET", "")
-        text = json.dumps(described["settings"])
-        self._settings = Settings.read(text, f"experiment {self.name!r}")
+        written = json.dumps(described["settings"])
+        self._settings = Settings.read(written, f"experiment {self.name!r}")
         return self._settings
 
     def ask(
@@ -149,8 +150,8 @@ class Client(Runnable):
 
         If an answer is lost on the way, a worker with a name gets the same tickets again; those of
         a worker without one wait until their lease ends."""
-        whole("limit", limit, at_least=1)
-        body: Json = {"limit": limit, "worker": checked_worker(worker), "alive": alive}
+        most = whole("limit", limit, at_least=1)
+        body: Json = {"limit": most, "worker": checked_worker(worker), "alive": alive}
         if lease is not None:
             body["lease"] = number("lease", lease, above=0)
         reply = self._call("POST", "/ask", body)
@@ -182,9 +183,19 @@ class Client(Runnable):
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
-        It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
-        told, or is not its holder's any more, this changes nothing."""
+        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
+        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
+        changes nothing."""
         self._call("POST", "/fail", {**_held(ticket), "reason": str(reason)})
+
+    def retire(self, arm: Label, reason: str = "") -> None:
+        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+
+        The guarantee is then about the arms that stay, if the arm did not leave because of its
+        rewards."""
+        said = text("reason", reason)
+        (label,) = labels_to_keep((arm,))
+        self._call("POST", "/retire", {"arm": label, "reason": said})
 
     def release(
         self,

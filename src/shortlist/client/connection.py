@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from shortlist.errors import InvalidInput, Unreachable
+from shortlist.validation import shown
 from shortlist.wire import Json, error_of
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a request is made again: doubled each time
@@ -163,7 +164,7 @@ def _plain(value: Any) -> Any:
     """Numbers of numpy as plain ones."""
     if hasattr(value, "item"):
         return value.item()
-    raise InvalidInput(f"{value!r} is to be sent, but JSON has no word for it")
+    raise InvalidInput(f"{shown(value)} is to be sent, but JSON has no word for it")
 
 
 def _is_private(address: SplitResult) -> bool:

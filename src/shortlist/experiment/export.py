@@ -24,7 +24,7 @@ from shortlist.reward_models import RewardModel
 from shortlist.storage import Event, Kind, RewardRow
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import number as finite
-from shortlist.validation import whole
+from shortlist.validation import shown, whole
 
 UNLINKED, FORMAT = 1, 2  # of version 0.1, whose lines have no links, and of today
 
@@ -189,9 +189,9 @@ def _ticket(entry: dict[str, Any], span: int, limit: int) -> int:
 def _stored(text: object) -> str:
     """A text that a store can hold: half of a character, which JSON can spell, is none."""
     if not isinstance(text, str):
-        raise InvalidInput(f"{text!r} is to be stored, but is no text")
+        raise InvalidInput(f"{shown(text)} is to be stored, but is no text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"{text!r} is to be stored, but is no valid text") from error
+        raise InvalidInput(f"{shown(text)} is to be stored, but is no valid text") from error
     return text

@@ -9,7 +9,7 @@ from shortlist.experiment.replica import Replica
 from shortlist.experiment.telling import known_id
 from shortlist.experiment.ticket import Ticket
 from shortlist.storage import Event, Kind
-from shortlist.validation import MOST_TOLD, collected, number
+from shortlist.validation import MOST_TOLD, collected, number, shown
 
 LONGEST = FOREVER / 2  # seconds of a lease that ends
 
@@ -32,7 +32,7 @@ def checked_alive(alive: object, worker: str) -> float | None:
     if alive is None:
         return None
     if not worker:
-        raise InvalidInput(f"`alive` is {alive!r}, but needs a `worker`, who asks again")
+        raise InvalidInput(f"`alive` is {shown(alive)}, but needs a `worker`, who asks again")
     return number("alive", alive, above=0)
 
 
@@ -42,7 +42,7 @@ def checked_overdue(overdue: object) -> float | None:
         return None
     seconds = number("overdue", overdue)
     if seconds < 0:
-        raise InvalidInput(f"`overdue` is {overdue!r}, but must be at least 0 seconds")
+        raise InvalidInput(f"`overdue` is {shown(overdue)}, but must be at least 0 seconds")
     return seconds
 
 

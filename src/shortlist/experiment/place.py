@@ -26,7 +26,8 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
         return
     if str(place).startswith(SERVICES):
         raise InvalidInput(
-            f"`store` is {place!r}, a service, but must be a file or a store: a `Client` takes it"
+            f"`store` is {shown(place)}, a service, but must be a file or a store: a `Client` takes"
+            " it"
         )
     store = SQLiteStore(place, mode)
     try:

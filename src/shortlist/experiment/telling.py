@@ -94,7 +94,8 @@ def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[i
 def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
     if isinstance(ticket, Ticket) and ticket.arm != label:
         raise UnknownTicket(
-            f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {label!r}: not from here"
+            f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {shown(label)}: not from"
+            " here"
         )
 
 
@@ -117,7 +118,7 @@ def _check_conflict(telling: Telling, before: float | None, beside: Telling | No
     id_, _, reward = telling
     if before is not None and before != reward:
         raise ConflictingReward(
-            f"ticket {id_} is told {reward!r}, but was told {before!r} before, which stays"
+            f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"
         )
     if beside is not None and beside.reward != reward:
         raise ConflictingReward(

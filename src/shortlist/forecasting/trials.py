@@ -92,7 +92,9 @@ def forecast(
     `least` are as in `select`, for the algorithms that can be told. With `per_day` pulls a day and
     a `delay` of so many days until a reward is there, the forecast has days, too. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
-    manners(runs, jobs, seed)
+    runs, jobs, seed = manners(runs, jobs, seed)
+    epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
+    delta = number("delta", delta, above=0, below=1)
     function_or_none("progress", progress)
     believed = guess(n, k, means, prior, pilot)
     scene = scene_of(believed, items, order)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import read_columns
 from shortlist.reading.parquet import is_parquet, read_parquet
+from shortlist.validation import shown
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -171,7 +172,7 @@ def _score(cell: object, where: str) -> float:
     score = _number(cell)
     if score is None:
         raise InvalidInput(
-            f"{where} says {cell!r}, but a score must be a finite number, or empty if it is"
+            f"{where} says {shown(cell)}, but a score must be a finite number, or empty if it is"
             " not known"
         )
     return score

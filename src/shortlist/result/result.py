@@ -17,9 +17,10 @@ from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.result.arm_result import ArmResult, arms_of
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
-from shortlist.reward_models import RewardModel
+from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
 from shortlist.tables import Tabular, TextTable, readable
+from shortlist.validation import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,11 +136,16 @@ class Result(Tabular):
         """How much better or worse every arm is than the arm `control`, with intervals."""
         labels = tuple(arm.label for arm in self.arms)
         if control not in labels:
-            raise UnknownName(f"`control` is {control!r}, but must be one of the arms")
+            raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
         if "items" in self.evidence:
             raise InvalidInput(
                 "`lift` is asked for, but its intervals are for independent rewards and not for"
                 " scores on items"
+            )
+        if isinstance(self.rewards, Unranged):
+            raise InvalidInput(
+                "`lift` is asked for, but its intervals need rewards that were declared: say"
+                " `rewards`"
             )
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
@@ -173,8 +179,8 @@ class Result(Tabular):
         """What could not be resolved because of limits, if anything."""
         names = [shown_label(label) for label in self.unresolved]
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        shown = f"{', '.join(names[:NAMED])}{more}"
-        return f"In doubt, and at the limit of their pulls: {shown}." if names else ""
+        listed = f"{', '.join(names[:NAMED])}{more}"
+        return f"In doubt, and at the limit of their pulls: {listed}." if names else ""
 
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""
@@ -246,7 +252,7 @@ def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
 
 
 def _cells(arm: ArmResult) -> tuple[str, ...]:
-    interval = f"{arm.low:.3g} … {arm.high:.3g}"
+    interval = f"{arm.low:.3g} … {arm.high:.3g}" if math.isfinite(arm.high - arm.low) else "-"
     return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
 
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
+from shortlist.arms import Label
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
@@ -94,15 +95,16 @@ def ticket(body: Json) -> Ticket | int:
     id_ = whole("ticket", body.get("ticket"), at_least=0)
     if "arm" not in body:
         return id_
-    arm, identity = _label("arm", body["arm"]), text(body, "experiment") or ""
-    item = None if body.get("item") is None else _label("item", body["item"])
+    arm, identity = label(body["arm"]), text(body, "experiment") or ""
+    item = None if body.get("item") is None else label(body["item"], "item")
     expires = number("expires", body.get("expires", ANYWHERE))
     return Ticket(id_, arm, draw=0, seed=0, expires=expires, experiment=identity, item=item)
 
 
-def _label(name: str, value: object) -> str | int:
+def label(value: Any, of: str = "arm") -> Label:
+    """The label of an arm, or of an item."""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise InvalidInput(f"`{name}` is {_short(value)}, but must be a text or a whole number")
+        raise InvalidInput(f"`{of}` is {_short(value)}, but must be a text or a whole number")
     return value
 
 

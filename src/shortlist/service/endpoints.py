@@ -12,6 +12,7 @@ from shortlist.service.bodies import (
     NAMED,
     check_fields,
     held_ticket,
+    label,
     listed_tickets,
     results,
     text,
@@ -39,6 +40,7 @@ SETTINGS = (
     "lease",
     "late",
     "retries",
+    "on_failure",
     "exist_ok",
     "items",
     "scores",
@@ -122,7 +124,7 @@ def create(inquiry: Inquiry) -> Reply:
     given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
     there = inquiry.opened.store.names()
     made = inquiry.opened.create(
-        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards", (0, 1)))}
+        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}
     )
     return Reply(_described(made), 200 if made.name in there else 201)
 
@@ -192,6 +194,13 @@ def release(body: Json) -> Act:
         return {"released": experiment.release(worker, tickets=tickets, overdue=overdue)}
 
     return released
+
+
+def retire(body: Json) -> Act:
+    """Let an arm leave that cannot be pulled any more."""
+    check_fields(body, ("arm", "reason"), ("arm",))
+    arm, reason = label(body["arm"]), text(body, "reason") or ""
+    return lambda experiment: experiment.retire(arm, reason)
 
 
 def resume(body: Json) -> Act:

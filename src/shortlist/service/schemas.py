@@ -37,13 +37,15 @@ LABEL: Schema = {"type": ["string", "integer"]}
 ANYTHING: Schema = {"type": "object"}
 STATE: Schema = {"enum": ["ready", "pending", "finished", "budget", "stopped"]}
 REWARDS: Schema = {
-    "description": 'A range [low, high], "binary", or a kind with its limits.',
+    "description": 'A range [low, high], "binary", or a kind with its limits; [0, 1] if nothing is'
+    " said, unless a budget is all there is.",
     "anyOf": [
         {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
         {"const": "binary"},
+        {"type": "null"},
         {
             "type": "object",
-            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian"]}},
+            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian", "undeclared"]}},
             "required": ["kind"],
         },
     ],
@@ -115,6 +117,7 @@ CREATE = record(
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
     retries={**COUNT, "default": 2},
+    on_failure={"enum": ["stop", "retire"], "default": "stop"},
     exist_ok={**FLAG, "default": False},
     items={"anyOf": [POSITIVE, array(LABEL), {"type": "null"}]},
     scores={"type": ["array", "null"], "items": array(nullable("number"))},
@@ -144,6 +147,7 @@ RELEASE = record(
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
     overdue={"type": ["number", "null"], "minimum": 0},
 )
+RETIRE = record(("arm",), arm=LABEL, reason=nullable("string"))
 NOTHING = record()
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))

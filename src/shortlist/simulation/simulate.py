@@ -22,7 +22,14 @@ from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown
+from shortlist.validation import (
+    arm_means,
+    check_sendable,
+    function_or_none,
+    manners,
+    number,
+    shown,
+)
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -120,7 +127,8 @@ def simulate(
     of them, may be given: then a run draws the order of the items, the same for all arms unless
     `order` is "independent", and no cell is drawn twice. `Runs.summary()` says which share of the
     cells."""
-    manners(runs, jobs, seed)
+    runs, jobs, seed = manners(runs, jobs, seed)
+    epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
     function_or_none("progress", progress)
     chosen = find(algorithm)
     given = chosen.paced(options, rounds, least)
