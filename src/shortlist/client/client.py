@@ -324,5 +324,6 @@ def _held(ticket: Ticket | int) -> Json:
 def _said(ticket: Ticket | int) -> Json:
     """What a ticket says of itself; who names the arm learns if the ticket is of another one."""
     if isinstance(ticket, Ticket):
-        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment}
+        item = {} if ticket.item is None else {"item": ticket.item}
+        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
     return {"ticket": whole("ticket", ticket, at_least=0)}
