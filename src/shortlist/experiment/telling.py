@@ -71,6 +71,7 @@ def new_tellings(
     for (ticket, value, said), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
+        _check_item(ticket, id_, arm, known)
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
         telling = Telling(id_, arm, reward, cost)
@@ -132,6 +133,20 @@ def _check_cost(telling: Telling, before: float | None) -> None:
         raise ConflictingReward(
             f"ticket {telling.ticket} is told to cost {telling.cost!r}, but was told {first}"
             " before, which stays"
+        )
+
+
+def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> None:
+    """Refuse a score on another item, while it is not known yet."""
+    numbering = known.replay.numbering
+    if not isinstance(ticket, Ticket) or ticket.item is None or id_ < numbering.first:
+        return
+    draw = int(numbering.places(np.array([id_])).draws[0])
+    item = known.settings.item(arm, draw)
+    if ticket.item != item:
+        there = "no item" if item is None else f"{item!r}"
+        raise UnknownTicket(
+            f"ticket {id_} is for item {ticket.item!r}, but here it is for {there}: not from here"
         )
 
 

@@ -71,6 +71,7 @@ PROGRESS = every(
     bound=nullable("number"),
     top=nullable("array"),
 )
+ITEM: Schema = {"type": ["string", "integer", "null"]}
 TICKET = every(
     id=COUNT,
     arm=LABEL,
@@ -78,7 +79,7 @@ TICKET = every(
     seed=COUNT,
     expires=NUMBER,
     experiment=TEXT,
-    item={"type": ["string", "integer", "null"]},
+    item=ITEM,
 )
 ARM = every(
     arm=LABEL,
@@ -115,6 +116,7 @@ RESULT_TOLD = record(
     cost={"type": ["number", "null"], "minimum": 0},
     arm=LABEL,
     experiment=TEXT,
+    item=ITEM,
 )
 
 CREATE = record(
@@ -154,9 +156,12 @@ FAIL = record(
     reason=TEXT,
     arm=LABEL,
     experiment=TEXT,
+    item=ITEM,
     expires=NUMBER,
 )
-HELD_TICKET = record(("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, expires=NUMBER)
+HELD_TICKET = record(
+    ("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, item=ITEM, expires=NUMBER
+)
 RELEASE = record(
     worker=nullable("string"),
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
