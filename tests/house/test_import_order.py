@@ -143,6 +143,7 @@ INSIDE: dict[str, Layers] = {
         ("runnable",),
         ("handing", "affording"),
         ("leaving",),
+        ("dealer",),
         ("lines", "experiment"),
         ("export", "verification", "copying"),
     ),

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.sameness import Sameness
-from shortlist.experiment.affording import affordable, ending
+from shortlist.experiment.dealer import Dealer
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -25,7 +24,6 @@ from shortlist.experiment.leaving import (
     leaving_arm,
     may_leave,
     retirement,
-    worst_rewards,
 )
 from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
@@ -41,7 +39,7 @@ from shortlist.experiment.telling import (
 )
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.view import Clock
-from shortlist.experiment.writer import Writer, made_in
+from shortlist.experiment.writer import made_in
 from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
@@ -50,10 +48,8 @@ from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import flag, text, whole, words
 
-WINDOW = 1000  # tickets looked through at a time for those of arms that left
 
-
-class Experiment(Writer, Runnable):
+class Experiment(Dealer, Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -197,28 +193,6 @@ class Experiment(Writer, Runnable):
         if going:
             return Handout(tickets, State.PENDING, self._known.best_so_far())
         return Handout(tickets, state)
-
-    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
-        """The tickets to hand out, after those of arms that left were told."""
-        while self._known.ledger.retired:
-            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
-            told, leases = worst_rewards(self._known, window, now)
-            if not told:
-                break
-            events = [*self._known.new_steps(now), *leases]
-            self._store.append(self.name, told=told, events=events)
-            self._catch_up()
-        available = list(islice(self._known.available(holder, now), limit))
-        return affordable(self._known, available, now)
-
-    def _end_if_spent(self, now: float, state: State) -> State:
-        """End the experiment if its budget does not pay for what it asked for; its state then."""
-        events = ending(self._known, now)
-        if not events:
-            return state
-        self._store.append(self.name, events=events)
-        self._catch_up()
-        return self._known.state(now)
 
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
