@@ -42,10 +42,15 @@ class World:
         outcome = self._outcome(Problem(self.means.size, self.k, goal, Binary()))
         return self._lost(outcome), float(outcome.pulls @ self.costs)
 
+    @property
+    def least(self) -> float:
+        """What a pull of every arm costs, which a budget must pay for."""
+        return float(self.costs.sum())
+
     def aware(self, money: float) -> float:
         """What a search loses that has so much money."""
         costs = tuple(self.costs.tolist())
-        goal = FixedBudget(max(money, sum(costs)))
+        goal = FixedBudget(money)
         return self._lost(
             self._outcome(Problem(self.means.size, self.k, goal, Binary(), costs=costs))
         )
@@ -71,12 +76,13 @@ def rows(arguments: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 def least_share(worlds: list[World], taken: FloatArray, lost: float) -> tuple[float, float]:
     """The least share of the money for which no more is lost, and what is lost then."""
+    least = np.array([world.least for world in worlds])
     for share in SHARES:
-        pairs = zip(worlds, taken, strict=True)
-        regret = float(np.mean([world.aware(share * money) for world, money in pairs]))
+        money = np.maximum(share * taken, least)  # (runs,)
+        regret = np.mean([world.aware(each) for world, each in zip(worlds, money, strict=True)])
         if regret <= lost:
             break
-    return float(share), regret
+    return float(money.sum() / taken.sum()), float(regret)
 
 
 def main() -> None:
@@ -84,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=100)
     parser.add_argument("--k", type=int, default=10)
-    parser.add_argument("--an-arm", type=float, nargs="+", default=[2, 3, 5, 8, 12, 20])
+    parser.add_argument("--an-arm", type=float, nargs="+", default=[2, 3, 4, 6, 10, 20])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
