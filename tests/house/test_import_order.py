@@ -65,9 +65,10 @@ INSIDE: dict[str, Layers] = {
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture", "least_favourable"),
-        ("stages",),
+        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
+        ("stages", "net"),
         ("standing",),
+        ("bounds",),
         ("race",),
         ("swap_race",),
     ),
