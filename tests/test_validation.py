@@ -14,9 +14,9 @@ import pytest
 
 import shortlist
 from shortlist.algorithms.options import Count, Within, check_options
-from shortlist.cli.columns import MOST_ROWS
-from shortlist.cli.files import LONGEST
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import MOST_ROWS
+from shortlist.reading.files import LONGEST
 from shortlist.search import Search
 from shortlist.validation import (
     COUNTABLE,

@@ -43,7 +43,9 @@ def _forecast(rng: random.Random) -> Arguments:
         )
     )
     algorithms = rng.choice((None, ["uniform"], ["lucb", "sar"]))
-    return {"k": 1, "runs": 1, "jobs": 1, "algorithms": algorithms, **arms, **goal(rng)}
+    items = rng.choice((None, None, 7, ["x", "y"]))
+    given = {"algorithms": None if items else algorithms, "items": items}
+    return {"k": 1, "runs": 1, "jobs": 1, **given, **arms, **goal(rng)}
 
 
 def _certify(rng: random.Random) -> Arguments:
@@ -134,6 +136,12 @@ TARGETS = (
         shortlist.instances.item_response,
         lambda rng: {"n": 4, "n_items": 6, "rng": np.random.default_rng(rng.randrange(9))},
         shortlist.instances.item_response,
+    ),
+    Target(
+        "item_response_with",
+        shortlist.instances.item_response_with,
+        lambda rng: {"means": MEANS, "n_items": 6, "rng": np.random.default_rng(rng.randrange(9))},
+        shortlist.instances.item_response_with,
     ),
     Target("Arm", shortlist.Arm, record(label="a", cost=1.0, limit=5)),
     Target("hardness", _hardness_shown, record(means=MEANS, k=2, epsilon=0.1)),

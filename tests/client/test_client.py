@@ -30,9 +30,8 @@ from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 from shortlist.wire import error_of, result_of
 
-# of the service itself, and what it does not serve yet
-NOT_FROM_AFAR = {"together", "course", "store", "of", "retire"}
-NOT_SAID = ("store", "clock", "readonly", "cls", "on_failure")
+NOT_FROM_AFAR = {"together", "course", "store", "of"}  # of the service itself
+NOT_SAID = ("store", "clock", "readonly", "cls")
 
 ANY: Any = Client  # to be called with anything
 
@@ -137,7 +136,7 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
     (ticket,) = experiment.ask()
     with pytest.raises(InvalidReward, match=r"the reward of ticket 0 \(arm 'x'\) is nan, but must"):
         experiment.tell(ticket, float("nan"))
-    with pytest.raises(InvalidReward, match="is inf, but must be a number between 0 and 1"):
+    with pytest.raises(InvalidReward, match="is inf, but must be a number at most"):
         experiment.tell(ticket.id, float("inf"))
     with pytest.raises(InvalidInput, match="JSON has no word for"):
         Client(url).create(3, 1, epsilon=float("nan"), name="other")
@@ -351,3 +350,28 @@ def test_threads_may_share_a_client(url: str) -> None:
     assert experiment.result().pulls == 300
     experiment.close()
     assert experiment.status().told == 300  # which connects again
+
+
+def test_an_arm_leaves_from_afar_as_it_does_here(url: str) -> None:
+    experiment = Client(url).create(["a", "b", "c"], 1, budget=60, rewards="binary")
+    experiment.retire("c", "gone")
+    while tickets := experiment.ask(9):
+        assert all(ticket.arm != "c" for ticket in tickets)
+        experiment.tell_many((ticket, ticket.arm == "b") for ticket in tickets)
+    assert experiment.result().top == ("b",)
+    assert experiment.status().arms.places[2] == "retired"
+    for arm, reason in (("z", ""), ("a", 7), (("a", 1), "")):
+        with pytest.raises(InvalidInput):
+            experiment.retire(arm, reason)  # type: ignore[arg-type]
+
+
+def test_a_pull_that_fails_too_often_lets_its_arm_leave_where_that_was_agreed(url: str) -> None:
+    asked: dict[str, Any] = {"budget": 60, "rewards": "binary", "retries": 0}
+    experiment = Client(url).create(["a", "b", "c"], 1, on_failure="retire", **asked)
+    assert experiment.settings.on_failure == "retire"
+    (ticket,) = experiment.ask()
+    experiment.fail(ticket, "no answer")
+    assert experiment.status().arms.places[0] == "retired"
+    assert experiment.state() is State.READY
+    with pytest.raises(InvalidInput, match="`on_failure` is 'leave'"):
+        Client(url).create(3, 1, budget=9, name="other", on_failure="leave")  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from shortlist.errors import InvalidInput
 from shortlist.exploration.explore import explore
 from shortlist.exploration.item_loss import explore_items
 from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import Problem
 from shortlist.search import Answer, RunUpTo, Search
 from shortlist.validation import number, shown
@@ -36,7 +37,7 @@ def expected_loss(
     Requests have at least `least` pulls, or what is left of the budget and of the limits of arms,
     and there are at most `rounds` of them; the pulls set aside are one more request, of whatever
     size."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     return (yield from _within_budget(problem, rng, posterior, holdout, delta, least, rounds))
 
 
@@ -80,7 +81,7 @@ def _within_budget(
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same exploration, to be run up to one number of pulls after another."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     return _anytime(posterior, rng, _caps(problem))
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidInput, InvalidReward, UnknownName
-from shortlist.items import ORDERS, Items
+from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.items import Items, checked_order
 from shortlist.reward_models import RewardModel
 from shortlist.validation import MOST_CELLS, collected, shown, table, whole
 
@@ -36,15 +36,9 @@ class Cells:
         order: str = "shared",
     ) -> None:
         self.labels = item_labels(items)
-        if n_arms * len(self.labels) > MOST_CELLS:
-            raise InvalidInput(
-                f"{n_arms:,} arms and {len(self.labels):,} items are given, but there must be at"
-                f" most {MOST_CELLS:,} cells"
-            )
+        check_cells(n_arms, len(self.labels))
         self.known = known_scores(scores, n_arms, len(self.labels), rewards)
-        self.order = order
-        if order not in ORDERS:
-            raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
+        self.order = checked_order(order)
         if order != "shared" and self.known is not None:
             raise InvalidInput(
                 f"`order` is {order!r} and `scores` are given, but known scores need a shared order"
@@ -84,6 +78,15 @@ class Cells:
             return order
         unknown: IntArray = order[np.isnan(self.known[arm, order])]
         return unknown
+
+
+def check_cells(n_arms: int, n_items: int) -> None:
+    """Refuse more cells than a search can hold."""
+    if n_arms * n_items > MOST_CELLS:
+        raise InvalidInput(
+            f"{n_arms:,} arms and {n_items:,} items are given, but there must be at most"
+            f" {MOST_CELLS:,} cells"
+        )
 
 
 def item_labels(items: ItemsGiven) -> Sequence[Any]:

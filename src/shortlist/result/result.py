@@ -17,7 +17,7 @@ from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.result.arm_result import ArmResult, arms_of
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
-from shortlist.reward_models import RewardModel
+from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
 from shortlist.tables import Tabular, TextTable, readable
 from shortlist.validation import shown
@@ -143,6 +143,11 @@ class Result(Tabular):
                 "`lift` is asked for, but its intervals are for independent rewards and not for"
                 " scores on items"
             )
+        if isinstance(self.rewards, Unranged):
+            raise InvalidInput(
+                "`lift` is asked for, but its intervals need rewards that were declared: say"
+                " `rewards`"
+            )
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
@@ -248,7 +253,7 @@ def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
 
 
 def _cells(arm: ArmResult) -> tuple[str, ...]:
-    interval = f"{arm.low:.3g} … {arm.high:.3g}"
+    interval = f"{arm.low:.3g} … {arm.high:.3g}" if math.isfinite(arm.high - arm.low) else "-"
     return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
 
 
