@@ -52,6 +52,8 @@ class Replica:
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
         news = store.read(self.name, self.ledger.position)
+        if news.last == self.ledger.position:
+            return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
