@@ -123,13 +123,14 @@ INSIDE: dict[str, Layers] = {
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",), ("carrying",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
-        ("store", "files", "tokens", "words"),
+        ("store", "files", "tokens", "words", "address", "insist"),
         ("memory", "chain", "database"),
         ("migration", "sql"),
         ("schema",),
         ("connection",),
-        ("sqlite",),
+        ("sqlite", "postgres"),
     ),
+    "storage.postgres": (("schema", "texts", "words"), ("connections",), ("store",)),
     "experiment": (
         ("ticket", "place", "lease"),
         ("settings", "ledger"),
@@ -142,7 +143,7 @@ INSIDE: dict[str, Layers] = {
         ("handing",),
         ("leaving",),
         ("lines", "experiment"),
-        ("export", "verification"),
+        ("export", "verification", "copying"),
     ),
     "client": (("connection",), ("client",)),
     "service": (
@@ -181,7 +182,8 @@ INSIDE: dict[str, Layers] = {
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
         ("pilot",),
-        ("experiments", "forecast", "hardness", "release", "retire", "serve", "simulate", "tokens"),
+        ("copying", "experiments", "forecast", "hardness", "release", "retire", "serve"),
+        ("simulate", "tokens"),
         ("run",),
     ),
 }

@@ -1,7 +1,7 @@
 """Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from shortlist.algorithms import AlgorithmLike
@@ -15,6 +15,7 @@ from shortlist.experiment.handing import (
     given_back,
     handed_out,
     is_current,
+    named_tickets,
     new_lease,
 )
 from shortlist.experiment.lease import WAIT, Late
@@ -29,16 +30,17 @@ from shortlist.experiment.place import Place, checked_name, checked_worker, open
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
-from shortlist.experiment.telling import known_id, new_tellings, pairs
+from shortlist.experiment.telling import Telling, known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.view import Clock
-from shortlist.experiment.writer import Writer
+from shortlist.experiment.writer import Writer, made_in
 from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
 from shortlist.storage import Event, Kind, Store
+from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import flag, shown, text, whole
+from shortlist.validation import flag, text, whole, words
 
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
 
@@ -125,14 +127,8 @@ class Experiment(Writer, Runnable):
         name = checked_name(name)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            with place.exclusive():
-                if exist_ok and name in place.names():
-                    made = Settings.from_json(place.settings(name), f"experiment {name!r}")
-                    settings.check_same(made, name)
-                    settings = made  # of the version of the algorithm that it was made with
-                else:
-                    place.create(name, settings.to_json())
-            experiment = cls(place, name, settings, clock, place is not store)
+            made = insist(lambda: made_in(place, name, settings, exist_ok))
+            experiment = cls(place, name, made, clock, place is not store)
             experiment._catch_up()
         return experiment
 
@@ -156,6 +152,7 @@ class Experiment(Writer, Runnable):
             experiment._catch_up()
         return experiment
 
+    @insistent
     def ask(
         self,
         limit: int = 1,
@@ -211,14 +208,19 @@ class Experiment(Writer, Runnable):
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
-        told = pairs(results)
+        tellings = self._tell(pairs(results))
+        for each in tellings:
+            self._sameness.see(self.settings.labels[each.arm], [each.reward])
+
+    @insistent
+    def _tell(self, told: Sequence[tuple[Ticket | int, float]]) -> Sequence[Telling]:
         with self._writing() as now:
             tellings = new_tellings(told, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
-        for each in tellings:
-            self._sameness.see(self.settings.labels[each.arm], [each.reward])
+        return tellings
 
+    @insistent
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
@@ -226,8 +228,7 @@ class Experiment(Writer, Runnable):
         "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
         changes nothing. A bad reward is no failure: results that are missing because of their value
         would void every guarantee."""
-        words = reason if isinstance(reason, str) else shown(reason)
-        said = words.encode(errors="backslashreplace").decode()  # as every store can hold it
+        said = words(reason)
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
@@ -243,6 +244,7 @@ class Experiment(Writer, Runnable):
             return []
         return [*retirement(known, arm, reason, now), Event(Kind.RESUME, 0, 0, "", now)]
 
+    @insistent
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
 
@@ -271,11 +273,18 @@ class Experiment(Writer, Runnable):
         nevertheless counts if it is the first."""
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
+        return self._release(name, named_tickets(tickets), seconds)
+
+    @insistent
+    def _release(
+        self, name: str | None, tickets: Sequence[Ticket | int] | None, seconds: float | None
+    ) -> int:
         with self._writing() as now:
             events, count = given_back(self._known, name, tickets, seconds, now)
             self._store.append(self.name, events=events)
         return count
 
+    @insistent
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:

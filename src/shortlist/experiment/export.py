@@ -21,7 +21,8 @@ from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings, declared
 from shortlist.experiment.telling import told_reward
 from shortlist.reward_models import RewardModel
-from shortlist.storage import Event, Kind, RewardRow
+from shortlist.storage import Event, Kind, RewardRow, Store
+from shortlist.storage.insist import insist
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import number as finite
 from shortlist.validation import shown, whole
@@ -59,10 +60,15 @@ def import_lines(lines: Iterable[str], store: Place, name: str | None = None) ->
     _take_entries(read, log)
     name = _stored(checked_name(head.entry.get("experiment") if name is None else name))
     _check_replay(settings, log)
-    with opened(store, "rwc") as target, target.exclusive():
+    with opened(store, "rwc") as target:
+        insist(lambda: _put(target, name, settings, log))
+    return name
+
+
+def _put(target: Store, name: str, settings: str, log: "ImportedLog") -> None:
+    with target.exclusive():
         target.create(name, settings)
         target.append(name, log.rewards.values(), log.events)
-    return name
 
 
 def _lines_of_one_format(lines: Iterator[Line]) -> Iterator[Line]:

@@ -1,7 +1,7 @@
 """Who is handed which tickets, until when, and who gives which of them back."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from shortlist.errors import InvalidInput
 from shortlist.experiment.lease import AGAIN, FOREVER, FREE, Late, Lease
@@ -61,10 +61,17 @@ def handed_out(known: Replica, ids: Iterable[int], lease: Lease) -> tuple[list[E
     return events, [held[id_].due if id_ in kept else lease.due for id_ in ids]
 
 
+def named_tickets(tickets: Iterable[Ticket | int] | None) -> Sequence[Ticket | int] | None:
+    """Tickets that are named one by one, if any are."""
+    if tickets is None:
+        return None
+    return collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
+
+
 def given_back(
     known: Replica,
     worker: str | None,
-    tickets: Iterable[Ticket | int] | None,
+    tickets: Sequence[Ticket | int] | None,
     overdue: float | None,
     now: float,
 ) -> tuple[list[Event], int]:
@@ -74,8 +81,7 @@ def given_back(
     leases = known.ledger.leases
     fit = set(leases)
     if tickets is not None:
-        named = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
-        fit = {known_id(each, known) for each in named if is_current(each, known)}
+        fit = {known_id(each, known) for each in tickets if is_current(each, known)}
     holders: dict[str, list[int]] = defaultdict(list)
     for id_ in sorted(fit):
         lease = leases[id_]

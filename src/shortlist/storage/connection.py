@@ -27,6 +27,15 @@ logger = logging.getLogger("shortlist.storage")
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
 
 
+def check_process(opened_by: int, place: str) -> None:
+    """Refuse what was carried into another process."""
+    if opened_by != os.getpid():
+        raise StoreError(
+            f"{place} was opened by process {opened_by}, but is used by {os.getpid()}: open the"
+            " experiment again in every process"
+        )
+
+
 class OpenFile:
     """The file of a store, of the last version, or with mode "ro" a copy of it that is.
 
@@ -53,11 +62,7 @@ class OpenFile:
 
     def __enter__(self) -> sqlite3.Connection:
         """The connection, for this thread only; errors of the block are put in words."""
-        if self._process != os.getpid():
-            raise StoreError(
-                f"{self.path} was opened by process {self._process}, but is used by {os.getpid()}: "
-                "open the experiment again in every process"
-            )
+        check_process(self._process, self.place)
         self._lock.acquire()
         return self._connection
 

@@ -28,6 +28,7 @@ from shortlist.storage.database import (
     TOKENS,
     Database,
 )
+from shortlist.storage.insist import insistent
 from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
 from shortlist.storage.tokens import Scope, Token, no_such_token, token_exists
 from shortlist.validation import shown
@@ -93,6 +94,7 @@ class SQLStore:
             raise StoreDamaged(f"the settings of {self._where(name)} are not as they were written")
         return settings
 
+    @insistent
     def create(self, name: str, settings: str) -> None:
         """Add an experiment with an empty log, unless there is one of that name."""
         with self.exclusive():
@@ -104,7 +106,7 @@ class SQLStore:
             self._database.query(BEGINNING, (identity, first.link, *first))
             roll = enlisted(self._locked_head(ROLL), identity, name)
             self._database.query(SET_HEAD, (*roll, ROLL))
-            self._in_block().arrived = lambda: self._found(SETTINGS, (identity,), settings)
+            self._in_block().arrived = lambda: self._found(ROLL, SETTINGS, (identity,), settings)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -166,7 +168,7 @@ class SQLStore:
         block.locked[name] = head
         block.known.written[name] = (before, head), news_of(rewards, others, head)
         at = (identity, head.position)
-        block.arrived = lambda: self._found(LINK, (*at, *at), head.link)
+        block.arrived = lambda: self._found(identity, LINK, (*at, *at), head.link)
 
     def tokens(self) -> list[Token]:
         """All that were ever made, in that order, revoked ones included."""
@@ -176,6 +178,7 @@ class SQLStore:
         except ValueError as error:
             raise StoreDamaged(f"{self._place} is damaged: a token has {error}") from error
 
+    @insistent
     def add_token(self, token: Token) -> None:
         """Add one, unless there was ever one of that name."""
         with self.exclusive():
@@ -183,8 +186,10 @@ class SQLStore:
             if any(each.name == token.name for each in self.tokens()):
                 raise StoreExists(token_exists(token.name, self._place))
             self._database.query(TOKEN, token)
-            self._in_block().arrived = lambda: token in self.tokens()
+            found = "SELECT digest FROM tokens WHERE name = ?", (token.name,), token.digest
+            self._in_block().arrived = lambda: self._found(ROLL, *found)
 
+    @insistent
     def revoke_token(self, name: str, now: float) -> None:
         """Let a token allow nothing any more; a second time changes nothing."""
         with self.exclusive():
@@ -223,7 +228,9 @@ class SQLStore:
             raise StoreError("append was called outside of exclusive(), but needs it")
         return self._block
 
-    def _found(self, statement: str, values: Sequence[object], expected: object) -> bool:
+    def _found(self, log: int, statement: str, values: Sequence[object], expected: object) -> bool:
+        """Whether that is there, when nobody holds the lock on that log any more."""
+        self._locked_head(log)
         return any(row[0] == expected for row in self._database.query(statement, values))
 
     def _id(self, name: str) -> int:
