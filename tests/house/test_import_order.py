@@ -40,7 +40,8 @@ INSIDE: dict[str, Layers] = {
     "exploration": (
         ("tuning",),
         ("sharing", "grid"),
-        ("posterior", "item_loss"),
+        ("posterior", "item_effects"),
+        ("item_loss",),
         ("explore", "undeclared"),
     ),
     "certification": (
