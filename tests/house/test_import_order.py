@@ -62,6 +62,7 @@ INSIDE: dict[str, Layers] = {
         ("beliefs", "boundaries", "charges", "moments"),
         ("policies",),
         ("plan",),
+        ("drafts", "stage"),
         ("look",),
         ("plan_search",),
     ),
