@@ -132,8 +132,10 @@ class Replica:
             for id_, arm, draw, expires in rows
         ]
 
-    def best_so_far(self) -> Label:
-        """The arm of the best mean, where every mean is drawn to that of all by one pull."""
+    def best_so_far(self) -> Label | None:
+        """The arm of the best mean, where every mean is drawn to that of all by one pull.
+
+        None that left or is at its limit; nobody if all are."""
         problem, ledger = self.settings.problem, self.ledger
         told = np.flatnonzero(~np.isnan(ledger.rewards))
         pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
@@ -141,7 +143,9 @@ class Replica:
         means = (sums + sums.sum() / max(1, told.size)) / (pulls + 1)
         good = problem.sign * means
         good[list(ledger.retired)] = -np.inf
-        return self.settings.labels[int(good.argmax())]
+        good[self.replay.asked >= problem.most_pulls] = -np.inf
+        best = int(good.argmax())
+        return self.settings.labels[best] if good[best] > -np.inf else None
 
     def state(self, now: float) -> State:
         """Where the experiment stands."""
