@@ -136,7 +136,7 @@ INSIDE: dict[str, Layers] = {
         ("handing",),
         ("leaving",),
         ("lines", "experiment"),
-        ("export", "verification"),
+        ("export", "verification", "outlook"),
     ),
     "client": (("connection",), ("client",)),
     "service": (

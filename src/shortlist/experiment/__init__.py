@@ -6,6 +6,7 @@ says what may be told, `worker.py` makes pulls with a function, `export.py` take
 
 from shortlist.experiment.experiment import Experiment
 from shortlist.experiment.export import export_lines, import_lines
+from shortlist.experiment.outlook import Outlook, outlook
 from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.verification import Verdict, verify
@@ -13,11 +14,13 @@ from shortlist.experiment.verification import Verdict, verify
 __all__ = [
     "Experiment",
     "Handout",
+    "Outlook",
     "State",
     "Status",
     "Ticket",
     "Verdict",
     "export_lines",
     "import_lines",
+    "outlook",
     "verify",
 ]

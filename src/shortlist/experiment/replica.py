@@ -173,7 +173,17 @@ class Replica:
             progress=self.replay.numbering.pulls.progress,
             arms=arms_told(ledger, self.settings, self.replay),
             overdue=sum(lease.due <= now for lease in held),
+            bound=self._bound(),
         )
+
+    def _bound(self) -> float | None:
+        """What is proved of the present choice, in the user's units."""
+        progress = self.replay.numbering.pulls.progress
+        if self.replay.outcome is not None:
+            return self.answer.regret_bound
+        if progress.bound is None or progress.top is None:
+            return None
+        return self.present().regret_bound
 
     @cached_property
     def answer(self) -> Result:
