@@ -20,8 +20,9 @@ ShortlistError
     ├── StoreReadOnly (PermissionError)    it may be read, but not written
     ├── StoreFull                          the disk is full; nothing of the last step was written
     ├── StoreReplaced                      deleted or replaced while it was open
+    ├── StoreInterrupted (ConnectionError)  the connection broke; nothing of a step was written
     ├── StoreDamaged                       not a store, or one that is damaged
-    └── Unreachable (ConnectionError)      no service answers at that address
+    └── Unreachable (ConnectionError)      no service or database answers there
 """
 
 from shortlist.printable import printable
@@ -111,9 +112,13 @@ class StoreReplaced(StoreError):
     written."""
 
 
+class StoreInterrupted(StoreError, ConnectionError):
+    """The connection to a store broke in the middle of a step; nothing of it was written."""
+
+
 class StoreDamaged(StoreError):
     """The file is not a store, or one that is damaged."""
 
 
 class Unreachable(StoreError, ConnectionError):
-    """No service answers at that address."""
+    """No service answers at that address, or no database."""

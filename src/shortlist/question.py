@@ -1,16 +1,17 @@
 """What a user asks in plain arguments, as a problem and the algorithm that shall solve it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy.typing as npt
+from typing import Any
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
 from shortlist.errors import InvalidInput
-from shortlist.evaluation.cells import Cells, ItemsGiven
+from shortlist.evaluation.cells import Cells, ItemsGiven, check_cells, item_labels
 from shortlist.evaluation.reach import caution_about
+from shortlist.items import ScoresGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
+from shortlist.reading.given import named_scores
 from shortlist.reward_models import RewardModel, RewardsDeclared, Undeclared, declared
 from shortlist.validation import number, text, whole
 
@@ -21,16 +22,23 @@ class CellsGiven:
 
     items: ItemsGiven
     seed: int
-    scores: npt.ArrayLike | None = None
+    scores: ScoresGiven | None = None
     order: str = "shared"
 
-    def of(self, n_arms: int, rewards: RewardModel) -> Cells:
+    def of(self, labels: Sequence[OwnLabel], rewards: RewardModel) -> Cells:
         """Its cells, if they make sense for these arms."""
-        return Cells(self.items, n_arms, rewards, self.seed, self.scores, self.order)
+        items = item_labels(self.items)
+        check_cells(len(labels), len(items))
+        known: Any = self.scores
+        named = named_scores(known)
+        if named is not None:
+            known = named.placed(labels, items)
+        listed = len(items) if isinstance(items, range) else items
+        return Cells(listed, len(labels), rewards, self.seed, known, self.order)
 
 
 def cells_given(
-    items: ItemsGiven | None, seed: int, scores: npt.ArrayLike | None, order: str
+    items: ItemsGiven | None, seed: int, scores: ScoresGiven | None, order: str
 ) -> CellsGiven | None:
     """The test set that these arguments name, if they name one."""
     text("order", order)
@@ -87,7 +95,7 @@ def question(
     given = chosen.paced(options, rounds, least)
     promised = isinstance(goal, FixedConfidence) or cells is not None or given.get("holdout")
     model = Undeclared() if rewards is None and not promised else declared(rewards)
-    found = None if cells is None else cells.of(len(labels), model)
+    found = None if cells is None else cells.of(labels, model)
     items = None if found is None else found.problem_items
     problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
     chosen.check(problem, given)

@@ -9,7 +9,6 @@ from math import nan
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
@@ -27,6 +26,7 @@ from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
 from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.place import Place
+from shortlist.items import ScoresGiven
 from shortlist.keeping import Keeping
 from shortlist.present import Tally
 from shortlist.question import Question, cells_given, question
@@ -34,7 +34,7 @@ from shortlist.result import Result
 from shortlist.result.carrying import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, whole
+from shortlist.validation import MOST_JOBS, seeded, shown, whole
 
 
 def select(
@@ -48,7 +48,7 @@ def select(
     rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -82,7 +82,7 @@ def select(
     with a list of items, and what counts is an arm's mean over these items. No item is asked twice
     of an arm. All arms go through the items in one random order that comes from the seed, unless
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
-    an item, NaN where there is none.
+    an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
     A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
     with at least `least` pulls at a time. Not every algorithm can be told so.
@@ -121,7 +121,7 @@ async def select_async(
     rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -166,7 +166,9 @@ def _selection(
     if store is None:
         return Selection(asked, evaluation, seed, batch, workers)
     if batch is not None:
-        raise InvalidInput(f"`batch` is {batch}, but with a `store` pulls are made one by one")
+        raise InvalidInput(
+            f"`batch` is {shown(batch)}, but with a `store` pulls are made one by one"
+        )
     return Keeping(asked, evaluation, seed, store, name, workers)
 
 
@@ -182,18 +184,18 @@ class Selection:
         workers: int | None,
     ) -> None:
         if batch is not None:
-            whole("batch", batch, at_least=1)
+            batch = whole("batch", batch, at_least=1)
         if workers is not None:
-            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
-                f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
+                f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
         self.seed = seeded(seed)
         self.workers = workers
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self.seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
         self._most = batch if evaluation.many else 1  # pulls in a call
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far

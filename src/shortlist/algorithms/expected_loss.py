@@ -13,7 +13,7 @@ from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import Problem
 from shortlist.search import Answer, RunUpTo, Search
-from shortlist.validation import number
+from shortlist.validation import number, shown
 
 
 def expected_loss(
@@ -59,8 +59,8 @@ def _within_budget(
     rounds: int | None = None,
 ) -> Search:
     if not 0 <= holdout < 1:
-        raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
-    number("delta", delta, above=0, below=1)
+        raise InvalidInput(f"`holdout` is {shown(holdout)}, but must be at least 0 and less than 1")
+    delta = number("delta", delta, above=0, below=1)
     if holdout > 0 and rounds == 1:
         raise InvalidInput("`rounds` is 1, but a holdout is a round of its own")
     if problem.items is not None:

@@ -14,6 +14,7 @@ import click
 
 import shortlist
 from shortlist.cli.algorithms import algorithms
+from shortlist.cli.copying import copy
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
@@ -162,7 +163,7 @@ def main(context: click.Context) -> None:
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
-FILES = (export, import_, verify)
+FILES = (export, import_, copy, verify)
 SERVED = (serve, tokens)
 for _command in (*LIVE, *FILES, *SERVED, *KNOWN_MEANS):
     main.add_command(_command)

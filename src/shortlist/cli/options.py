@@ -177,15 +177,15 @@ store_option = click.option(
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
     metavar="FILE|URL",
-    help="Where it is kept, a file or a service; may be set as SHORTLIST_STORE.",
+    help="Where it is kept: a file, postgresql://… or a service; or set SHORTLIST_STORE.",
 )
 made_store_option = click.option(
     "--store",
     required=True,
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The file, made if there is none; may be set as SHORTLIST_STORE.",
+    metavar="FILE|URL",
+    help="A file, made if there is none, or postgresql://…; or set SHORTLIST_STORE.",
 )
 
 

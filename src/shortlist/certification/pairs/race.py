@@ -34,9 +34,14 @@ LARGEST_EXPONENT = 500.0  # of a capital that is only compared
 
 
 class Race:
-    """What is known so far, and the bounds that follow from it."""
+    """What is known so far, and the bounds that follow from it.
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, pace: Pace) -> None:
+    With `pilot_apart` nothing rests on the rewards of the first request, so that they may decide
+    whether there is a race at all."""
+
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, pace: Pace, *, pilot_apart: bool = False
+    ) -> None:
         n, k = problem.n_arms, problem.k
         self.problem, self.rng, self.pace = problem, rng, pace
         self.allowed = k * problem.epsilon
@@ -49,7 +54,7 @@ class Race:
         self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
         pilot = 0 if pace.together else max(1, pace.batch // n)
-        self.net = Net(problem, pilot, rng)
+        self.net = Net(problem, pilot, rng, apart=pilot_apart)
         self.levels = self._levels(self.net.delta_left)
         self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
         self.unit = self._unit()
