@@ -145,7 +145,7 @@ INSIDE: dict[str, Layers] = {
         ("handing",),
         ("leaving",),
         ("lines", "experiment"),
-        ("export", "verification", "copying"),
+        ("export", "verification", "copying", "outlook"),
     ),
     "client": (("connection",), ("client",)),
     "service": (

@@ -134,8 +134,10 @@ class Replica:
             for id_, arm, draw, expires in rows
         ]
 
-    def best_so_far(self) -> Label:
-        """The arm of the best mean, where every mean is drawn to that of all by one pull."""
+    def best_so_far(self) -> Label | None:
+        """The arm of the best mean, where every mean is drawn to that of all by one pull.
+
+        None that left or is at its limit; nobody if all are."""
         problem, ledger = self.settings.problem, self.ledger
         told = np.flatnonzero(~np.isnan(ledger.rewards))
         pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
@@ -143,7 +145,9 @@ class Replica:
         means = (sums + sums.sum() / max(1, told.size)) / (pulls + 1)
         good = problem.sign * means
         good[list(ledger.retired)] = -np.inf
-        return self.settings.labels[int(good.argmax())]
+        good[self.replay.asked >= problem.most_pulls] = -np.inf
+        best = int(good.argmax())
+        return self.settings.labels[best] if good[best] > -np.inf else None
 
     def state(self, now: float) -> State:
         """Where the experiment stands."""
@@ -171,7 +175,17 @@ class Replica:
             progress=self.replay.numbering.pulls.progress,
             arms=arms_told(ledger, self.settings, self.replay),
             overdue=sum(lease.due <= now for lease in held),
+            bound=self._bound(),
         )
+
+    def _bound(self) -> float | None:
+        """What is proved of the present choice, in the user's units."""
+        progress = self.replay.numbering.pulls.progress
+        if self.replay.outcome is not None:
+            return self.answer.regret_bound
+        if progress.bound is None or progress.top is None:
+            return None
+        return self.present().regret_bound
 
     @cached_property
     def answer(self) -> Result:
