@@ -110,6 +110,16 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
         ),
         (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
         (lambda: simulate("lucb", least=10**5000), "`least` is inf, but lucb cannot be told"),
+        (
+            lambda: select(items=3, scores=range(10**18)),
+            "`scores` has 1,000,000,000,000,000,000 cells, but must have at most 10,000,000",
+        ),
+        (lambda: select(items=3, scores=[range(10**9)] * 3), "`scores` has 3,000,000,000 cells"),
+        (lambda: select(items=1, scores=[["1"]] * 3), "`scores` cannot be read (<U1 is no number)"),
+        (
+            lambda: shortlist.simulate("certified", scores=np.ones((2, 2)) * 1j, k=1, epsilon=0.5),
+            "`scores` cannot be read (complex128 is no number)",
+        ),
         (lambda: select(arms=["a", 10**5000]), "an arm is called inf, but a number must have at"),
         (lambda: select(arms=[Huge.ARM, "b"]), "an arm is called inf, but a number must have at"),
     ],

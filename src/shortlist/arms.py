@@ -1,7 +1,7 @@
 """The names of the arms: what may be one, and how it is shown and kept."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, MappingView, Set
+from collections.abc import Iterable, Iterator, MappingView, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from math import isnan
@@ -96,6 +96,17 @@ def labels_of(arms: object) -> tuple[OwnLabel, ...]:
     if len(labels) < 2:
         raise InvalidInput(f"`arms` is {list(labels)!r}, but must be at least 2 labels")
     return labels
+
+
+def position_of(label: object, labels: Sequence[OwnLabel]) -> int | None:
+    """Where a label stands among these, if it does.
+
+    Only what may be a label is compared: arrays do not say whether they are equal."""
+    try:
+        wanted = _label(label)
+    except InvalidInput:
+        return None
+    return labels.index(wanted) if wanted in labels else None
 
 
 def shown_label(label: OwnLabel) -> str:

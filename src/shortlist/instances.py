@@ -12,6 +12,7 @@ from shortlist.errors import InvalidInput
 from shortlist.validation import (
     LARGEST,
     MOST_ARMS,
+    MOST_CELLS,
     arm_means,
     check_choice,
     number,
@@ -20,7 +21,6 @@ from shortlist.validation import (
 )
 
 ETA = 1e-4  # the bias of the paper's coins
-MOST_CELLS = 10**7  # of a test set that is made up: a few arrays of them are in memory
 DIFFICULTY = 1.6  # standard deviation of the usual items
 ABILITIES = np.linspace(-30, 30, 601)  # at which the mean over items is tabulated
 SURE = 1e-6  # how near a mean may come to 0 or 1 where scores are graded

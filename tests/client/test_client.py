@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from shortlist.wire import error_of, result_of
 
 NOT_FROM_AFAR = {"together", "course", "store", "of"}  # of the service itself
 NOT_SAID = ("store", "clock", "readonly", "cls")
+
+ANY: Any = Client  # to be called with anything
 
 
 @pytest.fixture
@@ -139,6 +142,34 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
         Client(url).create(3, 1, epsilon=float("nan"), name="other")
     with pytest.raises(InvalidInput, match="JSON has no word for it"):
         Client(url).create(3, 1, budget=30, options={"x": object()}, name="other")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda url: ANY(3), "`url` is 3, but must be a text"),
+        (lambda url: ANY(url, "a\nb"), "`token` has characters that none has"),
+        (lambda url: ANY(url).create(3, 1, budget=9, options=[1]), "but must be a mapping"),
+        (lambda url: ANY(url).create(3, 1, budget=9, exist_ok=np.zeros(2)), "True or False"),
+        (lambda url: ANY(url).create(3, 1, epsilon=np.longdouble("1e400")), "JSON has no word"),
+        (lambda url: ANY(url).create(3, 1, budget=np.zeros(2)), "JSON has no word for it"),
+        (lambda url: ANY(url, name="x").release(tickets=3), "but must be a list of tickets"),
+        (lambda url: ANY(url, name="x").release(tickets=count()), "has more entries than"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_it_is_sent(
+    url: str, call: Callable[[str], object], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        call(url)
+
+
+def test_a_wait_may_be_as_long_as_one_likes_and_a_reason_anything(url: str) -> None:
+    client = ANY(url, timeout=1e300).create(3, 1, epsilon=np.longdouble(0.5), delta=0.2)
+    (ticket,) = client.ask()
+    reason: Any = 10**5000
+    client.fail(ticket, reason)
+    assert client.status().failures == 1
 
 
 def test_more_than_a_service_takes_at_once_is_said_to_be_so(url: str) -> None:

@@ -27,7 +27,7 @@ def retire(*, arm: str, reason: str, store: str, name: str | None) -> None:
 
     \b
     Example:
-      shortlist retire ann --reason 'moved to another town' --store tests.db
+      shortlist retire 'variant 7' --reason 'sold out' --store tests.db
     """
     with open_experiment(store, name) as experiment:
         label = _labelled(arm, experiment)

@@ -21,7 +21,18 @@ from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
 from shortlist.reward_models import RewardModel, RewardsDeclared, declared
 from shortlist.search import Progress
-from shortlist.validation import flag, number, real, text, whole
+from shortlist.validation import (
+    MOST_TOLD,
+    collected,
+    flag,
+    named,
+    number,
+    real,
+    seconds,
+    text,
+    whole,
+    words,
+)
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
 
 
@@ -41,8 +52,8 @@ class Client(Runnable):
         timeout: float = 60.0,
         patience: float = 30.0,
     ) -> None:
-        seconds = number("timeout", timeout, above=0)
-        self._connection = Connection(url, token, seconds, number("patience", patience))
+        waiting = seconds("timeout", timeout), number("patience", patience)
+        self._connection = Connection(url, token, *waiting)
         self._name = None if name is None else checked_name(name)
         self._settings: Settings | None = None
         self._standing = (0, Progress())
@@ -106,7 +117,7 @@ class Client(Runnable):
             "rewards": None if rewards is None else rewards_to_json(model),
             "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
-            "options": dict(options or {}),
+            "options": named("options", options),
             "rounds": rounds,
             "least": least,
             "seed": seed,
@@ -114,7 +125,7 @@ class Client(Runnable):
             "late": late,
             "retries": retries,
             "on_failure": on_failure,
-            "exist_ok": exist_ok,
+            "exist_ok": flag("exist_ok", exist_ok),
             **_test_set(cells_given(items, seed, scores, order), labels, model),
         }
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
@@ -186,7 +197,7 @@ class Client(Runnable):
         It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
         "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
         changes nothing."""
-        self._call("POST", "/fail", {**_held(ticket), "reason": str(reason)})
+        self._call("POST", "/fail", {**_held(ticket), "reason": words(reason)})
 
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
@@ -208,8 +219,11 @@ class Client(Runnable):
 
         Those of a worker, some by number, those overdue by so many seconds, or what fits all that
         is said; returns how many."""
-        named = None if tickets is None else [_held(ticket) for ticket in tickets]
-        body: Json = {"worker": worker, "tickets": named, "overdue": overdue}
+        meant = None
+        if tickets is not None:
+            several = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
+            meant = [_held(ticket) for ticket in several]
+        body: Json = {"worker": worker, "tickets": meant, "overdue": overdue}
         return int(self._call("POST", "/release", body)["released"])
 
     def resume(self) -> None:
@@ -310,5 +324,6 @@ def _held(ticket: Ticket | int) -> Json:
 def _said(ticket: Ticket | int) -> Json:
     """What a ticket says of itself; who names the arm learns if the ticket is of another one."""
     if isinstance(ticket, Ticket):
-        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment}
+        item = {} if ticket.item is None else {"item": ticket.item}
+        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
     return {"ticket": whole("ticket", ticket, at_least=0)}

@@ -15,10 +15,9 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.items import Items, checked_order
 from shortlist.reward_models import RewardModel
-from shortlist.validation import collected, shown, whole
+from shortlist.validation import MOST_CELLS, collected, shown, table, whole
 
 MOST_ITEMS = 10**6  # of a test set
-MOST_CELLS = 10**7  # a search holds a few arrays of them
 
 ItemsGiven = int | Iterable[Any]
 ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
@@ -114,12 +113,7 @@ def known_scores(
     """Scores that are there already, NaN or None where there is none: (arms, items)."""
     if scores is None:
         return None
-    try:
-        known = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"`scores` cannot be read ({error}), but must be a row an arm, all of the same length"
-        ) from error
+    known = table("scores", scores, "a row an arm, all of the same length")
     if known.shape != (n_arms, n_items):
         raise InvalidInput(
             f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"

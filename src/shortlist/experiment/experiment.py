@@ -40,7 +40,7 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import flag, shown, text, whole
+from shortlist.validation import flag, text, whole, words
 
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
 
@@ -228,8 +228,7 @@ class Experiment(Writer, Runnable):
         "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
         changes nothing. A bad reward is no failure: results that are missing because of their value
         would void every guarantee."""
-        words = reason if isinstance(reason, str) else shown(reason)
-        said = words.encode(errors="backslashreplace").decode()  # as every store can hold it
+        said = words(reason)
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)

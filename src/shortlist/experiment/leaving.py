@@ -5,6 +5,7 @@ that every search drops the arm, and nothing is said about it: docs/experiments.
 
 import numpy as np
 
+from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.experiment.handing import stretches
@@ -20,14 +21,14 @@ def leaving_arm(known: Replica, label: object) -> int:
     labels, problem = known.settings.labels, known.settings.problem
     if known.replay.outcome is not None:
         raise InvalidInput(f"`arm` is {shown(label)}, but the answer is there, and none can leave")
-    if label not in labels:
+    arm = position_of(label, labels)
+    if arm is None:
         raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
     if not problem.rewards.has_range:
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
             " no worst reward"
         )
-    arm = labels.index(label)
     if not may_leave(known, arm):
         raise InvalidInput(
             f"`arm` is {shown(label)}, but more than {problem.k} arms must stay: so many are to be"

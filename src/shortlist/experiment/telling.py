@@ -52,6 +52,7 @@ def new_tellings(
     for (ticket, value), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
+        _check_item(ticket, id_, arm, known)
         telling = Telling(id_, arm, told_reward(value, id_, label, settings.problem.rewards))
         if id_ in missed or ledger.reward(id_) == settings.late:
             continue  # it came after its lease, and counts as it was agreed
@@ -95,6 +96,20 @@ def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
         raise UnknownTicket(
             f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {shown(label)}: not from"
             " here"
+        )
+
+
+def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> None:
+    """Refuse a score on another item, while it is not known yet."""
+    numbering = known.replay.numbering
+    if not isinstance(ticket, Ticket) or ticket.item is None or id_ < numbering.first:
+        return
+    draw = int(numbering.places(np.array([id_])).draws[0])
+    item = known.settings.item(arm, draw)
+    if ticket.item != item:
+        there = "no item" if item is None else f"{item!r}"
+        raise UnknownTicket(
+            f"ticket {id_} is for item {ticket.item!r}, but here it is for {there}: not from here"
         )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import read_columns
 from shortlist.reading.parquet import is_parquet, read_parquet
-from shortlist.validation import shown
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -171,6 +170,8 @@ def _number(cell: object) -> float | None:
 def _score(cell: object, where: str) -> float:
     score = _number(cell)
     if score is None:
+        from shortlist.validation import shown
+
         raise InvalidInput(
             f"{where} says {shown(cell)}, but a score must be a finite number, or empty if it is"
             " not known"

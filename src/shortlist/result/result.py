@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.arms import OwnLabel, plain_label, shown_label
+from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
 from shortlist.confidence import places
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
@@ -135,7 +135,8 @@ class Result(Tabular):
     def lift(self, control: OwnLabel) -> Lift:
         """How much better or worse every arm is than the arm `control`, with intervals."""
         labels = tuple(arm.label for arm in self.arms)
-        if control not in labels:
+        against = position_of(control, labels)
+        if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
         if "items" in self.evidence:
             raise InvalidInput(
@@ -150,7 +151,7 @@ class Result(Tabular):
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
-        return lift_of(labels, problem, pulls, means, labels.index(control))
+        return lift_of(labels, problem, pulls, means, against)
 
     def to_frame(self, library: str | None = None) -> Any:
         """All arms as a data frame of pandas, or of polars if only that is installed."""

@@ -115,6 +115,7 @@ def create(inquiry: Inquiry) -> Reply:
     _check_arms(body["arms"], inquiry.limits.arms)
     if not isinstance(body.get("options"), dict | None):
         raise InvalidInput(f"`options` is {shown(body['options'])[:100]}, but must be an object")
+    _check_scores(body.get("scores"))
     algorithm = text(body, "algorithm") or "auto"
     if ":" in algorithm:
         raise InvalidInput(
@@ -126,6 +127,12 @@ def create(inquiry: Inquiry) -> Reply:
         **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}
     )
     return Reply(_described(made), 200 if made.name in there else 201)
+
+
+def _check_scores(scores: object) -> None:
+    """Refuse the name of a file: whoever asks must not choose what the service reads."""
+    if not isinstance(scores, list | None):
+        raise InvalidInput(f"`scores` is {shown(scores)[:100]}, but must be a list of lists")
 
 
 def _check_arms(arms: object, most: int) -> None:

@@ -59,6 +59,7 @@ PROGRESS = every(
     bound=nullable("number"),
     top=nullable("array"),
 )
+ITEM: Schema = {"type": ["string", "integer", "null"]}
 TICKET = every(
     id=COUNT,
     arm=LABEL,
@@ -66,7 +67,7 @@ TICKET = every(
     seed=COUNT,
     expires=NUMBER,
     experiment=TEXT,
-    item={"type": ["string", "integer", "null"]},
+    item=ITEM,
 )
 ARM = every(
     arm=LABEL,
@@ -94,7 +95,9 @@ LISTED = every(
     algorithm=nullable("string"),
     pulls=nullable("integer"),
 )
-RESULT_TOLD = record(("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT)
+RESULT_TOLD = record(
+    ("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT, item=ITEM
+)
 
 CREATE = record(
     ("arms", "k"),
@@ -133,9 +136,12 @@ FAIL = record(
     reason=TEXT,
     arm=LABEL,
     experiment=TEXT,
+    item=ITEM,
     expires=NUMBER,
 )
-HELD_TICKET = record(("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, expires=NUMBER)
+HELD_TICKET = record(
+    ("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, item=ITEM, expires=NUMBER
+)
 RELEASE = record(
     worker=nullable("string"),
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
