@@ -144,7 +144,7 @@ INSIDE: dict[str, Layers] = {
         ("lines", "experiment"),
         ("export", "verification", "copying"),
     ),
-    "client": (("connection",), ("client",)),
+    "client": (("bodies", "connection"), ("client",)),
     "service": (
         ("limits", "metrics", "schemas", "tokens", "writes"),
         ("replies", "opened"),
