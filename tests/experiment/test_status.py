@@ -1,5 +1,6 @@
 """Intervals and places that a status shows, against what they claim."""
 
+import threading
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist.confidence import places
-from shortlist.experiment import Experiment
+from shortlist.experiment import Experiment, view
+from shortlist.experiment.status import arms_told
 from shortlist.storage.memory import MemoryStore
 
 ends = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=2, max_size=6)
@@ -129,3 +131,25 @@ def test_the_bound_earned_so_far_is_told_where_the_search_knows_one() -> None:
     assert Experiment.create(3, 1, budget=30).status().bound is None
     experiment.run(lambda arm: 10.0 * (arm == 1), progress=False)
     assert experiment.status().bound == experiment.result().regret_bound
+
+
+def test_what_was_told_of_arms_is_worked_out_once_a_change_and_while_nobody_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, budget=30, algorithm="uniform")
+    free: list[bool] = []
+
+    def seen(*given: Any) -> Any:
+        thread = threading.Thread(target=lambda: free.append(experiment.position() >= 0))
+        thread.start()
+        thread.join(10)
+        return arms_told(*given)
+
+    monkeypatch.setattr(view, "arms_told", seen)
+    for told in range(3):
+        for _ in range(4):
+            assert experiment.status().arms.pulls.sum() == told
+        assert free == [True] * (told + 1)
+        experiment.tell(experiment.ask()[0], 0.5)
+    with pytest.raises(ValueError, match="read-only"):
+        experiment.status().arms.means[0] = 1

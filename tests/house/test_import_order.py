@@ -147,7 +147,7 @@ INSIDE: dict[str, Layers] = {
         ("lines", "experiment"),
         ("export", "verification", "copying", "outlook"),
     ),
-    "client": (("connection",), ("client",)),
+    "client": (("bodies", "connection"), ("client",)),
     "service": (
         ("limits", "metrics", "schemas", "tokens", "writes"),
         ("replies", "opened"),

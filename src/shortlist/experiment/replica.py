@@ -1,9 +1,9 @@
 """What one program knows of an experiment: a replica of its log, and of the search behind it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 
 import numpy as np
@@ -18,7 +18,7 @@ from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import Status, arms_told
+from shortlist.experiment.status import Counted, Status
 from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State, Ticket
 from shortlist.printable import printable
@@ -158,12 +158,13 @@ class Replica:
         anything = next(self.available("", now), None)
         return State.PENDING if anything is None else State.READY
 
-    def status(self, now: float) -> Status:
-        """Where the experiment stands, as a record."""
+    def status(self, now: float) -> Callable[..., Status]:
+        """Where the experiment stands, as a record, but for what was told of every arm."""
         ledger = self.ledger
         held = ledger.held(now)
         holders = Counter(lease.worker for lease in held)
-        return Status(
+        return partial(
+            Status,
             name=self.name,
             state=self.state(now),
             trouble=self.trouble(),
@@ -173,7 +174,6 @@ class Replica:
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.replay.numbering.pulls.progress,
-            arms=arms_told(ledger, self.settings, self.replay),
             overdue=sum(lease.due <= now for lease in held),
             bound=self._bound(),
         )
@@ -186,6 +186,10 @@ class Replica:
         if progress.bound is None or progress.top is None:
             return None
         return self.present().regret_bound
+
+    def counted(self) -> Counted:
+        """What was told of every arm."""
+        return Counted.of(self.ledger, self.settings, self.replay)
 
     @cached_property
     def answer(self) -> Result:

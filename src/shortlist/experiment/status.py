@@ -129,21 +129,43 @@ class Status(Tabular):
         return f"{line}\n{self.trouble}" if self.trouble else line
 
 
-def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
-    """What the ledger says of every arm."""
-    problem, labels = ledger.seen(settings.problem), settings.labels
-    tally = ledger.tally(problem.n_arms)
-    pulls, sums = tally.pulls, tally.sums
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was told of every arm at one moment, before anything is worked out from it."""
+
+    position: int  # in the log
+    problem: Problem
+    tally: Tally
+    asked: IntArray
+    chosen: frozenset[int] | None  # once there is an answer
+    retired: frozenset[int]
+
+    @classmethod
+    def of(cls, ledger: Ledger, settings: Settings, replay: Replay) -> "Counted":
+        """What the ledger says now."""
+        problem, chosen = ledger.seen(settings.problem), None
+        if replay.outcome is not None:
+            outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
+            chosen = frozenset(outcome.answer.top.tolist())
+        tally, retired = ledger.tally(problem.n_arms), frozenset(ledger.retired)
+        return cls(ledger.position, problem, tally, replay.asked, chosen, retired)
+
+
+def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
+    """What that says of every arm; it takes a while if there are many."""
+    problem, pulls, sums = counted.problem, counted.tally.pulls, counted.tally.sums
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
     where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
-    if replay.outcome is not None:
-        outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
-        chosen = set(outcome.answer.top.tolist())
+    if counted.chosen is not None:
+        chosen = counted.chosen
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
-    where = tuple("retired" if arm in ledger.retired else each for arm, each in enumerate(where))
-    likely = _chances(problem, tally, where, decided=replay.outcome is not None)
-    to_go = replay.asked - pulls
+    retired = counted.retired
+    where = tuple("retired" if arm in retired else each for arm, each in enumerate(where))
+    likely = _chances(problem, counted.tally, where, decided=counted.chosen is not None)
+    to_go = counted.asked - pulls
+    for shared in (pulls, means, low, high, to_go, likely):  # by all who ask before there is news
+        shared.flags.writeable = False
     return ArmsTold(labels, pulls, means, low, high, where, to_go, likely, problem.minimize)
 
 
