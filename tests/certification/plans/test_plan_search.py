@@ -266,7 +266,7 @@ def test_a_look_proves_nothing_where_no_set_has_a_small_bound() -> None:
 
 
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "PILOT_SHARE", 1.0)
+    monkeypatch.setattr(tuning, "PILOT_SHARE", 3.0)
 
     _, answer = run(tape(MEANS, 5))
 
