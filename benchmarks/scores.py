@@ -3,7 +3,8 @@
 python benchmarks/scores.py --runs 20 --seed 0
 
 Every run draws its own means. Uniform: between .05 and .95. Clustered: normal around .5 with a
-standard deviation of .05. Rare: 0/1 rewards whose means are uniform between .002 and .02."""
+standard deviation of .057, on which version 2 of `certified` takes 19 to 33 thousand pulls.
+Rare: 0/1 rewards whose means are uniform between .002 and .02."""
 
 import argparse
 import time
@@ -28,7 +29,7 @@ def uniform(n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def clustered(n: int, rng: np.random.Generator) -> FloatArray:
-    return np.clip(rng.normal(0.5, 0.05, n), 0.05, 0.95)
+    return np.clip(rng.normal(0.5, 0.057, n), 0.05, 0.95)
 
 
 def rare(n: int, rng: np.random.Generator) -> FloatArray:

@@ -1,10 +1,11 @@
-"""What the tests of algorithms share."""
+"""What the tests of algorithms share, and the end of what tests of stores share."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from postgres import stop_shared_server
 
 from shortlist.search import Pulls, Rewards
 from shortlist.simulation.bandit import Bandit
@@ -29,3 +30,8 @@ def finish() -> Callable[..., Any]:
             reply = bandit.pull(request.arms, request.times, rng)
 
     return run
+
+
+def pytest_sessionfinish() -> None:
+    """Stop the PostgreSQL that tests shared, if one was started."""
+    stop_shared_server()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.arms import Arms
+from shortlist.arms import Arms, position_of
 from shortlist.errors import InvalidInput, StoreExists
 from shortlist.experiment import Experiment, export_lines, import_lines
 from shortlist.question import question
@@ -83,3 +83,11 @@ def test_an_experiment_keeps_limits(tmp_path: Path) -> None:
         assert [arm.limit for arm in result.arms] == [5, None, None]
         assert result.arms[0].pulls <= 5
         assert result.pulls == 60
+
+
+def test_what_can_be_no_label_is_nowhere_among_them() -> None:
+    labels = ("a", 1, ("b", 2))
+    assert [position_of(label, labels) for label in labels] == [0, 1, 2]
+    assert position_of(np.int64(1), labels) == 1
+    for other in ("c", True, np.zeros((2, 2)), ["a"], ("b", np.zeros(2)), None, 10**5000):
+        assert position_of(other, labels) is None

@@ -3,6 +3,8 @@
 import math
 import re
 from collections.abc import Callable
+from enum import IntEnum
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -12,9 +14,9 @@ import pytest
 
 import shortlist
 from shortlist.algorithms.options import Count, Within, check_options
-from shortlist.cli.columns import MOST_ROWS
-from shortlist.cli.files import LONGEST
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import MOST_ROWS
+from shortlist.reading.files import LONGEST
 from shortlist.search import Search
 from shortlist.validation import (
     COUNTABLE,
@@ -35,6 +37,10 @@ from shortlist.validation import (
 )
 
 MEANS = [0.9, 0.5, 0.4, 0.2]
+
+
+class Huge(IntEnum):
+    ARM = 10**5000
 
 
 def select(**changed: Any) -> object:
@@ -98,11 +104,55 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
             lambda: shortlist.certify([0], [2**63, 1], [1, 0], boundary=0.5),
             "`pulls` is [9223372036854775808, 1], but every arm needs",
         ),
+        (
+            lambda: shortlist.certify([0], [10**5000, 1], [1, 0], boundary=0.5),
+            "`pulls` is a list, but every arm needs",
+        ),
+        (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
+        (lambda: simulate("lucb", least=10**5000), "`least` is inf, but lucb cannot be told"),
+        (
+            lambda: select(items=3, scores=range(10**18)),
+            "`scores` has 1,000,000,000,000,000,000 cells, but must have at most 10,000,000",
+        ),
+        (lambda: select(items=3, scores=[range(10**9)] * 3), "`scores` has 3,000,000,000 cells"),
+        (lambda: select(items=1, scores=[["1"]] * 3), "`scores` cannot be read (<U1 is no number)"),
+        (
+            lambda: shortlist.simulate("certified", scores=np.ones((2, 2)) * 1j, k=1, epsilon=0.5),
+            "`scores` cannot be read (complex128 is no number)",
+        ),
+        (lambda: select(arms=["a", 10**5000]), "an arm is called inf, but a number must have at"),
+        (lambda: select(arms=[Huge.ARM, "b"]), "an arm is called inf, but a number must have at"),
     ],
 )
 def test_odd_and_huge_values_are_refused_in_words(call: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
         call()
+
+
+def test_a_number_of_any_kind_computes_as_the_float_that_it_is() -> None:
+    half: Any = Fraction(1, 2)
+    third: Any = Fraction(1, 3)
+    forecast = shortlist.forecast(k=1, means=MEANS, epsilon=half, delta=third, runs=1, budget=50)
+    assert "with probability 0.666667" in str(forecast)
+    fresh: dict[str, Any] = {"top": [0], "pulls": [50, 60], "sums": [40, 20], "boundary": 0.5}
+    halves: dict[str, Any] = {"epsilon": np.float16(0.5), "strength": np.float16(20)}
+    bound = shortlist.certify(**fresh, epsilon=0.5, strength=20.0)
+    assert shortlist.certify(**fresh, **halves) == bound
+    runs = simulate("lucb", epsilon=half, budget=None)
+    assert "0.5" in str(runs)
+
+
+def test_a_request_longer_than_any_memory_is_begun() -> None:
+    class Enough(Exception):
+        pass
+
+    def pull_many(arm: int, times: int) -> list[float]:
+        if arm == 2:
+            raise Enough
+        return [0.5] * times
+
+    with pytest.raises(Enough):
+        shortlist.select(pull_many=pull_many, batch=20, arms=3, k=1, budget=2**53, algorithm="sar")
 
 
 def test_a_value_is_shown_whatever_it_is() -> None:

@@ -1,7 +1,7 @@
 """The names of the arms: what may be one, and how it is shown and kept."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, MappingView, Set
+from collections.abc import Iterable, Iterator, MappingView, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from math import isnan
@@ -9,7 +9,16 @@ from numbers import Integral
 from typing import Any
 
 from shortlist.errors import InvalidInput
-from shortlist.validation import MOST_ARMS, collected, encodable, number, plain, shown, whole
+from shortlist.validation import (
+    LEGIBLE,
+    MOST_ARMS,
+    collected,
+    encodable,
+    number,
+    plain,
+    shown,
+    whole,
+)
 
 Name = str | int | Enum
 Label = str | int  # as a store has it
@@ -89,6 +98,17 @@ def labels_of(arms: object) -> tuple[OwnLabel, ...]:
     return labels
 
 
+def position_of(label: object, labels: Sequence[OwnLabel]) -> int | None:
+    """Where a label stands among these, if it does.
+
+    Only what may be a label is compared: arrays do not say whether they are equal."""
+    try:
+        wanted = _label(label)
+    except InvalidInput:
+        return None
+    return labels.index(wanted) if wanted in labels else None
+
+
 def shown_label(label: OwnLabel) -> str:
     """A label in a table: a tuple without its brackets and quotes."""
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
@@ -134,11 +154,23 @@ def _label(arm: object) -> OwnLabel:
 
 def _name(arm: object) -> Name:
     if isinstance(arm, Enum):  # before the others, for it may also be a text or a number
+        _check_digits(arm.value)
         return arm
     if isinstance(arm, str):
         if not encodable(arm):
-            raise InvalidInput(f"an arm is called {arm!r}, but UTF-8 must have all its characters")
+            raise InvalidInput(
+                f"an arm is called {shown(arm)}, but UTF-8 must have all its characters"
+            )
         return str(arm)
     if isinstance(arm, Integral) and not isinstance(arm, bool):
+        _check_digits(arm)
         return int(arm)
     raise InvalidInput(f"an arm is called {shown(arm)}, but a label {RULE}")
+
+
+def _check_digits(value: object) -> None:
+    """Refuse a number that cannot be shown wherever its arm is."""
+    if isinstance(value, Integral) and abs(int(value)) >= 10**LEGIBLE:
+        raise InvalidInput(
+            f"an arm is called {shown(value)}, but a number must have at most {LEGIBLE:,} digits"
+        )

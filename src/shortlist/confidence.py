@@ -21,7 +21,7 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.problem import FixedConfidence, Goal, Problem
-from shortlist.reward_models import UNIT_SIGMA
+from shortlist.reward_models import UNIT_SIGMA, Unranged
 
 DELTA = 0.05  # of intervals, where the goal names none
 JEFFREYS = 0.5  # both parameters of the beta mixture
@@ -117,9 +117,13 @@ def intervals(
     """Ends of an interval for every mean in the user's units; NaN as the mean of no pulls.
 
     With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
-    On a test set they hold for sure: they say what the items that were not scored leave open."""
+    Rewards of which nothing was declared are taken for ones in [0, 1]; if one is not, nothing is
+    said. On a test set intervals hold for sure: they say what the items that were not scored leave
+    open."""
     if problem.items is not None:
         return _left_open(problem, problem.items.size, pulls, means)
+    if isinstance(problem.rewards, Unranged):
+        return np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
     low, high = mixture_of(problem, pulls, means).edges(level)
     return _user_scale(problem, low), _user_scale(problem, high)

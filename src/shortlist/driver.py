@@ -14,6 +14,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.present import Tally, present_answer
 from shortlist.problem import Problem
+from shortlist.reward_models import FARTHEST, Undeclared
 from shortlist.rounding import ROUNDED
 from shortlist.search import Answer, Progress, Pulls, Rewards, advance
 
@@ -69,6 +70,8 @@ def counted(
         rounds += 1
         rewards = yield turn
         _check_near(rewards, turn, problem)
+        if rounds == 1 and isinstance(problem.rewards, Undeclared):
+            _check_apart(rewards.sums / turn.times)
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)
         reply = to_unit_scale(rewards, turn, problem)
@@ -145,6 +148,17 @@ def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
         raise InvalidReward(
             f"the mean of what arm {request.arms[wrong[0]]} gave is {means[wrong[0]]:.15g}, but"
             f" rewards must be {problem.rewards.rule}"
+        )
+
+
+def _check_apart(means: FloatArray) -> None:
+    """Refuse rewards that floats hardly tell apart, by the means of the first request."""
+    farthest = float(np.abs(means).max())
+    apart = float(np.ptp(means))
+    if 0 < apart < farthest / FARTHEST:
+        raise InvalidReward(
+            f"the first means are only {apart:.2g} apart, but must be at least 1/{FARTHEST:g} of"
+            f" how far they are from 0, {farthest:.2g}: subtract a constant from the rewards"
         )
 
 

@@ -12,6 +12,7 @@ ShortlistError
 ├── CannotReplay (RuntimeError)       a stored experiment would not go on as it began
 ├── NotAllowed (PermissionError)      a service wants a token, or one that may do more
 ├── LimitExceeded (RuntimeError)      more at once, or more often, than a service takes
+├── Doubtful (UserWarning)            only a warning: what is asked or told can hardly be meant
 └── StoreError (OSError)              a store cannot be read or written
     ├── StoreMissing (FileNotFoundError)   no file there, or no experiment of that name in it
     ├── StoreExists (FileExistsError)      an experiment of that name is there already
@@ -19,8 +20,9 @@ ShortlistError
     ├── StoreReadOnly (PermissionError)    it may be read, but not written
     ├── StoreFull                          the disk is full; nothing of the last step was written
     ├── StoreReplaced                      deleted or replaced while it was open
+    ├── StoreInterrupted (ConnectionError)  the connection broke; nothing of a step was written
     ├── StoreDamaged                       not a store, or one that is damaged
-    └── Unreachable (ConnectionError)      no service answers at that address
+    └── Unreachable (ConnectionError)      no service or database answers there
 """
 
 from shortlist.printable import printable
@@ -55,6 +57,10 @@ class UnknownTicket(InvalidInput, LookupError):
 
 class ConflictingReward(InvalidInput):
     """A ticket was told before, with another reward; the first stays."""
+
+
+class Doubtful(ShortlistError, UserWarning):
+    """A warning: what is asked or told is allowed, but can hardly be meant."""
 
 
 class EvaluationFailed(ShortlistError, RuntimeError):
@@ -106,9 +112,13 @@ class StoreReplaced(StoreError):
     written."""
 
 
+class StoreInterrupted(StoreError, ConnectionError):
+    """The connection to a store broke in the middle of a step; nothing of it was written."""
+
+
 class StoreDamaged(StoreError):
     """The file is not a store, or one that is damaged."""
 
 
 class Unreachable(StoreError, ConnectionError):
-    """No service answers at that address."""
+    """No service answers at that address, or no database."""

@@ -4,14 +4,25 @@ import csv
 from importlib.resources import files
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import LARGEST, MOST_ARMS, check_choice, number, shown, whole
+from shortlist.validation import (
+    LARGEST,
+    MOST_ARMS,
+    MOST_CELLS,
+    arm_means,
+    check_choice,
+    number,
+    shown,
+    whole,
+)
 
 ETA = 1e-4  # the bias of the paper's coins
-MOST_CELLS = 10**7  # of a test set that is made up: a few arrays of them are in memory
+DIFFICULTY = 1.6  # standard deviation of the usual items
+ABILITIES = np.linspace(-30, 30, 601)  # at which the mean over items is tabulated
 SURE = 1e-6  # how near a mean may come to 0 or 1 where scores are graded
 
 
@@ -31,7 +42,7 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
     """Means pushed to the boundary 1 - k/n (p > 1) or away from it (p < 1); p = 1 is `uniform`.
 
     The formula spans [0, 1) as it stands, so nothing is rescaled (E17)."""
-    number("p", p, above=0)
+    p = number("p", p, above=0)
     check_choice(n, k)
     i = np.arange(1, n + 1)
     share = k / n
@@ -64,7 +75,7 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
     0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
     n = whole("n", n, at_least=2, at_most=MOST_ARMS)
-    number("eta", eta, above=0, below=0.5)
+    eta = number("eta", eta, above=0, below=0.5)
     if n % 2:
         raise InvalidInput(f"`n` is {n}, but must be even, since K = n/2")
     if not isinstance(surplus, int) or surplus not in (-1, 0, 1):
@@ -78,7 +89,7 @@ def item_response(
     rng: np.random.Generator,
     *,
     spread: float = 0.4,
-    difficulty: float = 1.6,
+    difficulty: float = DIFFICULTY,
     guessing: float = 0.0,
     graded: float | None = None,
 ) -> FloatArray:
@@ -91,13 +102,13 @@ def item_response(
     difference of two good arms on an item one of about 0.5.
 
     Birnbaum (1968), three-parameter model."""
-    whole("n", n, at_least=2, at_most=MOST_CELLS)
-    whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
-    number("spread", spread, above=0, below=LARGEST)
-    number("difficulty", difficulty, above=0, below=LARGEST)
-    if not isinstance(rng, np.random.Generator):
-        raise InvalidInput(f"`rng` is {shown(rng)}, but must be a numpy.random.Generator")
-    if not 0 <= number("guessing", guessing) < 1:
+    n = whole("n", n, at_least=2, at_most=MOST_CELLS)
+    n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
+    spread = number("spread", spread, above=0, below=LARGEST)
+    difficulty = number("difficulty", difficulty, above=0, below=LARGEST)
+    _check_rng(rng)
+    guessing = number("guessing", guessing)
+    if not 0 <= guessing < 1:
         raise InvalidInput(f"`guessing` is {guessing!r}, but must be at least 0 and less than 1")
     ability = rng.normal(0, 1, n)[:, None]
     hard = rng.normal(0, difficulty, n_items)
@@ -105,7 +116,33 @@ def item_response(
     right = expit(discrimination * (1 + spread * ability - hard))
     right = guessing + (1 - guessing) * right
     if graded is None:
-        return (rng.random((n, n_items)) < right).astype(np.float64)
+        return _drawn(right, rng)
     concentration = number("graded", graded, above=1e-3, below=1e9)
     right = np.clip(right, SURE, 1 - SURE)  # a Beta law has no mean of 0 or 1
     return rng.beta(concentration * right, concentration * (1 - right))
+
+
+def item_response_with(means: npt.ArrayLike, n_items: int, rng: np.random.Generator) -> FloatArray:
+    """Scores 0 or 1 of arms with these means on items by item response theory: (arms, items).
+
+    Items are like those of `item_response`, and an arm has the ability for which P(right) has this
+    mean over them. As every cell is drawn once, what an arm reaches on M items differs from its
+    mean by a standard deviation of at most 0.5 / sqrt(M)."""
+    theta = arm_means(means, 0.0, 1.0)
+    n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // max(theta.size, 1))
+    _check_rng(rng)
+    hard = rng.normal(0, DIFFICULTY, n_items)
+    discrimination = rng.lognormal(0, 0.3, n_items)
+    curve = [expit(discrimination * (ability - hard)).mean() for ability in ABILITIES]
+    ability = np.interp(theta, curve, ABILITIES)[:, None]
+    return _drawn(expit(discrimination * (ability - hard)), rng)
+
+
+def _drawn(right: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """1 with probability `right`, else 0."""
+    return (rng.random(right.shape) < right).astype(np.float64)
+
+
+def _check_rng(rng: object) -> None:
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInput(f"`rng` is {shown(rng)}, but must be a numpy.random.Generator")

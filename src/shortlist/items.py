@@ -4,13 +4,17 @@ Which item stands where in the order is the driver's affair. A search asks for f
 arm, and pull t of an arm is its score on the t-th item of the order that is not known yet."""
 
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
+import numpy.typing as npt
 
 from shortlist.arrays import FloatArray
-from shortlist.errors import InvalidInput
-from shortlist.validation import whole
+from shortlist.errors import InvalidInput, UnknownName
+from shortlist.validation import plain, text, whole
 
+# a row an arm and a column an item, NaN where nothing is known; or the file they are in
+ScoresGiven = npt.ArrayLike | PathLike[str]
 ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one an arm
 
 
@@ -25,7 +29,7 @@ class Items:
     known: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        whole("items", self.size, at_least=1)
+        plain(self, size=whole("items", self.size, at_least=1))
 
     def by_position(self, n_arms: int) -> FloatArray:
         """The known scores, to be filled in: (arms, size)."""
@@ -51,3 +55,11 @@ class Items:
                 f"known scores are of shape {self.known.shape}, but must be of {n_arms} arms and"
                 f" {self.size} items"
             )
+
+
+def checked_order(order: object) -> str:
+    """Return the name of an order, if there is such a one."""
+    name = text("order", order)
+    if name not in ORDERS:
+        raise UnknownName(f"`order` is {name!r}, but must be one of {', '.join(ORDERS)}")
+    return name

@@ -40,7 +40,7 @@ class Keeping:
                 "`pull_many` is given with a `store`, but single pulls are kept; give `pull`"
             )
         if workers is not None:
-            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         self.evaluation = evaluation
         self.workers = workers
         self._budget = asked.problem.goal.budget

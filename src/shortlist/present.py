@@ -6,7 +6,7 @@ Elsewhere the k best posterior means of all rewards so far are, and nothing is p
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards
 
@@ -45,7 +45,7 @@ def _proved(problem: Problem, progress: Progress) -> Answer | None:
 def _best(problem: Problem, tally: Tally, rng: np.random.Generator) -> IntArray:
     """The k best posterior means, ties at random; arms never pulled come last."""
     missing = tally.pulls == 0
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     # a posterior needs a pull of every arm: of those never pulled, one that gave 0
     everything = Pulls(np.arange(problem.n_arms), tally.pulls + missing)
     posterior.add(everything, Rewards(tally.sums, tally.squares))

@@ -8,7 +8,7 @@ import numpy as np
 from shortlist.arrays import IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.items import Items
-from shortlist.reward_models import Bounded, RewardModel
+from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.rounding import RESOLVED, ROUNDED
 from shortlist.validation import (
     COUNTABLE,
@@ -120,6 +120,10 @@ class Problem:
     def sign(self) -> int:
         """What makes large rewards the good ones."""
         return -1 if self.minimize else 1
+
+    def seen(self, least: float, most: float) -> "Problem":
+        """The same problem, as it turned out: the least and the largest reward are these."""
+        return replace(self, rewards=as_seen(self.rewards, least, most))
 
     def unit(self) -> "Problem":
         """The same problem on the unit scale."""

@@ -1,16 +1,18 @@
 """What a user asks in plain arguments, as a problem and the algorithm that shall solve it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy.typing as npt
+from typing import Any
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
 from shortlist.errors import InvalidInput
-from shortlist.evaluation.cells import Cells, ItemsGiven
+from shortlist.evaluation.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.evaluation.reach import caution_about
+from shortlist.items import ScoresGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
-from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
+from shortlist.reading.given import named_scores
+from shortlist.reward_models import RewardModel, RewardsDeclared, Undeclared, declared
 from shortlist.validation import number, text, whole
 
 
@@ -20,16 +22,23 @@ class CellsGiven:
 
     items: ItemsGiven
     seed: int
-    scores: npt.ArrayLike | None = None
+    scores: ScoresGiven | None = None
     order: str = "shared"
 
-    def of(self, n_arms: int, rewards: RewardModel) -> Cells:
+    def of(self, labels: Sequence[OwnLabel], rewards: RewardModel) -> Cells:
         """Its cells, if they make sense for these arms."""
-        return Cells(self.items, n_arms, rewards, self.seed, self.scores, self.order)
+        items = item_labels(self.items)
+        check_cells(len(labels), len(items))
+        known: Any = self.scores
+        named = named_scores(known)
+        if named is not None:
+            known = named.placed(labels, items)
+        listed = len(items) if isinstance(items, range) else items
+        return Cells(listed, len(labels), rewards, self.seed, known, self.order)
 
 
 def cells_given(
-    items: ItemsGiven | None, seed: int, scores: npt.ArrayLike | None, order: str
+    items: ItemsGiven | None, seed: int, scores: ScoresGiven | None, order: str
 ) -> CellsGiven | None:
     """The test set that these arguments name, if they name one."""
     text("order", order)
@@ -58,7 +67,7 @@ def question(
     epsilon: float | None,
     delta: float,
     budget: int | None,
-    rewards: RewardsDeclared,
+    rewards: RewardsDeclared | None,
     minimize: bool,
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
@@ -69,7 +78,8 @@ def question(
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
     "auto" is `certified` where an epsilon is asked for, and `expected-loss` where a budget is all
-    there is."""
+    there is. Rewards of which nothing is declared lie in [0, 1] where something is to be promised,
+    and may be any numbers elsewhere. Of an epsilon that can hardly be meant it warns."""
     described = arms_of(arms)
     labels = labels_of(arms if described is None else [arm.label for arm in described])
     for arm in described or ():
@@ -82,13 +92,15 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    model = model_of(rewards)
-    found = None if cells is None else cells.of(len(labels), model)
+    given = chosen.paced(options, rounds, least)
+    promised = isinstance(goal, FixedConfidence) or cells is not None or given.get("holdout")
+    model = Undeclared() if rewards is None and not promised else declared(rewards)
+    found = None if cells is None else cells.of(labels, model)
     items = None if found is None else found.problem_items
     problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
-    given = chosen.paced(options, rounds, least)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):
         given.setdefault("delta", number("delta", delta))
+    caution_about(problem, chosen, given)
     return Question(labels, problem, chosen, given, found)

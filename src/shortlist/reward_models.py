@@ -1,4 +1,4 @@
-"""What is declared about rewards: a range, 0 and 1, or tails no heavier than a normal law's.
+"""What is declared about rewards: a range, 0 and 1, tails as light as a normal law's; or nothing.
 
 A model answers what others want to know of it, so that nobody asks which model it is:
 
@@ -152,16 +152,58 @@ class SubGaussian:
         return (rewards >= -self.farthest) & (rewards <= self.farthest)
 
 
-RewardModel = Bounded | Binary | SubGaussian
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """Nothing was declared, and nothing is promised: rewards are taken for ones in [0, 1] as long
+    as they lie there, and may be any numbers."""
+
+    kind = "undeclared"
+    has_range = True
+    is_binary = False
+    widest_gap = 1.0
+    support = (0.0, 1.0)
+    shift = 0.0
+    scale = 1.0
+    distance = 0.0
+    rule = f"a number at most {LARGEST:g} from 0"
+
+    def unit(self) -> "Undeclared":
+        """The same kind of rewards on the unit scale."""
+        return self
+
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, is a number to compute with."""
+        return (rewards >= -LARGEST) & (rewards <= LARGEST)
+
+    def seen(self, least: float, most: float) -> "Undeclared":
+        """What is known of rewards by the least and the largest one; NaN before there is one."""
+        return Unranged() if least < 0 or most > 1 else self
+
+
+@dataclass(frozen=True, slots=True)
+class Unranged(Undeclared):
+    """Undeclared rewards that turned out not to lie in [0, 1]."""
+
+    has_range = False
+    widest_gap = inf
+    support = (-inf, inf)
+
+
+RewardModel = Bounded | Binary | SubGaussian | Undeclared
 RewardsDeclared = tuple[float, float] | Literal["binary"] | RewardModel
 MODELS: dict[str, type[RewardModel]] = {
-    model.kind: model for model in (Bounded, Binary, SubGaussian)
+    model.kind: model for model in (Bounded, Binary, SubGaussian, Undeclared)
 }
+
+
+def as_seen(model: RewardModel, least: float, most: float) -> RewardModel:
+    """What is known of rewards, the least and the largest of which are these."""
+    return model.seen(least, most) if isinstance(model, Undeclared) else model
 
 
 def model_of(rewards: object) -> RewardModel:
     """The rewards that were declared: a range, "binary", or a model."""
-    if isinstance(rewards, Bounded | Binary | SubGaussian):
+    if isinstance(rewards, Bounded | Binary | SubGaussian | Undeclared):
         return rewards
     if isinstance(rewards, str) and rewards == "binary":
         return Binary()
@@ -171,3 +213,8 @@ def model_of(rewards: object) -> RewardModel:
         f"`rewards` is {shown(rewards)}, but must be a range (low, high), 'binary', or a reward"
         " model"
     )
+
+
+def declared(rewards: object) -> RewardModel:
+    """The same, or [0, 1] where nothing was declared and something is to be promised."""
+    return Bounded() if rewards is None else model_of(rewards)

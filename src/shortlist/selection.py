@@ -5,13 +5,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
+from shortlist.arrays import FloatArray
 from shortlist.display import Show, display
 from shortlist.driver import Outcome, counted, finish, finish_async, present_outcome
 from shortlist.errors import InvalidInput
@@ -23,7 +24,9 @@ from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_b
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
+from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.place import Place
+from shortlist.items import ScoresGiven
 from shortlist.keeping import Keeping
 from shortlist.present import Tally
 from shortlist.question import Question, cells_given, question
@@ -31,7 +34,7 @@ from shortlist.result import Result
 from shortlist.result.carrying import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, whole
+from shortlist.validation import MOST_JOBS, seeded, shown, whole
 
 
 def select(
@@ -42,10 +45,10 @@ def select(
     epsilon: float | None = None,
     delta: float = 0.05,
     budget: int | None = None,
-    rewards: RewardsDeclared = (0, 1),
+    rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -67,8 +70,9 @@ def select(
     `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
     rewards, and is never asked for more than `batch` at once. `arm` is one of `arms`, a key if they
     are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
-    independent and keep to `rewards`: a range, "binary", or a reward model. The best arms are
-    those of the largest means, or with `minimize` of the smallest.
+    independent and keep to `rewards`: a range, "binary", or a reward model; if nothing is said, to
+    [0, 1], or where there is a budget alone to nothing. The best arms are those of the largest
+    means, or with `minimize` of the smallest.
 
     With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
@@ -78,7 +82,7 @@ def select(
     with a list of items, and what counts is an arm's mean over these items. No item is asked twice
     of an arm. All arms go through the items in one random order that comes from the seed, unless
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
-    an item, NaN where there is none.
+    an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
     A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
     with at least `least` pulls at a time. Not every algorithm can be told so.
@@ -114,10 +118,10 @@ async def select_async(
     epsilon: float | None = None,
     delta: float = 0.05,
     budget: int | None = None,
-    rewards: RewardsDeclared = (0, 1),
+    rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
@@ -162,7 +166,9 @@ def _selection(
     if store is None:
         return Selection(asked, evaluation, seed, batch, workers)
     if batch is not None:
-        raise InvalidInput(f"`batch` is {batch}, but with a `store` pulls are made one by one")
+        raise InvalidInput(
+            f"`batch` is {shown(batch)}, but with a `store` pulls are made one by one"
+        )
     return Keeping(asked, evaluation, seed, store, name, workers)
 
 
@@ -178,23 +184,25 @@ class Selection:
         workers: int | None,
     ) -> None:
         if batch is not None:
-            whole("batch", batch, at_least=1)
+            batch = whole("batch", batch, at_least=1)
         if workers is not None:
-            whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
-                f"`batch` is {batch}, but only `pull_many` takes more than one pull at once"
+                f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"
             )
         self.asked = asked
         self.evaluation = evaluation
         self.seed = seeded(seed)
         self.workers = workers
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self.seed)
         self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
         self._most = batch if evaluation.many else 1  # pulls in a call
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
         self._issued = 0  # calls so far
         self._pulls = 0  # rewards so far
+        self._sameness = Sameness(asked.problem.rewards)
+        self._smallest = self._largest = nan  # reward so far
         self._tally = Tally(asked.problem.n_arms)  # of requests that were answered
         self._progress = NO_PROGRESS
         self._received: Received | None = None  # of the present request
@@ -277,12 +285,21 @@ class Selection:
         if self.evaluation.many:
             rewards = checked_rewards(result, call.times, call.label, model)
             received.take_many(call.ticket, rewards)
+            self._note(call.label, rewards)
         else:
             reward = checked_reward(result, f"a reward of arm {call.label!r}", model)
             received.take(call.ticket, reward)
+            self._note(call.label, np.array([reward]))
+
+    def _note(self, label: object, rewards: FloatArray) -> None:
+        """See how far rewards go, and whether they differ."""
+        self._smallest = float(np.fmin(self._smallest, rewards.min()))
+        self._largest = float(np.fmax(self._largest, rewards.max()))
+        self._sameness.see(label, rewards)
 
     def _result(self, outcome: Outcome, started: float) -> Result:
         asked = self.asked
         seconds = time.perf_counter() - started
         name = asked.algorithm.name
-        return Result.of(outcome, asked.labels, asked.problem, name, self.seed, seconds)
+        problem = asked.problem.seen(self._smallest, self._largest)
+        return Result.of(outcome, asked.labels, problem, name, self.seed, seconds)

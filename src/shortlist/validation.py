@@ -2,9 +2,10 @@
 
 import math
 import pickle
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import islice
 from numbers import Integral, Real
+from threading import TIMEOUT_MAX
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,8 @@ MOST_RUNS = 10**6  # their outcomes are held together
 MOST_JOBS = 10**4  # processes or threads
 SEEDS = 2**128  # as many as a generator has states to begin in
 MOST_TOLD = 10**6  # rewards at once
+MOST_CELLS = 10**7  # of arms and items: a search holds a few arrays of them
+LONGEST_WAIT = TIMEOUT_MAX  # seconds, of what Python can wait for
 LEGIBLE = 1000  # characters of a value in a message
 
 Item = TypeVar("Item")
@@ -136,6 +139,34 @@ def reals(name: str, values: object) -> npt.NDArray[np.float64]:
     return array.astype(np.float64)
 
 
+def table(name: str, values: object, rule: str) -> npt.NDArray[np.float64]:
+    """Return a row of numbers an arm as an array, NaN where there is None.
+
+    As for a list, what stands for it is measured before it is copied."""
+    size = values.size if isinstance(values, np.ndarray) else _cells(values)
+    if size > MOST_CELLS:
+        raise InvalidInput(f"`{name}` has {size:,} cells, but must have at most {MOST_CELLS:,}")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "buifO":
+            raise TypeError(f"{array.dtype} is no number")
+        return np.array(array, dtype=np.float64)
+    except Exception as error:  # lists of different lengths, or an object of the user's
+        raise InvalidInput(f"`{name}` cannot be read ({error}), but must be {rule}") from error
+
+
+def _cells(values: object) -> int:
+    rows = _length(values)
+    if rows > MOST_CELLS or not isinstance(values, Sequence):
+        return rows
+    return sum(max(1, _length(row)) for row in values)
+
+
+def seconds(name: str, value: object) -> float:
+    """Return how long to wait at most, if it is for some time; no wait is longer than it can be."""
+    return min(number(name, value, above=0), LONGEST_WAIT)
+
+
 def whole_numbers(name: str, values: object, *, at_least: int) -> npt.NDArray[np.int64]:
     """Return `values` as an array of whole numbers, if it is a list of them."""
     array = listed(name, values, rule := "a list of whole numbers")
@@ -163,6 +194,12 @@ def text(name: str, value: object) -> str:
     if not (isinstance(value, str) and encodable(value)):
         raise InvalidInput(f"`{name}` is {shown(value)}, but must be a text in UTF-8")
     return str(value)
+
+
+def words(value: object) -> str:
+    """Whatever it is, as a text that every store can hold."""
+    said = value if isinstance(value, str) else shown(value)
+    return said.encode(errors="backslashreplace").decode()
 
 
 def flag(name: str, value: object) -> bool:

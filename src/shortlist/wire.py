@@ -17,7 +17,7 @@ from shortlist.experiment import Handout, State, Status, Ticket
 from shortlist.experiment.status import ArmsTold
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
-from shortlist.reward_models import MODELS, RewardModel
+from shortlist.reward_models import MODELS, RewardModel, as_seen
 from shortlist.search import Progress
 from shortlist.validation import shown
 
@@ -99,6 +99,9 @@ def _figures(rows: Sequence[Json], name: str, unknown: float) -> FloatArray:
 
 def result_of(data: Json, rewards: RewardModel) -> Result:
     """What `Result.to_dict` says, as a result again; what was declared of rewards is not in it."""
+    arms = tuple(_arm(arm) for arm in data["arms"])
+    # there are no intervals where rewards that were not declared turned out to have no range
+    seen = as_seen(rewards, min(arm.low for arm in arms), max(arm.high for arm in arms))
     return Result(
         top=tuple(data["top"]),
         regret_bound=data["regret_bound"],
@@ -109,8 +112,8 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         algorithm=data["algorithm"],
         seed=data["seed"],
         seconds=data["seconds"],
-        arms=tuple(_arm(arm) for arm in data["arms"]),
-        rewards=rewards,
+        arms=arms,
+        rewards=seen,
         minimize=data["minimize"],
         evidence=data["evidence"],
         partial=data["partial"],

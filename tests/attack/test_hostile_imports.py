@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from shortlist.cli import files
 from shortlist.errors import InvalidInput, ShortlistError, StoreDamaged
 from shortlist.experiment import Experiment, import_lines
 from shortlist.experiment.lines import linked_lines
 from shortlist.experiment.news import MOST_UNDER_WAY
+from shortlist.reading import files
 from shortlist.storage import Event, Kind
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore

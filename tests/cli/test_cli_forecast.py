@@ -108,6 +108,17 @@ def test_guessed_means_are_read_as_elsewhere() -> None:
     assert (printed["n"], printed["arms"]) == (2, "2 arms with guessed means")
 
 
+@pytest.mark.parametrize("given", ["3", "file"])
+def test_items_are_a_number_or_a_file_that_names_them(given: str, tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    file.write_text("item\nx\ny\nz\n")
+    named = str(file) if given == "file" else given
+    printed = figures(*SMALL, "--items", named, "--epsilon", "0.3", "--budget", "12")
+    outcome = shortlist.forecast(n=8, k=2, prior=(2, 6), items=3, epsilon=0.3, budget=12, runs=2)
+    assert printed == {**outcome.summary(), "seconds": 0}
+    assert 0 < printed["prospects"][1]["cells"]["share"] <= 0.5
+
+
 def test_a_picture_is_saved_beside_the_figures(tmp_path: Path) -> None:
     file = tmp_path / "forecast.png"
     result = forecast(*SMALL, "--budget", "40", "--algorithm", "uniform", "--plot", str(file))
@@ -164,6 +175,9 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
             [*SMALL, "--budget", "40", "--plot", "nowhere/forecast.png"],
             "but there is no folder 'nowhere'",
         ),
+        ([*SMALL, "--items", "nowhere.csv", "--budget", "40"], "'nowhere.csv' does not exist"),
+        ([*SMALL, "--items", "0", "--budget", "40"], "`items` is 0, but must be a whole number"),
+        ([*SMALL, "--order", "independent", "--budget", "40"], "`order` is given without `items`"),
         (
             ["-k", "2", "--pilot", "nowhere.csv", "--budget", "40"],
             "File 'nowhere.csv' does not exist",

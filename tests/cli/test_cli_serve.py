@@ -58,6 +58,9 @@ def test_every_command_takes_a_service_as_its_store(url: str) -> None:
     assert (status["told"], status["failures"]) == (3, 1)
     assert "green" in done("status", "--store", url)
     done("release", "--worker", "ann", "--store", url)
+    done("retire", "green", "--reason", "sold out", "--store", url)
+    status = json.loads(done("status", "--format", "json", "--store", url))
+    assert {each["arm"]: each["place"] for each in status["arms"]}["green"] == "retired"
     done("resume", "--store", url)
     assert refused("result", "--store", url)[0] == 3
     assert "30 pulls" in done("run", "--pull", PULL, "--jobs", "2", "--store", url)

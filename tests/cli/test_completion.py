@@ -41,7 +41,8 @@ def test_commands_are_completed_but_not_their_former_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["ask", "tell", "release", "resume", "status", "result", "export", "run", "create"]
+    "command",
+    ["ask", "tell", "release", "retire", "resume", "status", "result", "export", "run", "create"],
 )
 def test_experiments_of_a_store_are_completed(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

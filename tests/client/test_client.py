@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 from shortlist.wire import error_of, result_of
 
-# of the service itself, and what it does not serve yet
-NOT_FROM_AFAR = {"together", "course", "store", "of", "retire"}
-NOT_SAID = ("store", "clock", "readonly", "cls", "on_failure")
+NOT_FROM_AFAR = {"together", "course", "store", "of"}  # of the service itself
+NOT_SAID = ("store", "clock", "readonly", "cls")
+
+ANY: Any = Client  # to be called with anything
 
 
 @pytest.fixture
@@ -134,12 +136,40 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
     (ticket,) = experiment.ask()
     with pytest.raises(InvalidReward, match=r"the reward of ticket 0 \(arm 'x'\) is nan, but must"):
         experiment.tell(ticket, float("nan"))
-    with pytest.raises(InvalidReward, match="is inf, but must be a number between 0 and 1"):
+    with pytest.raises(InvalidReward, match="is inf, but must be a number at most"):
         experiment.tell(ticket.id, float("inf"))
     with pytest.raises(InvalidInput, match="JSON has no word for"):
         Client(url).create(3, 1, epsilon=float("nan"), name="other")
     with pytest.raises(InvalidInput, match="JSON has no word for it"):
         Client(url).create(3, 1, budget=30, options={"x": object()}, name="other")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda url: ANY(3), "`url` is 3, but must be a text"),
+        (lambda url: ANY(url, "a\nb"), "`token` has characters that none has"),
+        (lambda url: ANY(url).create(3, 1, budget=9, options=[1]), "but must be a mapping"),
+        (lambda url: ANY(url).create(3, 1, budget=9, exist_ok=np.zeros(2)), "True or False"),
+        (lambda url: ANY(url).create(3, 1, epsilon=np.longdouble("1e400")), "JSON has no word"),
+        (lambda url: ANY(url).create(3, 1, budget=np.zeros(2)), "JSON has no word for it"),
+        (lambda url: ANY(url, name="x").release(tickets=3), "but must be a list of tickets"),
+        (lambda url: ANY(url, name="x").release(tickets=count()), "has more entries than"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_it_is_sent(
+    url: str, call: Callable[[str], object], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        call(url)
+
+
+def test_a_wait_may_be_as_long_as_one_likes_and_a_reason_anything(url: str) -> None:
+    client = ANY(url, timeout=1e300).create(3, 1, epsilon=np.longdouble(0.5), delta=0.2)
+    (ticket,) = client.ask()
+    reason: Any = 10**5000
+    client.fail(ticket, reason)
+    assert client.status().failures == 1
 
 
 def test_more_than_a_service_takes_at_once_is_said_to_be_so(url: str) -> None:
@@ -320,3 +350,28 @@ def test_threads_may_share_a_client(url: str) -> None:
     assert experiment.result().pulls == 300
     experiment.close()
     assert experiment.status().told == 300  # which connects again
+
+
+def test_an_arm_leaves_from_afar_as_it_does_here(url: str) -> None:
+    experiment = Client(url).create(["a", "b", "c"], 1, budget=60, rewards="binary")
+    experiment.retire("c", "gone")
+    while tickets := experiment.ask(9):
+        assert all(ticket.arm != "c" for ticket in tickets)
+        experiment.tell_many((ticket, ticket.arm == "b") for ticket in tickets)
+    assert experiment.result().top == ("b",)
+    assert experiment.status().arms.places[2] == "retired"
+    for arm, reason in (("z", ""), ("a", 7), (("a", 1), "")):
+        with pytest.raises(InvalidInput):
+            experiment.retire(arm, reason)  # type: ignore[arg-type]
+
+
+def test_a_pull_that_fails_too_often_lets_its_arm_leave_where_that_was_agreed(url: str) -> None:
+    asked: dict[str, Any] = {"budget": 60, "rewards": "binary", "retries": 0}
+    experiment = Client(url).create(["a", "b", "c"], 1, on_failure="retire", **asked)
+    assert experiment.settings.on_failure == "retire"
+    (ticket,) = experiment.ask()
+    experiment.fail(ticket, "no answer")
+    assert experiment.status().arms.places[0] == "retired"
+    assert experiment.state() is State.READY
+    with pytest.raises(InvalidInput, match="`on_failure` is 'leave'"):
+        Client(url).create(3, 1, budget=9, name="other", on_failure="leave")  # type: ignore[arg-type]

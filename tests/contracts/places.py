@@ -1,4 +1,5 @@
-"""Where experiments may be kept: in memory, in a file, or behind a service, all used alike."""
+"""Where experiments may be kept: in memory, in a file, in PostgreSQL, or behind a service, all used
+alike."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres import shared_server
 
 from shortlist import Client
 from shortlist.experiment import Experiment
@@ -14,7 +16,8 @@ from shortlist.storage import Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 
-PLACES = ("memory", "sqlite", "http")
+STORES = ("memory", "sqlite", "postgres")
+PLACES = (*STORES, "http")
 Clock = Callable[[], float]
 
 
@@ -40,15 +43,23 @@ class Remote:
         self.store.close()
 
 
+def opening(kind: str, folder: Path) -> Callable[[], Store]:
+    """Opens one and the same store, again and again, as other programs would."""
+    if kind == "memory":
+        memory = MemoryStore()
+        return lambda: memory
+    if kind == "sqlite":
+        return lambda: SQLiteStore(folder / "store.db", "rwc")
+    url = shared_server().new_url()
+    from shortlist.storage.postgres.store import PostgresStore
+
+    return lambda: PostgresStore(url, "rwc")
+
+
 @contextmanager
 def place(kind: str, folder: Path) -> Iterator[Any]:
     """A store, or something that stands for one."""
-    stores: dict[str, Callable[[], Any]] = {
-        "memory": MemoryStore,
-        "sqlite": lambda: SQLiteStore(folder / "store.db", "rwc"),
-        "http": Remote,
-    }
-    store = stores[kind]()
+    store: Any = Remote() if kind == "http" else opening(kind, folder)()
     yield store
     store.close()
 

@@ -186,7 +186,7 @@ def a_refused_reward_leaves_the_executor_at_work(place: Place, scratch: Path) ->
     with pytest.raises(
         InvalidReward, match=r"a reward of arm 3 is 1\.5, but must be a number between 0 and 1"
     ):
-        place.select("too_large")
+        place.select("too_large", rewards=(0, 1))
     assert len(place.select("noisy").top) == 2
 
 

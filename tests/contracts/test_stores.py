@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import STORES, opening
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
 from shortlist.storage import Event, Kind, News, RewardRow, Store
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
 from shortlist.storage.tokens import Scope, Token, TokenStore
 
 LEASE = Event(Kind.LEASE, 0, 50, "a worker", 99.5)
@@ -21,16 +20,14 @@ REWARDS: list[RewardRow] = [(7, 3, 0.25, 1.5), (2, 0, 1.0, 2.5)]
 Opener = Callable[[], Store]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=STORES)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same store again and again, as other programs would."""
     opened: list[Store] = []
-    memory = MemoryStore()
+    open_ = opening(request.param, tmp_path)
 
     def another() -> Store:
-        store: Store = (
-            memory if request.param == "memory" else SQLiteStore(tmp_path / "store.db", "rwc")
-        )
+        store = open_()
         opened.append(store)
         return store
 
@@ -208,6 +205,7 @@ def test_blocks_of_many_threads_follow_one_another(store: Store, opener: Opener)
     assert store.read("first").told.tickets.tolist() == list(range(80))
 
 
+@pytest.mark.parametrize("kind", STORES)
 @settings(max_examples=30, deadline=None)
 @given(
     rewards=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
@@ -215,11 +213,10 @@ def test_blocks_of_many_threads_follow_one_another(store: Store, opener: Opener)
     time=st.floats(0, 1e12),
 )
 def test_numbers_and_words_come_back_as_they_were(
-    rewards: list[float], text: str, time: float
+    kind: str, rewards: list[float], text: str, time: float
 ) -> None:
     with TemporaryDirectory() as folder:
-        check_round_trip(MemoryStore(), rewards, text, time)
-        check_round_trip(SQLiteStore(Path(folder, "store.db"), "rwc"), rewards, text, time)
+        check_round_trip(opening(kind, Path(folder))(), rewards, text, time)
 
 
 def check_round_trip(store: Store, rewards: list[float], text: str, time: float) -> None:

@@ -236,7 +236,7 @@ def test_a_method_that_raises_keeps_what_is_late_and_nothing_else(
     clock.now += LEASE
     (other,) = experiment.ask()
     with pytest.raises(InvalidReward):
-        experiment.tell_many([(other, 1), (other, 7)])
+        experiment.tell_many([(other, 1), (other, float("inf"))])
     for each in (experiment, Experiment.open(store, clock=clock)):
         assert each.status().told == 1
     experiment.tell_many([(late, 1), (other, 1)])
@@ -259,8 +259,11 @@ def test_where_what_is_late_counts_nobody_can_prolong_a_lease(store: Store, cloc
     ("settings", "message"),
     [
         ({"late": "soon"}, "`late` is 'soon', but must be 'wait', 'again' or a reward"),
-        ({"late": 7}, "`late` is 7, but must be a number between 0 and 1"),
-        ({"late": None}, "`late` is None, but must be a number between 0 and 1"),
+        (
+            {"late": 7, "rewards": (0, 1)},
+            "`late` is 7, but must be a number between 0 and 1",
+        ),
+        ({"late": None}, "`late` is None, but must be a number at most"),
         (
             {"late": 0, "lease": None},
             "`late` is 0.0, but counts after a `lease`",

@@ -124,7 +124,7 @@ def test_a_worker_may_try_again_by_itself_before_the_experiment_hears_of_it(jobs
 
 @pytest.mark.parametrize("bad", [float("nan"), 7.0, None, "1"])
 def test_a_reward_that_is_none_stops_the_experiment_in_the_end(bad: object) -> None:
-    experiment = new()
+    experiment = new(rewards=(0, 1))
     with pytest.raises(Unfinished, match="failed 3 times, the last time: the reward of ticket 5"):
         experiment.run(lambda arm, ticket: bad if ticket == 5 else 1.0, jobs=4)
     assert experiment.status().told >= 5

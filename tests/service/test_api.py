@@ -200,7 +200,7 @@ def test_what_makes_no_sense_is_refused_in_the_words_of_the_command_line(
         ("tell", {"results": [{"ticket": 99, "reward": 1}]}, 404, "ticket 99 was never handed out"),
         (
             "tell",
-            {"results": [{"ticket": 0, "reward": 7}]},
+            {"results": [{"ticket": 0, "reward": 7e99}]},
             400,
             "the reward of ticket 0 (arm 'a')",
         ),

@@ -310,7 +310,7 @@ def test_who_may_not_tell_is_refused_alone() -> None:
     experiment = Experiment.create(3, 1, store=store, budget=300, algorithm="uniform")
     tickets = experiment.ask(6)
     wanted: list[Any] = [[(ticket, 0.5)] for ticket in tickets]
-    wanted[2] = [(tickets[2], 7.0)]
+    wanted[2] = [(tickets[2], 7e99)]
     wanted[4] = [(tickets[3], 0.25)]  # told otherwise by another in the same moment
     *answers, _ = together(experiment, store, wanted)
     kinds = [type(each).__name__ for each in answers]

@@ -12,7 +12,7 @@ from shortlist.algorithms.options import check_options, options_of
 from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.search import RunUpTo, Search
-from shortlist.validation import named
+from shortlist.validation import named, shown
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
@@ -54,11 +54,11 @@ class Algorithm:
             if value is None:
                 continue
             if name in given:
-                raise InvalidInput(f"`{name}` is {value!r}, but is among the options, too")
+                raise InvalidInput(f"`{name}` is {shown(value)}, but is among the options, too")
             if name not in options_of(self.search):
                 raise InvalidInput(
-                    f"`{name}` is {value!r}, but {self.name} cannot be told how to cut its pulls"
-                    " into requests; certified and expected-loss can"
+                    f"`{name}` is {shown(value)}, but {self.name} cannot be told how to cut its"
+                    " pulls into requests; certified and expected-loss can"
                 )
             given[name] = value
         return given
@@ -70,7 +70,7 @@ class Algorithm:
         search = self._begun(unit, rng, options)
         if not isinstance(search, Generator):
             raise InvalidInput(
-                f"{self.name} returned {search!r}, but a search must be a generator: it yields"
+                f"{self.name} returned {shown(search)}, but a search must be a generator: it yields"
                 " Pulls, is sent Rewards, and returns an Answer"
             )
         search = guarded_search(self.name, search, unit) if self.guarded else search

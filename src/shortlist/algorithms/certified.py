@@ -3,6 +3,7 @@
 import numpy as np
 
 from shortlist.algorithms.options import Count
+from shortlist.certification.by_spread import search_by_spread, worth_a_pilot
 from shortlist.certification.items.item_race import item_race
 from shortlist.certification.pairs.swap_race import swap_race
 from shortlist.certification.plans.plan_search import plan_search
@@ -32,7 +33,9 @@ def certified(
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
     ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
     many arms average out ("split", docs/certificate.md), unless arms have limits: pairs are bounded
-    at any time, and so however the limits end it. That is settled before any reward is seen.
+    at any time, and so however the limits end it. That is settled before any reward is seen; only
+    where rewards may be scores a pilot, on which nothing else rests, tells whether they scatter so
+    little that the split certificate is better (certification/by_spread.py).
     For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
     do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
     out not to be 0/1, plans give way to the split certificate.
@@ -52,6 +55,9 @@ def certified(
         _refuse("the certificate on items cannot be told", rounds=rounds, least=least)
         return item_race(problem, rng)
     taken = suitable(problem) if certificate == "auto" else certificate
+    cut = least is not None or rounds is not None
+    if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
+        return search_by_spread(problem, rng, _net(problem, rng))
     if taken == "pairs":
         return swap_race(problem, rng, least=least, rounds=rounds)
     if taken == "split":

@@ -10,9 +10,10 @@ from shortlist.errors import InvalidInput
 from shortlist.exploration.explore import explore
 from shortlist.exploration.item_loss import explore_items
 from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import Problem
 from shortlist.search import Answer, RunUpTo, Search
-from shortlist.validation import number
+from shortlist.validation import number, shown
 
 
 def expected_loss(
@@ -36,7 +37,7 @@ def expected_loss(
     Requests have at least `least` pulls, or what is left of the budget and of the limits of arms,
     and there are at most `rounds` of them; the pulls set aside are one more request, of whatever
     size."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     return (yield from _within_budget(problem, rng, posterior, holdout, delta, least, rounds))
 
 
@@ -58,8 +59,8 @@ def _within_budget(
     rounds: int | None = None,
 ) -> Search:
     if not 0 <= holdout < 1:
-        raise InvalidInput(f"`holdout` is {holdout}, but must be at least 0 and less than 1")
-    number("delta", delta, above=0, below=1)
+        raise InvalidInput(f"`holdout` is {shown(holdout)}, but must be at least 0 and less than 1")
+    delta = number("delta", delta, above=0, below=1)
     if holdout > 0 and rounds == 1:
         raise InvalidInput("`rounds` is 1, but a holdout is a round of its own")
     if problem.items is not None:
@@ -80,7 +81,7 @@ def _within_budget(
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same exploration, to be run up to one number of pulls after another."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     return _anytime(posterior, rng, _caps(problem))
 
 

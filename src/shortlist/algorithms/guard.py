@@ -1,5 +1,6 @@
 """A search of the user's own, watched: what is no request and no answer is refused in words."""
 
+from math import inf
 from numbers import Integral
 
 import numpy as np
@@ -54,8 +55,9 @@ def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
 
 
 def _check_budget(name: str, spent: int, budget: int | None) -> None:
-    if budget is not None and spent > budget:
-        raise InvalidInput(f"{name} asks for {spent:,} pulls, but the budget is {budget:,}")
+    most = inf if budget is None else budget
+    if spent > most:
+        raise InvalidInput(f"{name} asks for {spent:,} pulls, but the budget is {most:,}")
 
 
 def _answer(name: str, turn: object, problem: Problem) -> Answer:

@@ -180,7 +180,7 @@ def register(
     asks for: an experiment made with another version is not continued. A name that is taken is
     refused."""
     name = _check_name(name)
-    whole("version", version, at_least=1)
+    version = whole("version", version, at_least=1)
     served = _goals(goals)
 
     def put(function: Function) -> Function:
@@ -223,7 +223,8 @@ def _referred(reference: str) -> Algorithm:
     target = imported(reference)
     if not isinstance(target, Algorithm) and not callable(target):
         raise InvalidInput(
-            f"algorithm {reference!r} is {target!r}, but must be a search function or an Algorithm"
+            f"algorithm {reference!r} is {shown(target)}, but must be a search function or an"
+            " Algorithm"
         )
     return replace(find(target), name=reference)
 
@@ -241,9 +242,9 @@ def _check_name(name: object) -> str:
     if not (isinstance(name, str) and name.isprintable() and name.strip() == name != ""):
         raise InvalidInput(f"`name` is {shown(name)}, but must be a text that can be typed")
     if ":" in name:
-        raise InvalidInput(f"`name` is {name!r}, but a colon is for 'package.module:function'")
+        raise InvalidInput(f"`name` is {shown(name)}, but a colon is for 'package.module:function'")
     if str(name) in (AUTOMATIC, *ALGORITHMS):
-        raise InvalidInput(f"`name` is {name!r}, but that is taken; there are {_names()}")
+        raise InvalidInput(f"`name` is {shown(name)}, but that is taken; there are {_names()}")
     return str(name)
 
 

@@ -12,7 +12,7 @@ from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.problem import unit_epsilon
 from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
 from shortlist.rounding import ROUNDED
-from shortlist.validation import LARGEST, SMALLEST, check_choice, listed, number
+from shortlist.validation import LARGEST, SMALLEST, check_choice, listed, number, shown
 
 UNIT = Bounded()
 MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
@@ -47,12 +47,13 @@ def certify(
     model = model_of(rewards)
     counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
-    threshold = -math.log(number("delta", delta, above=0, below=1))
+    delta = number("delta", delta, above=0, below=1)
+    threshold = -math.log(delta)
     if epsilon is None:
         reach = model.widest_gap
         unit_strength = _strength_for_noise(counts, threshold)
     else:
-        number("epsilon", epsilon, above=0)
+        epsilon = number("epsilon", epsilon, above=0)
         reach = k * unit_epsilon(epsilon, counts.size, k, model)
         unit_strength = 2 * threshold / reach
     if strength is not None:
@@ -88,7 +89,7 @@ def _unit_strength(strength: float, rewards: RewardModel) -> float:
     unit = number("strength", strength, above=0) * rewards.scale
     if not SMALLEST < unit < LARGEST:
         raise InvalidInput(
-            f"`strength` is {strength}, but must be between {SMALLEST / rewards.scale:g} and"
+            f"`strength` is {shown(strength)}, but must be between {SMALLEST / rewards.scale:g} and"
             f" {LARGEST / rewards.scale:g} for such rewards"
         )
     return unit
@@ -101,10 +102,13 @@ def _unit_boundary(boundary: float, rewards: RewardModel) -> float:
     low, high = rewards.support
     if rewards.has_range and not low <= edge <= high:
         raise InvalidInput(
-            f"`boundary` is {boundary}, but must be between {low:g} and {high:g} like the rewards"
+            f"`boundary` is {shown(boundary)}, but must be between {low:g} and {high:g} like the"
+            " rewards"
         )
     if not rewards.has_range and not rewards.admits(edge):
-        raise InvalidInput(f"`boundary` is {boundary}, but must be {rewards.rule}, as rewards are")
+        raise InvalidInput(
+            f"`boundary` is {shown(boundary)}, but must be {rewards.rule}, as rewards are"
+        )
     return min(max(0.0, unit), 1.0) if rewards.has_range else unit
 
 
@@ -121,11 +125,11 @@ def _fresh(
     whole = np.issubdtype(counts.dtype, np.integer)
     if not whole or np.any(counts < 1) or np.any(counts > MOST_PULLS):
         raise InvalidInput(
-            f"`pulls` is {pulls!r}, but every arm needs a whole number of at least 1 and at most"
-            " 2^62"
+            f"`pulls` is {shown(pulls)}, but every arm needs a whole number of at least 1 and at"
+            " most 2^62"
         )
     if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
-        raise InvalidInput(f"`sums` is {sums!r}, but must be numbers")
+        raise InvalidInput(f"`sums` is {shown(sums)}, but must be numbers")
     wrong = np.flatnonzero(~_possible(totals, counts, rewards))
     if wrong.size:
         raise InvalidInput(
@@ -147,7 +151,7 @@ def _checked_squares(
         return None
     given = listed("squares", squares)
     if given.shape != sums.shape or given.dtype.kind not in "iuf":
-        raise InvalidInput(f"`squares` is {squares!r}, but must be a number for each arm")
+        raise InvalidInput(f"`squares` is {shown(squares)}, but must be a number for each arm")
     least = sums**2 / pulls  # Cauchy and Schwarz
     wrong = np.flatnonzero(~((given >= least * (1 - ROUNDING)) & np.isfinite(given)))
     if wrong.size:

@@ -5,26 +5,29 @@ Heavy imports wait until a command runs, so that help is instant."""
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 import shortlist
 from shortlist.cli.algorithms import algorithms
+from shortlist.cli.copying import copy
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
 from shortlist.cli.hardness import hardness
 from shortlist.cli.release import release
 from shortlist.cli.reproduce import reproduce
+from shortlist.cli.retire import retire
 from shortlist.cli.run import run
 from shortlist.cli.serve import serve
 from shortlist.cli.simulate import simulate
 from shortlist.cli.status import result, status
 from shortlist.cli.tokens import tokens
-from shortlist.errors import InvalidInput, ShortlistError, StoreExists, StoreMissing
+from shortlist.errors import Doubtful, InvalidInput, ShortlistError, StoreExists, StoreMissing
 from shortlist.printable import printable
 
 SHOWN = 200  # characters of an argument in a message
@@ -84,6 +87,29 @@ def _importable_from_here() -> Iterator[None]:
         sys.path.remove("")
 
 
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Say every warning of the package in a line on stderr, once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", Doubtful)
+        warnings.showwarning = _one_line_warning
+        yield
+
+
+def _one_line_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    words = str(message)
+    if not issubclass(category, Doubtful):
+        words = warnings.formatwarning(message, category, filename, lineno, line)
+    print(f"Warning: {_line(words)}", file=file or sys.stderr)
+
+
 class OneLineErrors(click.Group):
     """A group whose errors are one line each, whether click finds them or the library."""
 
@@ -130,12 +156,14 @@ def main(context: click.Context) -> None:
     Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything
     else."""
     context.with_resource(_importable_from_here())
+    context.with_resource(_warnings_as_notes())
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, release, resume, status, result, list_, export, import_, verify)
+LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
+FILES = (export, import_, copy, verify)
 SERVED = (serve, tokens)
-for _command in (*LIVE, *SERVED, *KNOWN_MEANS):
+for _command in (*LIVE, *FILES, *SERVED, *KNOWN_MEANS):
     main.add_command(_command)

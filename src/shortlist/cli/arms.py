@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import click
 
-from shortlist.cli.columns import Columns, read_columns
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import Columns, read_columns
 
 COLUMN = "arm"  # what the column of labels is called in every file
 # what it is called elsewhere: as a first line hardly ever the label of an arm

@@ -16,13 +16,13 @@ def algorithm_names(_context: click.Context, parameter: click.Parameter, begun: 
 
 def experiment_names(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Every experiment that begins so, in the store named before on the line or by the shell."""
-    from shortlist.storage.sqlite import SQLiteStore
+    from shortlist.experiment.place import open_store
 
     path = context.params.get("store")
     if path is None:
         return []
     try:
-        store = SQLiteStore(path, "ro")
+        store = open_store(path, "ro")
     except (ShortlistError, OSError):
         return []
     try:

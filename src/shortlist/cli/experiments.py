@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.arms import arms_argument, read_arms
-from shortlist.cli.files import open_text
 from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
-from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment
+from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment, shown
 from shortlist.errors import InvalidInput
+from shortlist.reading.files import open_text
 
 if TYPE_CHECKING:
     from shortlist.experiment import Handout
@@ -49,8 +49,8 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     made = create_experiment(labels, k=k, store=store, **named(name), **known)
     status = made.status()
     note(
-        f"{store}: experiment {made.name!r} with {len(labels):,} arms, {made.settings.algorithm} "
-        f"begins with {plural(status.wanted, 'pull')}"
+        f"{shown(store)}: experiment {made.name!r} with {len(labels):,} arms,"
+        f" {made.settings.algorithm} begins with {plural(status.wanted, 'pull')}"
     )
     made.close()
 
@@ -208,8 +208,8 @@ def export(*, store: str, name: str | None) -> None:
     required=True,
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The file to put it in.",
+    metavar="FILE|URL",
+    help="The file or the postgresql://… to put it in.",
 )
 @name_option
 def import_(*, path: str, store: str, name: str | None) -> None:
@@ -223,7 +223,7 @@ def import_(*, path: str, store: str, name: str | None) -> None:
 
     with open_text(path) as lines:
         name = import_lines(lines, store, name)
-    note(f"{store}: experiment {name!r}")
+    note(f"{shown(store)}: experiment {name!r}")
 
 
 @click.command()

@@ -6,6 +6,7 @@ import click
 
 import shortlist
 from shortlist.cli.instance import read_means
+from shortlist.cli.items import order_option, read_items
 from shortlist.cli.options import algorithm_option, minimize_option, pace_options
 from shortlist.cli.output import (
     format_option,
@@ -33,6 +34,15 @@ def _pair(
     return a, b
 
 
+def _items(
+    context: click.Context, parameter: click.Parameter, given: str | None
+) -> int | list[str] | None:
+    """A number, or the items in a file."""
+    if given is None:
+        return None
+    return int(given) if given.isdecimal() else read_items(str(FILE(given, parameter, context)))
+
+
 @click.command()
 @click.option(
     "-n",
@@ -58,6 +68,13 @@ def _pair(
     metavar="FILE",
     help="Guessed means: one a line, or a CSV with a column `mean`.",
 )
+@click.option(
+    "--items",
+    metavar="N|FILE",
+    callback=_items,
+    help="A test set: how many items, or the file that names them. Pulls are cells then.",
+)
+@order_option
 @click.option("--epsilon", type=float, help="Regret allowed: how many pulls until then?")
 @click.option(
     "--delta",
@@ -127,6 +144,7 @@ def forecast(
       shortlist forecast -n 60 -k 5 --prior 2,18 --epsilon 0.1 --budget 1000 --runs 5
       shortlist forecast -k 3 --pilot pilot.csv --epsilon 0.2 --runs 5 --plot forecast.png
       shortlist forecast -k 4 --means means.csv --budget 500 --budget 2000 --format csv
+      shortlist forecast -n 20 -k 2 --prior 8,8 --items 200 --epsilon 0.05 --runs 5
     """
     from shortlist.forecasting.picture import check_file, save
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import shortlist
-from shortlist.cli.columns import Line, read_columns
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import Line, read_columns
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray

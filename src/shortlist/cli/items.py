@@ -5,12 +5,20 @@ from typing import Any
 
 import click
 
-from shortlist.cli.columns import read_columns
-from shortlist.cli.scores import placed, read_scores
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import read_columns
+from shortlist.reading.scores import read_scores
 
 Command = Callable[..., Any]
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
+
+order_option = click.option(
+    "--order",
+    type=click.Choice(["shared", "independent"]),
+    default="shared",
+    show_default=True,
+    help="One order of the items for all arms, or one an arm.",
+)
 
 
 def item_options(command: Command) -> Command:
@@ -27,15 +35,9 @@ def item_options(command: Command) -> Command:
                 "--scores",
                 type=FILE,
                 metavar="FILE",
-                help="Scores on items that are known already, as a CSV; they are not asked for.",
+                help="Scores that are known already, in a CSV or Parquet file: not asked for.",
             ),
-            click.option(
-                "--order",
-                type=click.Choice(["shared", "independent"]),
-                default="shared",
-                show_default=True,
-                help="One order of the items for all arms, or one an arm.",
-            ),
+            order_option,
         )
     ):
         command = option(command)
@@ -59,5 +61,5 @@ def with_test_set(settings: dict[str, Any], arms: list[str]) -> dict[str, Any]:
             raise InvalidInput("`scores` is given without --items, but only goes with them")
         return settings
     labels = read_items(items)
-    known = None if scores is None else placed(read_scores(scores), arms, labels, scores)
+    known = None if scores is None else read_scores(scores).placed(arms, labels)
     return {**settings, "items": labels, "scores": known}

@@ -60,10 +60,14 @@ minimize_option = click.option(
 )
 
 
-def _rewards(context: click.Context, parameter: click.Parameter, text: str) -> "RewardsDeclared":
+def _rewards(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> "RewardsDeclared | None":
     """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
     from shortlist import SubGaussian
 
+    if text is None:
+        return None
     if text == "binary":
         return "binary"
     try:
@@ -96,10 +100,8 @@ def experiment_options(command: Command) -> Command:
             click.option(
                 "--rewards",
                 callback=_rewards,
-                default="0,1",
-                show_default=True,
                 metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
-                help="What rewards can be; another one is refused.",
+                help="What rewards can be; 0,1 unless a budget is all there is.",
             ),
             minimize_option,
             algorithm_option(
@@ -122,6 +124,13 @@ def experiment_options(command: Command) -> Command:
                 default=2,
                 show_default=True,
                 help="Tries more of a pull that failed.",
+            ),
+            click.option(
+                "--on-failure",
+                type=click.Choice(["stop", "retire"]),
+                default="stop",
+                show_default=True,
+                help="After that the experiment stops, or the arm leaves.",
             ),
         )
     ):
@@ -168,15 +177,15 @@ store_option = click.option(
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
     metavar="FILE|URL",
-    help="Where it is kept, a file or a service; may be set as SHORTLIST_STORE.",
+    help="Where it is kept: a file, postgresql://… or a service; or set SHORTLIST_STORE.",
 )
 made_store_option = click.option(
     "--store",
     required=True,
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The file, made if there is none; may be set as SHORTLIST_STORE.",
+    metavar="FILE|URL",
+    help="A file, made if there is none, or postgresql://…; or set SHORTLIST_STORE.",
 )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shortlist.cli.arms import COLUMN, check_called_arm
-from shortlist.cli.columns import Columns, Line, read_columns
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import Columns, Line, read_columns
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray, IntArray

@@ -2,8 +2,8 @@
 
 import re
 
-from shortlist.cli.columns import Line, read_columns
 from shortlist.errors import InvalidInput
+from shortlist.reading.columns import Line, read_columns
 
 WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
 

@@ -52,7 +52,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
     metavar="FILE|URL",
-    help="Keep everything in this file or at this service, and go on with what is there.",
+    help="Keep everything in this file, postgresql://… or service, and go on with what is there.",
 )
 @name_option
 @format_option

@@ -5,6 +5,7 @@ import logging
 import click
 
 from shortlist.cli.options import made_store_option
+from shortlist.cli.stores import shown
 from shortlist.errors import InvalidInput
 
 NEEDED = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serve]'"
@@ -46,10 +47,10 @@ def serve(
 ) -> None:
     """Serve the experiments in a store over HTTP, with a live page.
 
-    The store is a file, which is made if there is none. `shortlist.Client` and the other commands
-    take the address as a store. As long as no token was made (`shortlist tokens`), only this
-    machine is listened to; afterwards nothing but /health answers without one. Ctrl-C ends it when
-    what is under way is written.
+    The store is a file, which is made if there is none, or postgresql://…. `shortlist.Client` and
+    the other commands take the address as a store. As long as no token was made (`shortlist
+    tokens`), only this machine is listened to; afterwards nothing but /health answers without one.
+    Ctrl-C ends it when what is under way is written.
 
     Needs: pip install 'shortlist[serve]'.
 
@@ -72,7 +73,7 @@ def serve(
     limits = Limits(rate=rate, body=body)
     with opened(store, "rwc") as place:
         check_host(host, place)
-        app = application(place, limits=limits, origins=origins, place=store)
+        app = application(place, limits=limits, origins=origins, place=shown(store))
         listening = server(app, host, port, limits)
-        listening.announce = lambda address: click.echo(f"{store} is at {address}", err=True)
+        listening.announce = lambda address: click.echo(f"{shown(store)} is at {address}", err=True)
         listening.run()

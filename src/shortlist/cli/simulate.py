@@ -13,8 +13,8 @@ from shortlist.cli.options import (
     pace_options,
 )
 from shortlist.cli.output import format_option, print_summary, progress_bar
-from shortlist.cli.scores import read_scores
 from shortlist.errors import InvalidInput
+from shortlist.reading.scores import read_scores
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--scores",
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
     metavar="FILE",
-    help="Scores of a test set instead: a CSV with a row an arm and a column an item.",
+    help="Scores of a test set instead: a CSV or Parquet file, a row an arm, a column an item.",
 )
 @click.option(
     "--order",

@@ -1,4 +1,4 @@
-"""Where --store leads: to a file, or to a service at http://…"""
+"""Where --store leads: to a file, to a PostgreSQL, or to a service at http://…"""
 
 import os
 from contextlib import closing
@@ -23,6 +23,13 @@ def is_service(store: str | None) -> bool:
 def client(url: str, name: str | None = None) -> "Client":
     """The service at that address, with the token of the environment."""
     return shortlist.Client(url, os.environ.get(TOKEN) or None, name)
+
+
+def shown(store: str) -> str:
+    """Where that leads, as it may be printed."""
+    from shortlist.storage.address import shown_place
+
+    return shown_place(store)
 
 
 def open_experiment(
@@ -56,9 +63,9 @@ def list_rows(store: str) -> list[dict[str, object]]:
     """A row for every experiment."""
     if is_service(store):
         return list(client(store).experiments())
-    from shortlist.storage.sqlite import SQLiteStore
+    from shortlist.experiment.place import open_store
 
-    with closing(SQLiteStore(store, "ro")) as file:
+    with closing(open_store(store, "ro")) as file:
         return [_row(file, name) for name in file.names()]
 
 

@@ -1,28 +1,38 @@
 """An experiment at a service, as if it were here: `Client` has the methods of `Experiment`."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from types import TracebackType
 from urllib.parse import quote
 
-import numpy.typing as npt
-
 from shortlist.algorithms import AlgorithmLike, find, name_to_keep
-from shortlist.arms import Arms, labels_of, labels_to_keep
+from shortlist.arms import Arms, Label, labels_of, labels_to_keep
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.experiment import Handout, State, Status, Ticket
 from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.place import checked_name, checked_worker, the_only
 from shortlist.experiment.runnable import Runnable
-from shortlist.experiment.settings import Settings
+from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.telling import pairs, told_reward
+from shortlist.items import ScoresGiven
 from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
-from shortlist.reward_models import RewardModel, RewardsDeclared, model_of
+from shortlist.reward_models import RewardModel, RewardsDeclared, declared
 from shortlist.search import Progress
-from shortlist.validation import flag, number, real, whole
+from shortlist.validation import (
+    MOST_TOLD,
+    collected,
+    flag,
+    named,
+    number,
+    real,
+    seconds,
+    text,
+    whole,
+    words,
+)
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
 
 
@@ -42,9 +52,8 @@ class Client(Runnable):
         timeout: float = 60.0,
         patience: float = 30.0,
     ) -> None:
-        number("timeout", timeout, above=0)
-        number("patience", patience)
-        self._connection = Connection(url, token, timeout, patience)
+        waiting = seconds("timeout", timeout), number("patience", patience)
+        self._connection = Connection(url, token, *waiting)
         self._name = None if name is None else checked_name(name)
         self._settings: Settings | None = None
         self._standing = (0, Progress())
@@ -80,7 +89,7 @@ class Client(Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: int | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
@@ -90,13 +99,14 @@ class Client(Runnable):
         lease: float | None = None,
         late: Late = WAIT,
         retries: int = 2,
+        on_failure: OnFailure = "stop",
         exist_ok: bool = False,
         items: ItemsGiven | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ScoresGiven | None = None,
         order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
-        labels, model = labels_to_keep(labels_of(arms)), model_of(rewards)
+        labels, model = labels_to_keep(labels_of(arms)), declared(rewards)
         body: Json = {
             "arms": labels,
             "k": k,
@@ -104,18 +114,19 @@ class Client(Runnable):
             "epsilon": epsilon,
             "delta": delta,
             "budget": budget,
-            "rewards": rewards_to_json(model),
+            "rewards": None if rewards is None else rewards_to_json(model),
             "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
-            "options": dict(options or {}),
+            "options": named("options", options),
             "rounds": rounds,
             "least": least,
             "seed": seed,
             "lease": lease,
             "late": late,
             "retries": retries,
-            "exist_ok": exist_ok,
-            **_test_set(cells_given(items, seed, scores, order), len(labels), model),
+            "on_failure": on_failure,
+            "exist_ok": flag("exist_ok", exist_ok),
+            **_test_set(cells_given(items, seed, scores, order), labels, model),
         }
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
         return self.open(name)
@@ -134,8 +145,8 @@ class Client(Runnable):
 
     def _describe(self) -> Settings:
         described = self._call("GET", "")
-        text = json.dumps(described["settings"])
-        self._settings = Settings.read(text, f"experiment {self.name!r}")
+        written = json.dumps(described["settings"])
+        self._settings = Settings.read(written, f"experiment {self.name!r}")
         return self._settings
 
     def ask(
@@ -150,8 +161,8 @@ class Client(Runnable):
 
         If an answer is lost on the way, a worker with a name gets the same tickets again; those of
         a worker without one wait until their lease ends."""
-        whole("limit", limit, at_least=1)
-        body: Json = {"limit": limit, "worker": checked_worker(worker), "alive": alive}
+        most = whole("limit", limit, at_least=1)
+        body: Json = {"limit": most, "worker": checked_worker(worker), "alive": alive}
         if lease is not None:
             body["lease"] = number("lease", lease, above=0)
         reply = self._call("POST", "/ask", body)
@@ -183,9 +194,19 @@ class Client(Runnable):
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
-        It is handed out again, up to the limit, and then the experiment stops. Of a ticket that is
-        told, or is not its holder's any more, this changes nothing."""
-        self._call("POST", "/fail", {**_held(ticket), "reason": str(reason)})
+        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
+        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
+        changes nothing."""
+        self._call("POST", "/fail", {**_held(ticket), "reason": words(reason)})
+
+    def retire(self, arm: Label, reason: str = "") -> None:
+        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+
+        The guarantee is then about the arms that stay, if the arm did not leave because of its
+        rewards."""
+        said = text("reason", reason)
+        (label,) = labels_to_keep((arm,))
+        self._call("POST", "/retire", {"arm": label, "reason": said})
 
     def release(
         self,
@@ -198,8 +219,11 @@ class Client(Runnable):
 
         Those of a worker, some by number, those overdue by so many seconds, or what fits all that
         is said; returns how many."""
-        named = None if tickets is None else [_held(ticket) for ticket in tickets]
-        body: Json = {"worker": worker, "tickets": named, "overdue": overdue}
+        meant = None
+        if tickets is not None:
+            several = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
+            meant = [_held(ticket) for ticket in several]
+        body: Json = {"worker": worker, "tickets": meant, "overdue": overdue}
         return int(self._call("POST", "/release", body)["released"])
 
     def resume(self) -> None:
@@ -283,11 +307,11 @@ class Client(Runnable):
         self._standing = (reply["told"], Progress(**reply["progress"]))
 
 
-def _test_set(given: CellsGiven | None, n_arms: int, rewards: RewardModel) -> Json:
+def _test_set(given: CellsGiven | None, labels: Sequence[Label], rewards: RewardModel) -> Json:
     """What a service is told of a test set, if there is one."""
     if given is None:
         return {}
-    record = given.of(n_arms, rewards).to_record()
+    record = given.of(labels, rewards).to_record()
     return {"items": record["labels"], "scores": record["scores"], "order": record["order"]}
 
 
@@ -300,5 +324,6 @@ def _held(ticket: Ticket | int) -> Json:
 def _said(ticket: Ticket | int) -> Json:
     """What a ticket says of itself; who names the arm learns if the ticket is of another one."""
     if isinstance(ticket, Ticket):
-        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment}
+        item = {} if ticket.item is None else {"item": ticket.item}
+        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
     return {"ticket": whole("ticket", ticket, at_least=0)}

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
+from numbers import Integral, Real
 from threading import local
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+import numpy as np
+
 from shortlist.errors import InvalidInput, Unreachable
+from shortlist.validation import real, shown, text
 from shortlist.wire import Json, error_of
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a request is made again: doubled each time
@@ -28,7 +32,7 @@ class Connection:
 
     def __init__(self, url: str, token: str | None, timeout: float, patience: float) -> None:
         self._address = _address(url)
-        self._token = token
+        self._token = None if token is None else _sendable(token)
         self._timeout = timeout
         self._patience = patience
         self._own = local()  # this thread's
@@ -124,8 +128,8 @@ class Connection:
             sent["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             sent["Content-Type"] = "application/json"
-        text = None if body is None else _written(body)
-        connection.request(method, self._address.path.rstrip("/") + path, text, sent)
+        raw = None if body is None else _written(body)
+        connection.request(method, self._address.path.rstrip("/") + path, raw, sent)
         return connection.getresponse()
 
     def _connected(self) -> HTTPConnection:
@@ -145,6 +149,7 @@ class Connection:
 
 
 def _address(url: str) -> SplitResult:
+    url = text("url", url)
     with suppress(ValueError):
         address = urlsplit(url)
         if address.scheme in ("http", "https") and address.hostname and address.port != 0:
@@ -152,18 +157,27 @@ def _address(url: str) -> SplitResult:
     raise InvalidInput(f"`url` is {url!r}, but must be the address of a service, as http://host:80")
 
 
+def _sendable(token: str) -> str:
+    """A token as the head of a request has it."""
+    if not (text("token", token).isascii() and token.isprintable()):
+        raise InvalidInput("`token` has characters that none has, but must be as it was made")
+    return token
+
+
 def _written(body: Json) -> bytes:
     try:
         return json.dumps(body, allow_nan=False, default=_plain).encode()
-    except ValueError as error:
-        raise InvalidInput(f"a number is to be sent that JSON has no word for: {error}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"a value is to be sent that JSON has no word for: {error}") from error
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy as plain ones."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise InvalidInput(f"{value!r} is to be sent, but JSON has no word for it")
+    """Numbers of other kinds as plain ones."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else real(value)
+    raise InvalidInput(f"{shown(value)} is to be sent, but JSON has no word for it")
 
 
 def _is_private(address: SplitResult) -> bool:

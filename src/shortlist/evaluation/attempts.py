@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from shortlist.errors import EvaluationFailed
-from shortlist.validation import number, whole
+from shortlist.validation import seconds, whole
 
 logger = logging.getLogger("shortlist.evaluation")
 
@@ -27,8 +27,8 @@ class Attempts:
     @classmethod
     def of(cls, retries: object, timeout: object) -> "Attempts":
         """Take what a user said, if it makes sense."""
-        seconds = None if timeout is None else number("timeout", timeout, above=0)
-        return cls(whole("retries", retries, at_least=0), seconds)
+        most = None if timeout is None else seconds("timeout", timeout)
+        return cls(whole("retries", retries, at_least=0), most)
 
     def make(self, evaluate: Callable[[], Any]) -> Any:
         """What the first attempt that does not fail returns; what the last one raises."""

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidInput, InvalidReward, UnknownName
-from shortlist.items import ORDERS, Items
+from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.items import Items, checked_order
 from shortlist.reward_models import RewardModel
-from shortlist.validation import collected, shown, whole
+from shortlist.validation import MOST_CELLS, collected, shown, table, whole
 
 MOST_ITEMS = 10**6  # of a test set
-MOST_CELLS = 10**7  # a search holds a few arrays of them
 
 ItemsGiven = int | Iterable[Any]
 ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
@@ -37,15 +36,9 @@ class Cells:
         order: str = "shared",
     ) -> None:
         self.labels = item_labels(items)
-        if n_arms * len(self.labels) > MOST_CELLS:
-            raise InvalidInput(
-                f"{n_arms:,} arms and {len(self.labels):,} items are given, but there must be at"
-                f" most {MOST_CELLS:,} cells"
-            )
+        check_cells(n_arms, len(self.labels))
         self.known = known_scores(scores, n_arms, len(self.labels), rewards)
-        self.order = order
-        if order not in ORDERS:
-            raise UnknownName(f"`order` is {order!r}, but must be one of {', '.join(ORDERS)}")
+        self.order = checked_order(order)
         if order != "shared" and self.known is not None:
             raise InvalidInput(
                 f"`order` is {order!r} and `scores` are given, but known scores need a shared order"
@@ -87,6 +80,15 @@ class Cells:
         return unknown
 
 
+def check_cells(n_arms: int, n_items: int) -> None:
+    """Refuse more cells than a search can hold."""
+    if n_arms * n_items > MOST_CELLS:
+        raise InvalidInput(
+            f"{n_arms:,} arms and {n_items:,} items are given, but there must be at most"
+            f" {MOST_CELLS:,} cells"
+        )
+
+
 def item_labels(items: ItemsGiven) -> Sequence[Any]:
     """The items as they were given, or numbers from 0 if only their number was."""
     if isinstance(items, Integral):
@@ -111,12 +113,7 @@ def known_scores(
     """Scores that are there already, NaN or None where there is none: (arms, items)."""
     if scores is None:
         return None
-    try:
-        known = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"`scores` cannot be read ({error}), but must be a row an arm, all of the same length"
-        ) from error
+    known = table("scores", scores, "a row an arm, all of the same length")
     if known.shape != (n_arms, n_items):
         raise InvalidInput(
             f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"

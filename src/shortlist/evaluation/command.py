@@ -114,7 +114,7 @@ def _split(template: object) -> list[str]:
         parts = shlex.split(template)
     except ValueError as error:
         raise InvalidInput(
-            f"the command {template!r} cannot be split into arguments: {error}"
+            f"the command {shown(template)} cannot be split into arguments: {error}"
         ) from error
     names = {found[2] for part in parts for found in BRACED.finditer(part)}
     unknown = names.difference(PLACEHOLDERS, [None])
@@ -122,18 +122,18 @@ def _split(template: object) -> list[str]:
         name, there = min(unknown), ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
         rule = f"there is only {there}; for the word itself write {{{{{name}}}}}"
         raise InvalidInput(
-            f"the command is {template!r}, but {{{name}}} stands for nothing: {rule}"
+            f"the command is {shown(template)}, but {{{name}}} stands for nothing: {rule}"
         )
     if "arm" not in names and f"{PREFIX}ARM" not in template:
         raise InvalidInput(
-            f"the command is {template!r}, but must contain {{arm}}, which stands for the arm to"
-            f" pull, or ${PREFIX}ARM, where a shell looks it up"
+            f"the command is {shown(template)}, but must contain {{arm}}, which stands for the arm"
+            f" to pull, or ${PREFIX}ARM, where a shell looks it up"
         )
     if not BRACED.search(parts[0]) and shutil.which(parts[0]) is None:
         # a bare name is looked for elsewhere
         file = os.path.dirname(parts[0]) and os.path.isfile(parts[0])
         wrong = f"{parts[0]!r} is not executable" if file else f"there is no program {parts[0]!r}"
-        raise InvalidInput(f"the command is {template!r}, but {wrong}")
+        raise InvalidInput(f"the command is {shown(template)}, but {wrong}")
     return parts
 
 

@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from shortlist.errors import InvalidInput
+from shortlist.validation import shown
 
 CONCURRENT = 16  # evaluations of an async function under way at a time, unless told
 T = TypeVar("T")
@@ -14,7 +15,7 @@ def refuse_executor(executor: object) -> None:
     """An async function runs in the event loop, and nowhere else."""
     if executor is not None:
         raise InvalidInput(
-            f"`executor` is {executor!r}, but an async function runs in the event loop"
+            f"`executor` is {shown(executor)}, but an async function runs in the event loop"
         )
 
 

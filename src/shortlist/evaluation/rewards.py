@@ -16,6 +16,8 @@ from shortlist.reward_models import RewardModel
 from shortlist.search import Rewards
 from shortlist.validation import real, shown
 
+ROOM = 1024  # calls for which there is memory from the beginning
+
 
 def checked_reward(reward: object, name: str, model: RewardModel) -> float:
     """The reward as a float, if it is a number that keeps to the declaration; if not, `name` it."""
@@ -31,15 +33,16 @@ def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel)
         isinstance(rewards, Sequence) or hasattr(rewards, "__array__")
     ):
         raise InvalidReward(
-            f"the rewards of arm {label!r} are {rewards!r}, but must be a list or an array"
+            f"the rewards of arm {shown(label)} are {shown(rewards)}, but must be a list or an"
+            " array"
         )
     array = _array(rewards)
     if array.shape[:1] != (times,):
         size = f"{array.shape[0]} numbers" if array.ndim else "a single number"
         raise InvalidReward(
-            f"the rewards of arm {label!r} are {size}, but it was pulled {times} times"
+            f"the rewards of arm {shown(label)} are {size}, but it was pulled {times} times"
         )
-    name = f"a reward of arm {label!r}"
+    name = f"a reward of arm {shown(label)}"
     if array.ndim > 1 or array.dtype.kind not in "buif":  # None and "1" must not pass for numbers
         return np.array([checked_reward(reward, name, model) for reward in rewards])
     numbers = array.astype(np.float64)
@@ -61,22 +64,23 @@ class Received:
 
     def __init__(self, numbering: Numbering) -> None:
         self._numbering = numbering
-        self._sums = np.zeros(numbering.total)  # (calls,)
-        self._squares = np.zeros(numbering.total)
-        self._opening = np.zeros(numbering.total)  # the first reward of every call
+        # (calls,) each, so far: a request may be longer than any memory
+        self._sums = np.zeros(0)
+        self._squares = np.zeros(0)
+        self._opening = np.zeros(0)  # the first reward of every call
+        self._in = np.zeros(0, dtype=np.bool_)
         self._lists: dict[int, FloatArray] = {}  # by call, of those of several pulls
-        self._in = np.zeros(numbering.total, dtype=np.bool_)
 
     def take(self, ticket: int, reward: float) -> None:
         """Note the reward of a call that is one pull."""
-        call = ticket - self._numbering.first
+        call = self._call(ticket)
         self._in[call] = True
         self._opening[call] = self._sums[call] = reward
         self._squares[call] = reward * reward
 
     def take_many(self, ticket: int, rewards: FloatArray) -> None:
         """Note the rewards of a call of several pulls."""
-        call = ticket - self._numbering.first
+        call = self._call(ticket)
         self._lists[call] = rewards
         self._in[call] = True
         self._opening[call] = rewards[0]
@@ -87,21 +91,38 @@ class Received:
         """Note all rewards at once, where every call is one pull: in the order of tickets."""
         self._opening = self._sums = rewards
         self._squares = rewards**2
-        self._in[:] = True
+        self._in = np.ones(rewards.size, dtype=np.bool_)
 
     def so_far(self) -> tuple[IntArray, IntArray, Rewards]:
         """The arms, the pulls and the rewards of the calls that are in, one after the other."""
-        _, arms, _, times = self._numbering.places(self._numbering.tickets[self._in])
+        tickets = self._numbering.first + np.flatnonzero(self._in)
+        _, arms, _, times = self._numbering.places(tickets)
         return arms, times, Rewards(self._sums[self._in], self._squares[self._in])
 
     def rewards(self, *, single: bool = False) -> Rewards:
         """What the search is sent when all calls are in; with items, single rewards too."""
         entries, _, draws, times = self._numbering.places(self._numbering.tickets)
-        size = self._numbering.pulls.arms.size
-        sums = sums_by_entry(self._sums, times, self._opening, entries, size)
-        squares = np.bincount(entries, self._squares, size)
+        size, calls = self._numbering.pulls.arms.size, self._numbering.total
+        self._make_room(calls)
+        sums = sums_by_entry(self._sums[:calls], times, self._opening[:calls], entries, size)
+        squares = np.bincount(entries, self._squares[:calls], size)
         each = self._each(np.lexsort((draws, entries))) if single else None
         return Rewards(sums, np.asarray(squares, dtype=np.float64), each)
+
+    def _call(self, ticket: int) -> int:
+        """The number of a call in its request, for which there is room."""
+        call = ticket - self._numbering.first
+        self._make_room(call + 1)
+        return call
+
+    def _make_room(self, calls: int) -> None:
+        """Let the arrays hold that many calls; doubled, so that growing costs little."""
+        if calls > self._in.size:
+            more = (0, max(calls, 2 * self._in.size, ROOM) - self._in.size)
+            self._sums = np.pad(self._sums, more)
+            self._squares = np.pad(self._squares, more)
+            self._opening = np.pad(self._opening, more)
+            self._in = np.pad(self._in, more)
 
     def _each(self, order: IntArray) -> FloatArray:
         """Every reward, call by call in this order."""

@@ -1,9 +1,11 @@
 """Live experiments: a search that is asked for pulls and told their rewards, whatever happens.
 
-`experiment.py` is the whole of it on one page. A `Replica` is what a program knows: `ledger.py`
-what was told and who holds what, `replay.py` the search that was run again with it. `telling.py`
-says what may be told, `worker.py` makes pulls with a function, `export.py` takes it elsewhere."""
+`experiment.py` has all that can be done to one, `view.py` all that can be seen of it, `writer.py`
+the transactions. A `Replica` is what a program knows: `ledger.py` what was told and who holds what,
+`replay.py` the search that was run again with it. `telling.py` says what may be told, `worker.py`
+makes pulls with a function, `export.py` and `copying.py` take it elsewhere."""
 
+from shortlist.experiment.copying import Copied, copy
 from shortlist.experiment.experiment import Experiment
 from shortlist.experiment.export import export_lines, import_lines
 from shortlist.experiment.status import Status
@@ -11,12 +13,14 @@ from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.verification import Verdict, verify
 
 __all__ = [
+    "Copied",
     "Experiment",
     "Handout",
     "State",
     "Status",
     "Ticket",
     "Verdict",
+    "copy",
     "export_lines",
     "import_lines",
     "verify",

@@ -1,19 +1,13 @@
 """Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from threading import RLock
-from types import TracebackType
-
-import numpy.typing as npt
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
-from shortlist.display import plural
-from shortlist.errors import ShortlistError, Unfinished
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     checked_alive,
@@ -21,9 +15,10 @@ from shortlist.experiment.handing import (
     given_back,
     handed_out,
     is_current,
+    named_tickets,
     new_lease,
 )
-from shortlist.experiment.lease import AGAIN, WAIT, Late
+from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.leaving import (
     arms_of,
     leaving_arm,
@@ -33,25 +28,24 @@ from shortlist.experiment.leaving import (
 )
 from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
-from shortlist.experiment.replica import Replica
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
-from shortlist.experiment.status import Status
-from shortlist.experiment.telling import known_id, new_tellings, pairs
+from shortlist.experiment.telling import Telling, known_id, new_tellings, pairs
 from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.experiment.view import Clock
+from shortlist.experiment.writer import Writer, made_in
+from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
-from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
-from shortlist.search import Progress
 from shortlist.storage import Event, Kind, Store
+from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import flag, shown, text, whole
+from shortlist.validation import flag, text, whole, words
 
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
-Clock = Callable[[], float]
 
 
-class Experiment(Runnable):
+class Experiment(Writer, Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -69,14 +63,9 @@ class Experiment(Runnable):
         self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool
     ) -> None:
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
-        self.name = name
-        self.settings = settings
-        self._store = store
-        self._clock = clock
-        self._owned = owned
-        self._lock = RLock()
-        self._known = Replica(name, settings)
+        super().__init__(store, name, settings, clock, owned)
         self._durations = Durations(settings.lease, settings.late)
+        self._sameness = Sameness(settings.problem.rewards)
 
     @classmethod
     def create(
@@ -89,10 +78,10 @@ class Experiment(Runnable):
         epsilon: float | None = None,
         delta: float = 0.05,
         budget: int | None = None,
-        rewards: RewardsDeclared = (0, 1),
+        rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         items: ItemsGiven | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ScoresGiven | None = None,
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
@@ -138,14 +127,8 @@ class Experiment(Runnable):
         name = checked_name(name)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            with place.exclusive():
-                if exist_ok and name in place.names():
-                    made = Settings.from_json(place.settings(name), f"experiment {name!r}")
-                    settings.check_same(made, name)
-                    settings = made  # of the version of the algorithm that it was made with
-                else:
-                    place.create(name, settings.to_json())
-            experiment = cls(place, name, settings, clock, place is not store)
+            made = insist(lambda: made_in(place, name, settings, exist_ok))
+            experiment = cls(place, name, made, clock, place is not store)
             experiment._catch_up()
         return experiment
 
@@ -169,13 +152,7 @@ class Experiment(Runnable):
             experiment._catch_up()
         return experiment
 
-    @property
-    def store(self) -> Store:
-        """Where it is kept.
-
-        `export_lines` reads it, even if its file was deleted under the open experiment."""
-        return self._store
-
+    @insistent
     def ask(
         self,
         limit: int = 1,
@@ -191,7 +168,7 @@ class Experiment(Runnable):
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
         says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        whole("limit", limit, at_least=1)
+        limit = whole("limit", limit, at_least=1)
         holder = checked_worker(worker)
         alive = checked_alive(alive, holder)
         seconds = self._durations.lease(lease)
@@ -231,12 +208,19 @@ class Experiment(Runnable):
 
     def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
-        told = pairs(results)
+        tellings = self._tell(pairs(results))
+        for each in tellings:
+            self._sameness.see(self.settings.labels[each.arm], [each.reward])
+
+    @insistent
+    def _tell(self, told: Sequence[tuple[Ticket | int, float]]) -> Sequence[Telling]:
         with self._writing() as now:
             tellings = new_tellings(told, self._known, now)
             self._store.append(self.name, told=[(*telling, now) for telling in tellings])
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+        return tellings
 
+    @insistent
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
@@ -244,8 +228,7 @@ class Experiment(Runnable):
         "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
         changes nothing. A bad reward is no failure: results that are missing because of their value
         would void every guarantee."""
-        words = reason if isinstance(reason, str) else shown(reason)
-        said = words.encode(errors="backslashreplace").decode()  # as every store can hold it
+        said = words(reason)
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
@@ -261,6 +244,7 @@ class Experiment(Runnable):
             return []
         return [*retirement(known, arm, reason, now), Event(Kind.RESUME, 0, 0, "", now)]
 
+    @insistent
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
 
@@ -289,143 +273,20 @@ class Experiment(Runnable):
         nevertheless counts if it is the first."""
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
+        return self._release(name, named_tickets(tickets), seconds)
+
+    @insistent
+    def _release(
+        self, name: str | None, tickets: Sequence[Ticket | int] | None, seconds: float | None
+    ) -> int:
         with self._writing() as now:
             events, count = given_back(self._known, name, tickets, seconds, now)
             self._store.append(self.name, events=events)
         return count
 
+    @insistent
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
             self._store.append(self.name, events=[event])
-
-    def status(self) -> Status:
-        """Where the experiment stands."""
-        with self._lock:
-            self._catch_up()
-            return self._known.status(self._clock())
-
-    def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is.
-
-        It is cheap, and as of the last call of anything else."""
-        return self._known.ledger.told, self._known.replay.numbering.pulls.progress
-
-    def position(self) -> int:
-        """How many entries the log has: whatever happens to the experiment adds one.
-
-        It is cheap, and brings what `standing`, `held` and `state` say up to date."""
-        with self._lock:
-            self._catch_up()
-            return self._known.ledger.position
-
-    def version(self) -> str:
-        """What changes whenever `status` does: with the log, and as time goes by.
-
-        As cheap as `position`."""
-        with self._lock:
-            self._catch_up()
-            now = self._clock()
-            held = self._known.ledger.held(now)
-            overdue = sum(lease.due <= now for lease in held)
-            return f"{self._known.ledger.position}-{len(held)}-{overdue}"
-
-    def state(self) -> State:
-        """Whether there are tickets, an answer, or trouble.
-
-        As cheap as `standing`."""
-        with self._lock:
-            return self._known.state(self._clock())
-
-    def course(self) -> list[tuple[int, Progress]]:
-        """How far the search was after so many pulls, whenever it asked for more.
-
-        As cheap as `standing`."""
-        with self._lock:
-            return list(self._known.replay.course)
-
-    def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends.
-
-        As cheap as `standing`."""
-        with self._lock:
-            now = self._clock()
-            ends = [lease.end for lease in self._known.ledger.held(now)]
-            return len(ends), max(ends, default=now)
-
-    def result(self, *, partial: bool = False) -> Result:
-        """The answer, once there is one; with `partial` also before that, as it would be now.
-
-        A partial result has the bound that the search has earned, if it knows one at any time, and
-        says nothing but the intervals otherwise. `seconds` are those from the first ticket to the
-        last reward."""
-        flag("partial", partial)
-        with self._lock:
-            self._catch_up()
-            if self._known.replay.outcome is not None:
-                return self._known.answer
-            if not partial:
-                raise Unfinished(self._known.trouble() or self._known.missing())
-            return self._known.present()
-
-    def close(self) -> None:
-        """Let go of the file, if this opened one.
-
-        Nothing needs saving: what was told is in the store."""
-        if self._owned:
-            self._store.close()
-
-    def __repr__(self) -> str:
-        with self._lock, suppress(ShortlistError):  # a store that is closed: as it was then
-            self._catch_up()
-        state = self._known.state(self._clock())
-        told = plural(self._known.ledger.told, "pull")
-        return (
-            f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
-        )
-
-    def __enter__(self) -> "Experiment":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Let all that is done inside be one transaction: one wait for the disk, and after an error
-        nothing of it was written."""
-        with self._lock:
-            try:
-                with self._writing():
-                    yield
-            except BaseException:
-                self._known = Replica(self.name, self.settings)  # it read what is not in the log
-                raise
-
-    @contextmanager
-    def _writing(self) -> Iterator[float]:
-        """Be up to date, and be the only one who writes; the time at which that begins."""
-        with self._lock:
-            self._catch_up()  # the search may think for long, and should not while others wait
-            self._tell_missed()
-            with self._store.exclusive():
-                self._catch_up()
-                yield self._clock()
-
-    def _tell_missed(self) -> None:
-        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._clock()):
-            with self._store.exclusive():
-                self._catch_up()
-                self._store.append(self.name, told=self._known.late_rewards(self._clock()))
-            self._catch_up()
-
-    def _catch_up(self) -> None:
-        """Take in what is new in the log."""
-        self._known.read(self._store)

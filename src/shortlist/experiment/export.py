@@ -21,10 +21,11 @@ from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings, declared
 from shortlist.experiment.telling import told_reward
 from shortlist.reward_models import RewardModel
-from shortlist.storage import Event, Kind, RewardRow
+from shortlist.storage import Event, Kind, RewardRow, Store
+from shortlist.storage.insist import insist
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import number as finite
-from shortlist.validation import whole
+from shortlist.validation import shown, whole
 
 UNLINKED, FORMAT = 1, 2  # of version 0.1, whose lines have no links, and of today
 
@@ -59,10 +60,15 @@ def import_lines(lines: Iterable[str], store: Place, name: str | None = None) ->
     _take_entries(read, log)
     name = _stored(checked_name(head.entry.get("experiment") if name is None else name))
     _check_replay(settings, log)
-    with opened(store, "rwc") as target, target.exclusive():
+    with opened(store, "rwc") as target:
+        insist(lambda: _put(target, name, settings, log))
+    return name
+
+
+def _put(target: Store, name: str, settings: str, log: "ImportedLog") -> None:
+    with target.exclusive():
         target.create(name, settings)
         target.append(name, log.rewards.values(), log.events)
-    return name
 
 
 def _lines_of_one_format(lines: Iterator[Line]) -> Iterator[Line]:
@@ -189,9 +195,9 @@ def _ticket(entry: dict[str, Any], span: int, limit: int) -> int:
 def _stored(text: object) -> str:
     """A text that a store can hold: half of a character, which JSON can spell, is none."""
     if not isinstance(text, str):
-        raise InvalidInput(f"{text!r} is to be stored, but is no text")
+        raise InvalidInput(f"{shown(text)} is to be stored, but is no text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"{text!r} is to be stored, but is no valid text") from error
+        raise InvalidInput(f"{shown(text)} is to be stored, but is no valid text") from error
     return text

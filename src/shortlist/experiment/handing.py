@@ -1,7 +1,7 @@
 """Who is handed which tickets, until when, and who gives which of them back."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from shortlist.errors import InvalidInput
 from shortlist.experiment.lease import AGAIN, FOREVER, FREE, Late, Lease
@@ -9,7 +9,7 @@ from shortlist.experiment.replica import Replica
 from shortlist.experiment.telling import known_id
 from shortlist.experiment.ticket import Ticket
 from shortlist.storage import Event, Kind
-from shortlist.validation import MOST_TOLD, collected, number
+from shortlist.validation import MOST_TOLD, collected, number, shown
 
 LONGEST = FOREVER / 2  # seconds of a lease that ends
 
@@ -32,7 +32,7 @@ def checked_alive(alive: object, worker: str) -> float | None:
     if alive is None:
         return None
     if not worker:
-        raise InvalidInput(f"`alive` is {alive!r}, but needs a `worker`, who asks again")
+        raise InvalidInput(f"`alive` is {shown(alive)}, but needs a `worker`, who asks again")
     return number("alive", alive, above=0)
 
 
@@ -42,7 +42,7 @@ def checked_overdue(overdue: object) -> float | None:
         return None
     seconds = number("overdue", overdue)
     if seconds < 0:
-        raise InvalidInput(f"`overdue` is {overdue!r}, but must be at least 0 seconds")
+        raise InvalidInput(f"`overdue` is {shown(overdue)}, but must be at least 0 seconds")
     return seconds
 
 
@@ -61,10 +61,17 @@ def handed_out(known: Replica, ids: Iterable[int], lease: Lease) -> tuple[list[E
     return events, [held[id_].due if id_ in kept else lease.due for id_ in ids]
 
 
+def named_tickets(tickets: Iterable[Ticket | int] | None) -> Sequence[Ticket | int] | None:
+    """Tickets that are named one by one, if any are."""
+    if tickets is None:
+        return None
+    return collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
+
+
 def given_back(
     known: Replica,
     worker: str | None,
-    tickets: Iterable[Ticket | int] | None,
+    tickets: Sequence[Ticket | int] | None,
     overdue: float | None,
     now: float,
 ) -> tuple[list[Event], int]:
@@ -74,8 +81,7 @@ def given_back(
     leases = known.ledger.leases
     fit = set(leases)
     if tickets is not None:
-        named = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
-        fit = {known_id(each, known) for each in named if is_current(each, known)}
+        fit = {known_id(each, known) for each in tickets if is_current(each, known)}
     holders: dict[str, list[int]] = defaultdict(list)
     for id_ in sorted(fit):
         lease = leases[id_]

@@ -9,6 +9,7 @@ from typing import Literal
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.rewards import checked_reward
 from shortlist.reward_models import RewardModel
+from shortlist.validation import shown
 
 Late = Literal["wait", "again"] | float
 WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
@@ -42,7 +43,7 @@ def checked_late(late: object, lease: float | None, model: RewardModel) -> Late:
     """What is to happen when a lease is over, if it makes sense."""
     if isinstance(late, str):
         if late not in (WAIT, AGAIN):
-            raise InvalidInput(f"`late` is {late!r}, but must be 'wait', 'again' or a reward")
+            raise InvalidInput(f"`late` is {shown(late)}, but must be 'wait', 'again' or a reward")
         return WAIT if late == WAIT else AGAIN
     reward = checked_reward(late, "`late`", model)
     if not model.has_range:  # a mixture with a constant may have heavier tails than was declared

@@ -3,10 +3,15 @@
 A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
 that every search drops the arm, and nothing is said about it: docs/experiments.md."""
 
+import numpy as np
+
+from shortlist.arms import position_of
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.experiment.handing import stretches
 from shortlist.experiment.lease import FREE
 from shortlist.experiment.replica import Replica
+from shortlist.problem import Problem
 from shortlist.storage import Event, Kind, RewardRow
 from shortlist.validation import shown
 
@@ -16,14 +21,14 @@ def leaving_arm(known: Replica, label: object) -> int:
     labels, problem = known.settings.labels, known.settings.problem
     if known.replay.outcome is not None:
         raise InvalidInput(f"`arm` is {shown(label)}, but the answer is there, and none can leave")
-    if label not in labels:
+    arm = position_of(label, labels)
+    if arm is None:
         raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
     if not problem.rewards.has_range:
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
             " no worst reward"
         )
-    arm = labels.index(label)
     if not may_leave(known, arm):
         raise InvalidInput(
             f"`arm` is {shown(label)}, but more than {problem.k} arms must stay: so many are to be"
@@ -60,13 +65,20 @@ def worst_rewards(
 ) -> tuple[list[RewardRow], list[Event]]:
     """What is told of those tickets whose arms left; the others are there to be handed out."""
     problem = known.settings.problem
-    low, high = problem.rewards.support
-    worst = float(high if problem.minimize else low)
+    worst = _worst(problem, known.ledger.rewards)
     arms = zip(ids, arms_of(known, ids), strict=True)
     told = [(each, arm, worst, now) for each, arm in arms if arm in known.ledger.retired]
     # tickets are handed out in order: those between are given back before anybody has them
     new = sorted(each for each in ids if each >= known.ledger.issued)
     return told, _free(new) if told else []
+
+
+def _worst(problem: Problem, told: FloatArray) -> float:
+    """The worst reward there is; where none was declared, or where one told is worse, that."""
+    low, high = problem.rewards.support
+    if problem.minimize:
+        return float(np.fmax.reduce(told, initial=high))
+    return float(np.fmin.reduce(told, initial=low))
 
 
 def _free(tickets: list[int]) -> list[Event]:

@@ -10,6 +10,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.lease import FREE, Lease
 from shortlist.present import Tally
+from shortlist.problem import Problem
 from shortlist.search import Rewards
 from shortlist.storage import Event, Kind, News, Told
 
@@ -56,6 +57,11 @@ class Ledger:
     def held(self, now: float) -> list[Lease]:
         """The leases that somebody holds."""
         return [lease for lease in self.leases.values() if lease.end > now]
+
+    def seen(self, problem: Problem) -> Problem:
+        """The problem as it turned out by the rewards so far."""
+        least = np.fmin.reduce(self.rewards, initial=np.nan)
+        return problem.seen(float(least), float(np.fmax.reduce(self.rewards, initial=np.nan)))
 
     def available(self, worker: str, now: float, end: int) -> Iterator[int]:
         """Tickets below `end` that this worker may be handed: its own first, then those let go of,

@@ -1,4 +1,4 @@
-"""Where an experiment is kept: a store, or a file that is opened as one."""
+"""Where an experiment is kept: a store, or a file or a database that is opened as one."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 from shortlist.errors import InvalidInput
 from shortlist.storage import Store
+from shortlist.storage.address import is_postgres, shown_place
 from shortlist.storage.connection import Mode
+from shortlist.storage.sql import SQLStore
 from shortlist.storage.sqlite import SQLiteStore
 from shortlist.validation import shown, text
 
@@ -16,7 +18,8 @@ Place = Store | str | os.PathLike[str]
 
 @contextmanager
 def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
-    """The store; if it is a file, closed again afterwards, or with `keep` only after an error."""
+    """The store; if it is only named, closed again afterwards, or with `keep` only after an
+    error."""
     if not isinstance(place, str | os.PathLike):
         if not isinstance(place, Store):
             raise InvalidInput(
@@ -26,9 +29,10 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
         return
     if str(place).startswith(SERVICES):
         raise InvalidInput(
-            f"`store` is {place!r}, a service, but must be a file or a store: a `Client` takes it"
+            f"`store` is {shown(place)}, a service, but must be a file or a store: a `Client` takes"
+            " it"
         )
-    store = SQLiteStore(place, mode)
+    store = open_store(place, mode)
     try:
         yield store
     except BaseException:
@@ -36,6 +40,20 @@ def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
         raise
     if not keep:
         store.close()
+
+
+def open_store(place: str | os.PathLike[str], mode: Mode) -> SQLStore:
+    """The store in that file, or at that address."""
+    if not (isinstance(place, str) and is_postgres(place)):
+        return SQLiteStore(place, mode)
+    try:
+        from shortlist.storage.postgres.store import PostgresStore
+    except ImportError as error:  # psycopg is there, but cannot load PostgreSQL's library
+        raise InvalidInput(
+            f"`store` is {shown_place(place)}, but psycopg is not installed: pip install"
+            f" 'shortlist[postgres]' ({error})"
+        ) from error
+    return PostgresStore(place, mode)
 
 
 def the_only(names: Sequence[str]) -> str:

@@ -189,7 +189,7 @@ class Replica:
         settings = self.settings
         outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
-        problem, algorithm = settings.problem, settings.algorithm
+        problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
 
     def trouble(self) -> str:

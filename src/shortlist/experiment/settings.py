@@ -14,7 +14,7 @@ from shortlist.evaluation.cells import Cells
 from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
-from shortlist.reward_models import MODELS, RewardModel
+from shortlist.reward_models import MODELS, RewardModel, Undeclared
 from shortlist.validation import number, seeded, shown, whole
 
 OnFailure = Literal["stop", "retire"]
@@ -117,6 +117,8 @@ class Settings:
         mine, theirs = self._flat(), other._flat()
         if other.lease is None:
             del mine["lease"]
+        if isinstance(other.problem.rewards, Undeclared):  # who declares nothing takes what is
+            del mine["rewards"]
         for name in mine:
             if mine[name] != theirs[name]:
                 made = f"no {name}" if mine[name] is None else f"{name} = {_in_words(mine[name])}"

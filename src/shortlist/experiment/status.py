@@ -120,7 +120,7 @@ class Status(Tabular):
 
 def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
     """What the ledger says of every arm."""
-    problem, labels = settings.problem, settings.labels
+    problem, labels = ledger.seen(settings.problem), settings.labels
     tally = ledger.tally(problem.n_arms)
     pulls, sums = tally.pulls, tally.sums
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)

@@ -52,6 +52,7 @@ def new_tellings(
     for (ticket, value), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
+        _check_item(ticket, id_, arm, known)
         telling = Telling(id_, arm, told_reward(value, id_, label, settings.problem.rewards))
         if id_ in missed or ledger.reward(id_) == settings.late:
             continue  # it came after its lease, and counts as it was agreed
@@ -93,7 +94,22 @@ def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[i
 def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
     if isinstance(ticket, Ticket) and ticket.arm != label:
         raise UnknownTicket(
-            f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {label!r}: not from here"
+            f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {shown(label)}: not from"
+            " here"
+        )
+
+
+def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> None:
+    """Refuse a score on another item, while it is not known yet."""
+    numbering = known.replay.numbering
+    if not isinstance(ticket, Ticket) or ticket.item is None or id_ < numbering.first:
+        return
+    draw = int(numbering.places(np.array([id_])).draws[0])
+    item = known.settings.item(arm, draw)
+    if ticket.item != item:
+        there = "no item" if item is None else f"{item!r}"
+        raise UnknownTicket(
+            f"ticket {id_} is for item {ticket.item!r}, but here it is for {there}: not from here"
         )
 
 
@@ -102,7 +118,7 @@ def _check_conflict(telling: Telling, before: float | None, beside: Telling | No
     id_, _, reward = telling
     if before is not None and before != reward:
         raise ConflictingReward(
-            f"ticket {id_} is told {reward!r}, but was told {before!r} before, which stays"
+            f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"
         )
     if beside is not None and beside.reward != reward:
         raise ConflictingReward(

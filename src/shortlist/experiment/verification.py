@@ -7,7 +7,7 @@ from shortlist.experiment.place import Place, opened
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
 from shortlist.storage import Store
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.storage.sql import SQLStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ def verify(store: Place) -> list[Verdict]:
 
     A store whose list of experiments cannot be trusted raises `StoreDamaged`."""
     with opened(store, "ro") as source:
-        if isinstance(source, SQLiteStore):
+        if isinstance(source, SQLStore):
             source.verify()
         return [_verdict(source, name) for name in source.names()]
 

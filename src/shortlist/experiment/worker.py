@@ -81,8 +81,8 @@ class Job:
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
-        whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
-        whole("retries", retries, at_least=0)
+        jobs = whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
+        retries = whole("retries", retries, at_least=0)
         return cls(Evaluation.of(pull, on_items=on_items), jobs, retries, name, show)
 
 

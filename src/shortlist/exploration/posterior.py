@@ -256,6 +256,11 @@ class Posterior:
             successes = sums / dispersion * self._grid.log_points
             failures = (pulls - sums) / dispersion * self._grid.log_rest
             log = successes + failures
+        return self._trimmed(log)
+
+    @staticmethod
+    def _trimmed(log: FloatArray) -> FloatArray:
+        """Log-likelihoods whose largest in a row is 0."""
         log -= log.max(axis=1, keepdims=True)
         log[log < NEGLIGIBLE] = -np.inf
         return log

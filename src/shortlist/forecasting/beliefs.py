@@ -152,7 +152,7 @@ def guess(
 def _guessed_means(n: int | None, means: npt.ArrayLike | None) -> GuessedMeans:
     theta = arm_means([] if means is None else means, 0.0, 1.0)
     if n is not None and whole("n", n, at_least=2) != theta.size:
-        raise InvalidInput(f"`n` is {n}, but there are {theta.size} means")
+        raise InvalidInput(f"`n` is {shown(n)}, but there are {theta.size} means")
     return GuessedMeans(theta)
 
 
@@ -169,7 +169,7 @@ def _pilot(n: int | None, k: int, pulls: npt.ArrayLike, sums: npt.ArrayLike) -> 
     counts, totals = _checked(pulls, sums)
     n_arms = counts.size if n is None else whole("n", n, at_least=2, at_most=MOST_ARMS)
     if n_arms < counts.size:
-        raise InvalidInput(f"`n` is {n}, but the pilot has {counts.size} arms")
+        raise InvalidInput(f"`n` is {shown(n)}, but the pilot has {counts.size} arms")
     check_choice(n_arms, k)
     seen = counts > 0
     share = round(k * seen.sum() / n_arms)

@@ -24,6 +24,12 @@ class Prospect:
     epsilon: float | None  #: the regret from which on a run has failed, if there is one
     rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
     days: FloatArray | None = field(repr=False, default=None)  #: (runs,) if their pace was given
+    n_cells: int | None = None  #: arms times items, where there is a test set
+
+    @property
+    def share(self) -> float | None:
+        """The mean share of the cells that is evaluated; None where there is no test set."""
+        return None if self.n_cells is None else float(self.pulls.mean()) / self.n_cells
 
     @property
     def failure_rate(self) -> float | None:
@@ -34,6 +40,7 @@ class Prospect:
 
     def summary(self) -> dict[str, object]:
         """The figures of one entry of the command line's JSON."""
+        cells = {"mean": float(self.pulls.mean()), "share": self.share}
         return {
             "algorithm": self.algorithm,
             "budget": self.budget,
@@ -41,6 +48,7 @@ class Prospect:
             "regret": quantiles(self.regret),
             "rounds": quantiles(self.rounds),
             **({} if self.days is None else {"days": quantiles(self.days)}),
+            **({} if self.n_cells is None else {"cells": cells}),
             "failure_rate": self.failure_rate,
         }
 
@@ -78,7 +86,8 @@ class Forecast(Tabular):
         rows = [_cells(each) for each in self.prospects if each.budget == budget]
         shares = tuple(quantiles(np.zeros(1)))
         timed = any(each.days is not None for each in self.prospects)
-        last = ("rounds", *(("days",) if timed else ()), "failure rate")
+        share = ["share"] * (self._unit == "cells")
+        last = ("rounds", *(["days"] * timed), *share, "failure rate")
         about = f"The best {self.k:,} of {self.arms}, {self.runs} runs of every algorithm\n\n"
         return TextTable(
             ("algorithm", *shares, *last),
@@ -87,11 +96,16 @@ class Forecast(Tabular):
             verdict=self._missing() if budget is None else "",
         )
 
+    @property
+    def _unit(self) -> str:
+        """What is spent."""
+        return "pulls" if self.prospects[0].n_cells is None else "cells"
+
     def _heading(self, budget: int | None) -> str:
         if budget is not None:
-            return f"Regret after {budget:,} pulls:"
+            return f"Regret after {budget:,} {self._unit}:"
         sure = f"with probability {1 - self.delta:g}"
-        return f"Pulls until at most {self.epsilon:g} is lost {sure}:"
+        return f"{self._unit.capitalize()} until at most {self.epsilon:g} is lost {sure}:"
 
     def _missing(self) -> str:
         """Nobody should take what was not tried for what does not exist."""
@@ -128,5 +142,7 @@ def _cells(prospect: Prospect) -> tuple[str, ...]:
     others = [quantiles(prospect.rounds)["p50"]]
     if prospect.days is not None:
         others.append(quantiles(prospect.days)["p50"])
+    if prospect.share is not None:
+        others.append(prospect.share)
     figures = (*shares.values(), *others, prospect.failure_rate)
     return (prospect.algorithm, *map(readable, figures))

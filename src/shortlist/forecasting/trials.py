@@ -13,13 +13,12 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.algorithms.options import options_of
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.forecasting.beliefs import Guess, guess
+from shortlist.evaluation.cells import ItemsGiven
+from shortlist.forecasting.beliefs import guess
 from shortlist.forecasting.prospects import Forecast, Prospect
-from shortlist.metrics import aggregate_regret
+from shortlist.forecasting.scenes import Row, Scene, scene_of
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
 from shortlist.reward_models import Binary
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
 from shortlist.simulation.parallel import parallel_map
 from shortlist.validation import (
     MOST_RUNS,
@@ -57,6 +56,8 @@ def forecast(
     means: npt.ArrayLike | None = None,
     prior: tuple[float, float] | None = None,
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    items: ItemsGiven | None = None,
+    order: str = "shared",
     epsilon: float | None = None,
     delta: float = 0.05,
     minimize: bool = False,
@@ -79,6 +80,11 @@ def forecast(
     widens the forecast. With `minimize` the best arms are those of the smallest means. Rewards
     are 0 or 1, the noisiest there are in [0, 1] for their mean.
 
+    With `items`, a number or a list, arms are scored on a test set, in one `order` or orders of
+    their own as in `select`: the scores of every run are made up by item response theory
+    (`instances.item_response_with`), pulls are cells, and what is lost is of the means over these
+    items. `Prospect.share` says which share of all cells is evaluated.
+
     `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
     what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`,
     by name or as search functions of your own, are tried with every goal they serve; without that
@@ -86,32 +92,35 @@ def forecast(
     `least` are as in `select`, for the algorithms that can be told. With `per_day` pulls a day and
     a `delay` of so many days until a reward is there, the forecast has days, too. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
-    manners(runs, jobs, seed)
+    runs, jobs, seed = manners(runs, jobs, seed)
+    epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
+    delta = number("delta", delta, above=0, below=1)
     function_or_none("progress", progress)
     believed = guess(n, k, means, prior, pilot)
+    scene = scene_of(believed, items, order)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
-    if algorithms is None and epsilon is not None:
+    if algorithms is None and epsilon is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
-    wanted = _defaults(goals, left_out)
+    wanted = _defaults(goals, left_out, on_items=items is not None)
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, believed.n_arms, k, epsilon, delta, minimize, rounds, least)
+        _candidate(algorithm, each, scene, k, epsilon, delta, minimize, rounds, least)
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
     started = time.perf_counter()
-    prospects = _simulated(candidates, believed, epsilon, pace, runs, seed, jobs, progress)
+    prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, jobs, progress)
     seconds = time.perf_counter() - started
     return Forecast(
-        prospects, believed.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
+        prospects, scene.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
     )
 
 
 def _simulated(
     candidates: Sequence[Candidate],
-    believed: Guess,
+    scene: Scene,
     epsilon: float | None,
     pace: tuple[float, float] | None,
     runs: int,
@@ -125,7 +134,7 @@ def _simulated(
             check_sendable(candidate.algorithm.name, candidate.algorithm)
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
     tell = None if progress is None else lambda done: progress(done / len(work))
-    rows = np.array(parallel_map(partial(_run, believed, seed), work, jobs, tell))
+    rows = np.array(parallel_map(partial(_run, scene, seed), work, jobs, tell))
     rows = rows.reshape(runs, len(candidates), 3)  # pulls, regret and rounds
     return tuple(
         Prospect(
@@ -136,6 +145,7 @@ def _simulated(
             epsilon,
             rows[:, j, 2].astype(np.int64),
             _days(pace, rows[:, j, 0], rows[:, j, 2]),
+            scene.n_cells,
         )
         for j, candidate in enumerate(candidates)
     )
@@ -184,10 +194,13 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
     return tuple(name for name, each in SECONDS.items() if each * n_arms * runs > LONGEST)
 
 
-def _defaults(goals: Sequence[int | None], left_out: Sequence[str]) -> Iterator[Wanted]:
+def _defaults(
+    goals: Sequence[int | None], left_out: Sequence[str], *, on_items: bool
+) -> Iterator[Wanted]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
-        yield from ((find(name), goal) for name in names if name not in left_out)
+        tried = [find(name) for name in names if name not in left_out]
+        yield from ((each, goal) for each in tried if each.items or not on_items)
 
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
@@ -226,7 +239,7 @@ def _serves(algorithm: Algorithm, goal: int | None, epsilon: float | None) -> bo
 def _candidate(
     algorithm: Algorithm,
     goal: int | None,
-    n_arms: int,
+    scene: Scene,
     k: int,
     epsilon: float | None,
     delta: float,
@@ -235,7 +248,8 @@ def _candidate(
     least: int | None,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
-    problem = Problem(n_arms, k, wanted, Binary(), minimize)
+    n_arms = scene.believed.n_arms
+    problem = Problem(n_arms, k, wanted, Binary(), minimize, items=scene.items)
     known = options_of(algorithm.search)
     told = algorithm.paced(
         None, rounds if "rounds" in known else None, least if "least" in known else None
@@ -244,15 +258,7 @@ def _candidate(
     return Candidate(algorithm, goal, problem, told)
 
 
-def _run(believed: Guess, seed: int, item: tuple[Candidate, int]) -> tuple[int, float, int]:
-    """Pulls, regret and rounds of one run.
-
-    Its means depend on its number alone, not on the algorithm."""
-    candidate, run = item
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run,)))
-    means_rng, run_rng = rng.spawn(2)
-    means = believed.draw(means_rng)
-    algorithm, problem = candidate.algorithm, candidate.problem
-    outcome = drive(algorithm, problem, BernoulliBandit(means), run_rng, **candidate.options)
-    lost = aggregate_regret(problem.sign * means, outcome.answer.top)
-    return int(outcome.pulls.sum()), lost, outcome.rounds
+def _run(scene: Scene, seed: int, trial: tuple[Candidate, int]) -> Row:
+    candidate, run = trial
+    own = np.random.SeedSequence(seed, spawn_key=(run,))
+    return scene.run(candidate.algorithm, candidate.problem, candidate.options, own)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shortlist.errors import EvaluationFailed
+from shortlist.validation import shown
 
 
 def scorer_of(
@@ -30,7 +31,7 @@ def scorer_of(
         evaluated = Evaluate(devset=examples, metric=metric, **settings)(programs[label])
         scores = [float(score) for _, _, score in evaluated.results]
         if any(score != score for score in scores):
-            raise EvaluationFailed(f"program {label!r} raised on an example")
+            raise EvaluationFailed(f"program {shown(label)} raised on an example")
         return scores
 
     return score_many

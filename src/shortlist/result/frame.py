@@ -9,6 +9,7 @@ from typing import Any
 from shortlist.arms import plain_label
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.result.arm_result import ArmResult
+from shortlist.validation import shown
 
 LIBRARIES = ("pandas", "polars")
 
@@ -24,7 +25,9 @@ def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
 def _available(library: str | None) -> str:
     """The library asked for, or else the first that is installed."""
     if library is not None and library not in LIBRARIES:
-        raise UnknownName(f"`library` is {library!r}, but must be one of {', '.join(LIBRARIES)}")
+        raise UnknownName(
+            f"`library` is {shown(library)}, but must be one of {', '.join(LIBRARIES)}"
+        )
     for name in LIBRARIES if library is None else (library,):
         if find_spec(name) is not None:
             return name

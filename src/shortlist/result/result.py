@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.arms import OwnLabel, plain_label, shown_label
+from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
 from shortlist.confidence import places
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
@@ -17,9 +17,10 @@ from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.result.arm_result import ArmResult, arms_of
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
-from shortlist.reward_models import RewardModel
+from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
 from shortlist.tables import Tabular, TextTable, readable
+from shortlist.validation import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,17 +135,23 @@ class Result(Tabular):
     def lift(self, control: OwnLabel) -> Lift:
         """How much better or worse every arm is than the arm `control`, with intervals."""
         labels = tuple(arm.label for arm in self.arms)
-        if control not in labels:
-            raise UnknownName(f"`control` is {control!r}, but must be one of the arms")
+        against = position_of(control, labels)
+        if against is None:
+            raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
         if "items" in self.evidence:
             raise InvalidInput(
                 "`lift` is asked for, but its intervals are for independent rewards and not for"
                 " scores on items"
             )
+        if isinstance(self.rewards, Unranged):
+            raise InvalidInput(
+                "`lift` is asked for, but its intervals need rewards that were declared: say"
+                " `rewards`"
+            )
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
-        return lift_of(labels, problem, pulls, means, labels.index(control))
+        return lift_of(labels, problem, pulls, means, against)
 
     def to_frame(self, library: str | None = None) -> Any:
         """All arms as a data frame of pandas, or of polars if only that is installed."""
@@ -173,8 +180,8 @@ class Result(Tabular):
         """What could not be resolved because of limits, if anything."""
         names = [shown_label(label) for label in self.unresolved]
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        shown = f"{', '.join(names[:NAMED])}{more}"
-        return f"In doubt, and at the limit of their pulls: {shown}." if names else ""
+        listed = f"{', '.join(names[:NAMED])}{more}"
+        return f"In doubt, and at the limit of their pulls: {listed}." if names else ""
 
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""
@@ -246,7 +253,7 @@ def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
 
 
 def _cells(arm: ArmResult) -> tuple[str, ...]:
-    interval = f"{arm.low:.3g} … {arm.high:.3g}"
+    interval = f"{arm.low:.3g} … {arm.high:.3g}" if math.isfinite(arm.high - arm.low) else "-"
     return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
 
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
+from shortlist.arms import Label
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
@@ -15,7 +16,7 @@ from shortlist.validation import number, shown, whole
 from shortlist.wire import Json
 
 LONGEST = 10_000  # characters of a text
-NAMED = ("ticket", "arm", "experiment")  # what a ticket may say of itself
+NAMED = ("ticket", "arm", "experiment", "item")  # what a ticket may say of itself
 ANYWHERE = 0.0  # what a ticket needs not to say of itself to be told
 
 
@@ -90,15 +91,21 @@ def text(body: Json, name: str) -> str | None:
 def ticket(body: Json) -> Ticket | int:
     """The ticket that is meant: its number, with as much about it as was said.
 
-    Who names the arm learns if the ticket is of another one."""
+    Who names the arm, and with it the item, learns if the ticket is of another one."""
     id_ = whole("ticket", body.get("ticket"), at_least=0)
     if "arm" not in body:
         return id_
-    arm, identity = body["arm"], text(body, "experiment") or ""
-    if isinstance(arm, bool) or not isinstance(arm, str | int):
-        raise InvalidInput(f"`arm` is {_short(arm)}, but must be a text or a whole number")
+    arm, identity = label(body["arm"]), text(body, "experiment") or ""
+    item = None if body.get("item") is None else label(body["item"], "item")
     expires = number("expires", body.get("expires", ANYWHERE))
-    return Ticket(id_, arm, draw=0, seed=0, expires=expires, experiment=identity)
+    return Ticket(id_, arm, draw=0, seed=0, expires=expires, experiment=identity, item=item)
+
+
+def label(value: Any, of: str = "arm") -> Label:
+    """The label of an arm, or of an item."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InvalidInput(f"`{of}` is {_short(value)}, but must be a text or a whole number")
+    return value
 
 
 def results(body: Json) -> list[tuple[Ticket | int, float]]:

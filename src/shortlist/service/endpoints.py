@@ -12,6 +12,7 @@ from shortlist.service.bodies import (
     NAMED,
     check_fields,
     held_ticket,
+    label,
     listed_tickets,
     results,
     text,
@@ -39,6 +40,7 @@ SETTINGS = (
     "lease",
     "late",
     "retries",
+    "on_failure",
     "exist_ok",
     "items",
     "scores",
@@ -113,6 +115,7 @@ def create(inquiry: Inquiry) -> Reply:
     _check_arms(body["arms"], inquiry.limits.arms)
     if not isinstance(body.get("options"), dict | None):
         raise InvalidInput(f"`options` is {shown(body['options'])[:100]}, but must be an object")
+    _check_scores(body.get("scores"))
     algorithm = text(body, "algorithm") or "auto"
     if ":" in algorithm:
         raise InvalidInput(
@@ -121,9 +124,15 @@ def create(inquiry: Inquiry) -> Reply:
     given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
     there = inquiry.opened.store.names()
     made = inquiry.opened.create(
-        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards", (0, 1)))}
+        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}
     )
     return Reply(_described(made), 200 if made.name in there else 201)
+
+
+def _check_scores(scores: object) -> None:
+    """Refuse the name of a file: whoever asks must not choose what the service reads."""
+    if not isinstance(scores, list | None):
+        raise InvalidInput(f"`scores` is {shown(scores)[:100]}, but must be a list of lists")
 
 
 def _check_arms(arms: object, most: int) -> None:
@@ -185,6 +194,13 @@ def release(body: Json) -> Act:
         return {"released": experiment.release(worker, tickets=tickets, overdue=overdue)}
 
     return released
+
+
+def retire(body: Json) -> Act:
+    """Let an arm leave that cannot be pulled any more."""
+    check_fields(body, ("arm", "reason"), ("arm",))
+    arm, reason = label(body["arm"]), text(body, "reason") or ""
+    return lambda experiment: experiment.retire(arm, reason)
 
 
 def resume(body: Json) -> Act:

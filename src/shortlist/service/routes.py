@@ -98,6 +98,15 @@ API = (
     ),
     ApiRoute(
         "POST",
+        f"{ONE}/retire",
+        Scope.ADMIN,
+        Write(endpoints.retire),
+        "Let an arm leave that cannot be pulled any more",
+        schemas.NOTHING,
+        schemas.RETIRE,
+    ),
+    ApiRoute(
+        "POST",
         f"{ONE}/resume",
         Scope.ADMIN,
         Write(endpoints.resume),

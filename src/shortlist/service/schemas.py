@@ -37,13 +37,15 @@ LABEL: Schema = {"type": ["string", "integer"]}
 ANYTHING: Schema = {"type": "object"}
 STATE: Schema = {"enum": ["ready", "pending", "finished", "budget", "stopped"]}
 REWARDS: Schema = {
-    "description": 'A range [low, high], "binary", or a kind with its limits.',
+    "description": 'A range [low, high], "binary", or a kind with its limits; [0, 1] if nothing is'
+    " said, unless a budget is all there is.",
     "anyOf": [
         {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
         {"const": "binary"},
+        {"type": "null"},
         {
             "type": "object",
-            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian"]}},
+            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian", "undeclared"]}},
             "required": ["kind"],
         },
     ],
@@ -57,6 +59,7 @@ PROGRESS = every(
     bound=nullable("number"),
     top=nullable("array"),
 )
+ITEM: Schema = {"type": ["string", "integer", "null"]}
 TICKET = every(
     id=COUNT,
     arm=LABEL,
@@ -64,7 +67,7 @@ TICKET = every(
     seed=COUNT,
     expires=NUMBER,
     experiment=TEXT,
-    item={"type": ["string", "integer", "null"]},
+    item=ITEM,
 )
 ARM = every(
     arm=LABEL,
@@ -92,7 +95,9 @@ LISTED = every(
     algorithm=nullable("string"),
     pulls=nullable("integer"),
 )
-RESULT_TOLD = record(("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT)
+RESULT_TOLD = record(
+    ("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT, item=ITEM
+)
 
 CREATE = record(
     ("arms", "k"),
@@ -112,6 +117,7 @@ CREATE = record(
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
     retries={**COUNT, "default": 2},
+    on_failure={"enum": ["stop", "retire"], "default": "stop"},
     exist_ok={**FLAG, "default": False},
     items={"anyOf": [POSITIVE, array(LABEL), {"type": "null"}]},
     scores={"type": ["array", "null"], "items": array(nullable("number"))},
@@ -130,14 +136,18 @@ FAIL = record(
     reason=TEXT,
     arm=LABEL,
     experiment=TEXT,
+    item=ITEM,
     expires=NUMBER,
 )
-HELD_TICKET = record(("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, expires=NUMBER)
+HELD_TICKET = record(
+    ("ticket",), ticket=COUNT, arm=LABEL, experiment=TEXT, item=ITEM, expires=NUMBER
+)
 RELEASE = record(
     worker=nullable("string"),
     tickets={"type": ["array", "null"], "items": HELD_TICKET},
     overdue={"type": ["number", "null"], "minimum": 0},
 )
+RETIRE = record(("arm",), arm=LABEL, reason=nullable("string"))
 NOTHING = record()
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))

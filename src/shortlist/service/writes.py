@@ -10,6 +10,7 @@ from typing import Any
 
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.experiment import Experiment, Ticket
+from shortlist.storage.insist import insist
 
 Results = Sequence[tuple[Ticket | int, float]]
 Act = Callable[[Experiment], Any]  # what is done to an experiment, and what that gives
@@ -68,6 +69,11 @@ Commit = Callable[[Sequence[Pending]], Awaitable[list[Any]]]
 
 
 def write_together(experiment: Experiment, batch: Sequence[Pending]) -> list[Any]:
+    """Do all of it in one transaction, again if its connection broke."""
+    return insist(lambda: _write_together(experiment, batch))
+
+
+def _write_together(experiment: Experiment, batch: Sequence[Pending]) -> list[Any]:
     """Do all of it in one transaction: what each gives, or the error of each that is refused.
 
     If the transaction fails, this raises, and nothing was written. Rewards come last: the search

@@ -8,16 +8,12 @@ from shortlist.errors import InvalidInput
 from shortlist.items import Items
 from shortlist.reward_models import Binary, Bounded, RewardModel
 from shortlist.search import Pulls, Rewards, rewards_of
+from shortlist.validation import table
 
 
 def score_matrix(scores: npt.ArrayLike) -> FloatArray:
     """Scores of every arm (row) on every item (column), if none is missing."""
-    try:
-        matrix = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"`scores` cannot be read ({error}), but must be a number for every arm and item"
-        ) from error
+    matrix = table("scores", scores, "a number for every arm and item")
     if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
         raise InvalidInput(
             f"`scores` has shape {matrix.shape}, but must have a row an arm, at least 2, and a"

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +13,23 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.items import ORDERS, Items
+from shortlist.items import Items, ScoresGiven, checked_order
 from shortlist.metrics import ROUNDING, aggregate_regret
 from shortlist.problem import Goal, Problem, goal_of
+from shortlist.reading.given import named_scores
 from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
 from shortlist.simulation.parallel import parallel_map
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_sendable, function_or_none, manners, shown, text
+from shortlist.validation import (
+    arm_means,
+    check_sendable,
+    function_or_none,
+    manners,
+    number,
+    shown,
+)
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
@@ -98,7 +107,7 @@ def simulate(
     jobs: int = 1,
     rewards: str = "bernoulli",
     minimize: bool = False,
-    scores: npt.ArrayLike | None = None,
+    scores: ScoresGiven | None = None,
     order: str = "shared",
     options: Mapping[str, object] | None = None,
     rounds: int | None = None,
@@ -114,10 +123,12 @@ def simulate(
     same result for any `jobs`. `options` are the algorithm's own, `rounds` and `least` are as in
     `select`; `progress` is called with the number of runs done.
 
-    Instead of `means`, `scores` of every arm (row) on every item (column) of a test set may be
-    given: then a run draws the order of the items, the same for all arms unless `order` is
-    "independent", and no cell is drawn twice. `Runs.summary()` says which share of the cells."""
-    manners(runs, jobs, seed)
+    Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
+    of them, may be given: then a run draws the order of the items, the same for all arms unless
+    `order` is "independent", and no cell is drawn twice. `Runs.summary()` says which share of the
+    cells."""
+    runs, jobs, seed = manners(runs, jobs, seed)
+    epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
     function_or_none("progress", progress)
     chosen = find(algorithm)
     given = chosen.paced(options, rounds, least)
@@ -140,7 +151,7 @@ class World:
     """What is simulated, in plain arguments: arms by their means, or a matrix of scores."""
 
     means: npt.ArrayLike | None
-    scores: npt.ArrayLike | None
+    scores: ScoresGiven | None
     rewards: str
     order: str
     minimize: bool
@@ -157,9 +168,10 @@ def _prepared(
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
         raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
-    if text("order", world.order) not in ORDERS:
-        raise UnknownName(f"`order` is {world.order!r}, but must be one of {', '.join(ORDERS)}")
-    matrix = score_matrix(world.scores)
+    checked_order(world.order)
+    scores: Any = world.scores
+    named = named_scores(scores)
+    matrix = score_matrix(scores if named is None else named.scores)
     model = model_of_scores(matrix)
     items = Items(matrix.shape[1])
     problem = Problem(len(matrix), k, goal, model, world.minimize, items=items)

@@ -10,7 +10,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -27,13 +27,26 @@ logger = logging.getLogger("shortlist.storage")
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
 
 
+def check_process(opened_by: int, place: str) -> None:
+    """Refuse what was carried into another process."""
+    if opened_by != os.getpid():
+        raise StoreError(
+            f"{place} was opened by process {opened_by}, but is used by {os.getpid()}: open the"
+            " experiment again in every process"
+        )
+
+
 class OpenFile:
     """The file of a store, of the last version, or with mode "ro" a copy of it that is.
 
     Threads may share it, and wait for one another; a process that was forked may not use it."""
 
+    locking = ""  # a transaction that writes has locked all of it
+    order = "rowid"
+
     def __init__(self, path: Path, mode: Mode, timeout: float) -> None:
         self.path = path
+        self.place = str(path)
         self._timeout = timeout
         self._in_words = InWords(path, timeout)
         self._lock = RLock()
@@ -49,11 +62,7 @@ class OpenFile:
 
     def __enter__(self) -> sqlite3.Connection:
         """The connection, for this thread only; errors of the block are put in words."""
-        if self._process != os.getpid():
-            raise StoreError(
-                f"{self.path} was opened by process {self._process}, but is used by {os.getpid()}: "
-                "open the experiment again in every process"
-            )
+        check_process(self._process, self.place)
         self._lock.acquire()
         return self._connection
 
@@ -68,12 +77,10 @@ class OpenFile:
             self._in_words.__exit__(kind, error, traceback)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self, arrived: Callable[[], bool]) -> Iterator[None]:
         """Let nobody else write meanwhile; if the block raises, nothing of it was written."""
+        del arrived  # there is no answer to be lost on the way
         with self as database:
-            if database.in_transaction:
-                yield
-                return
             self._patiently("BEGIN IMMEDIATE")
             try:
                 yield
@@ -88,9 +95,6 @@ class OpenFile:
     def consistent(self) -> Iterator[None]:
         """Let all that is read inside be of one moment."""
         with self as database:
-            if database.in_transaction:
-                yield
-                return
             database.execute("BEGIN")
             try:
                 yield
@@ -98,11 +102,29 @@ class OpenFile:
                 if database.in_transaction:
                     database.execute("ROLLBACK")
 
-    def query(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """All rows of a statement's answer."""
         with self as database:
             rows: list[Any] = database.execute(statement, values).fetchall()
             return rows
+
+    def reading(self) -> "OpenFile":
+        """Where what `rows` gives is read, as no other thread uses the connection."""
+        return self
+
+    def rows(self, statement: str, values: Sequence[object]) -> Iterable[Any]:
+        """The rows of a statement's answer one by one."""
+        return self._connection.execute(statement, values)
+
+    def insert(
+        self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
+    ) -> None:
+        """Add rows of an experiment to a table."""
+        if rows:
+            names, places = ", ".join(columns), ", ".join("?" for _ in columns)
+            statement = f"INSERT INTO {table} (experiment, {names}) VALUES ({identity}, {places})"
+            with self as database:
+                database.executemany(statement, rows)
 
     def close(self) -> None:
         """Let go of the file. It cannot be used afterwards."""

@@ -82,10 +82,12 @@ class Store(Protocol):
 
     - **Append-only.** Settings are written once; entries of a log are added, never changed or
       removed, and never reordered: whoever read up to a position need not read that far again.
-    - **One writer.** `exclusive` holds off all other writers, in this program or any other, and may
-      be nested. Whoever reads meanwhile never sees half of what one block wrote.
+    - **One writer.** `exclusive` holds off all other writers of the logs that it reads or writes,
+      in this program or any other, and may be nested. Whoever reads meanwhile never sees half of
+      what one block wrote.
     - **All or nothing.** When an exclusive block ends, what it wrote is durable; if it raises, or
-      the program dies in it, nothing of it was written.
+      the program dies in it, nothing of it was written. If the way to a database broke, that is a
+      `StoreInterrupted`, raised where the outermost block ends: begin it again.
     - **One reward a ticket.** A second one for the same ticket is refused by the store itself, so
       that no mistake above it can count a pull twice.
     - **Nothing else than was written.** A store that outlives the program reads a log along its
@@ -104,7 +106,7 @@ class Store(Protocol):
         """Add an experiment with an empty log, unless there is one of that name."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Let nobody else write meanwhile, in this program or any other.
+        """Let nobody else write meanwhile to what is read or written inside.
 
         What is written inside is durable when the block ends; if it raises, nothing of it was
         written."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.tables import Tabular, TextTable, figures
-from shortlist.validation import arm_means, check_choice, number
+from shortlist.validation import arm_means, check_choice, number, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +140,4 @@ def _check_spread(n_arms: int, epsilon: float, c: float) -> None:
     check_choice(n_arms, 1)
     number("epsilon", epsilon, above=0)
     if number("c", c) < 1:
-        raise InvalidInput(f"`c` is {c!r}, but must be at least 1")
+        raise InvalidInput(f"`c` is {shown(c)}, but must be at least 1")

@@ -43,9 +43,12 @@ class Net:
     Two arms near 0, or two near 1, are hardly ever misplaced by their samples. So where the net's
     share is large, the race has more of delta for pairs of arms that are known to lie there."""
 
-    def __init__(self, problem: Problem, pilot: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, problem: Problem, pilot: int, rng: np.random.Generator, *, apart: bool = False
+    ) -> None:
         n = problem.n_arms
         self.problem, self.pilot = problem, pilot
+        self.apart = apart  # the pilot decides more than the size of the samples
         self.ties: IntArray = rng.permutation(n)  # equal sums rank by it
         self.skipped: IntArray = np.zeros(n, dtype=np.int64)  # pulls of the pilot
         self.skipped_sums: FloatArray = np.zeros(n)
@@ -81,7 +84,7 @@ class Net:
         declared = self.problem.rewards
         judged = Binary() if declared.has_range else declared
         most = int(SLACK * self._design(judged, 1.0))
-        self.share = self._share(declared, most)
+        self.share = self._share(declared, most - self.pilot * self.apart)
         undeclared = self._share(judged, most - self.pilot)
         enough = undeclared + LATE >= self.share and self.share <= MOST
         if judged == declared or enough:
@@ -102,7 +105,7 @@ class Net:
     @property
     def pilot_apart(self) -> bool:
         """Whether no bets may be made on the pilot: it decides what the race may spend."""
-        return self.placed and self.only_binary and self.pilot > 0
+        return self.pilot > 0 and (self.apart or (self.placed and self.only_binary))
 
     @property
     def delta_left(self) -> float:
@@ -125,11 +128,11 @@ class Net:
 
     def look(self, pulls: IntArray, sums: FloatArray, squares: FloatArray, *, first: bool) -> None:
         """See after every reply whether rewards are still 0 or 1."""
+        in_pilot = first and self.pilot > 0
+        if in_pilot and (self.apart or self.only_binary):
+            self.skipped, self.skipped_sums = pulls.copy(), sums.copy()
         if not self.only_binary:
             return
-        in_pilot = first and self.pilot > 0
-        if in_pilot:
-            self.skipped, self.skipped_sums = pulls.copy(), sums.copy()
         if (sums != squares).any():
             self.only_binary = False
             if in_pilot:  # all of the net's share is needed at the edge, too

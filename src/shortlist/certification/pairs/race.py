@@ -26,10 +26,16 @@ CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 
 
 class Race(Bounds):
-    """Who is chosen and who is pulled next; no guarantee rests on it."""
+    """Who is chosen and who is pulled next; no guarantee rests on it.
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, pace: Pace) -> None:
-        super().__init__(problem, rng, 0 if pace.together else max(1, pace.batch // problem.n_arms))
+    With `pilot_apart` nothing rests on the rewards of the first request, so that they may decide
+    whether there is a race at all."""
+
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, pace: Pace, *, pilot_apart: bool = False
+    ) -> None:
+        pilot = 0 if pace.together else max(1, pace.batch // problem.n_arms)
+        super().__init__(problem, rng, pilot, apart=pilot_apart)
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
         self.most_pulls = _most_pulls(problem)

@@ -36,7 +36,12 @@ def swap_race(
     A request has about `batch` pulls and `growth` times what was spent, or at least `least` unless
     fewer complete all samples or limits leave fewer; or there are at most `rounds` requests, and
     one more if rewards in [0, 1] that were all 0 or 1 turn out not to be."""
-    race = Race(problem, rng, Pace(batch, growth, rounds, least or 0))
+    return run(Race(problem, rng, Pace(batch, growth, rounds, least or 0)))
+
+
+def run(race: Race) -> Search:
+    """Pull, book and stand until the bound is small, or pulls run out."""
+    rounds = race.pace.rounds
     requests = 0
     while (bound := race.bound()) > race.allowed:
         if not race.open.any() or requests == rounds:

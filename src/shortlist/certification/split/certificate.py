@@ -100,10 +100,10 @@ def declare(
 
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1
     rewards, and is lowered for an arm where it is too high for any offset."""
-    number("boundary", boundary)
+    boundary = number("boundary", boundary)
     if rewards.has_range:
         boundary = 1 - (1 - boundary)  # so that its mirror image is exact
-    number("strength", strength, above=SMALLEST, below=LARGEST)
+    strength = number("strength", strength, above=SMALLEST, below=LARGEST)
     slope = np.full(chosen.size, strength) if slope is None else slope
     start = np.full(chosen.size, -np.inf) if start is None else start
     if np.isfinite(start).any() and not rewards.is_binary:

@@ -57,7 +57,7 @@ def _dask(client: object) -> Executor:
         raise InvalidInput(f"`executor` is {shown(client)}, but must be {KINDS}")
     if client.asynchronous:
         raise InvalidInput(
-            f"`executor` is {client!r}, but must be a client made without asynchronous=True"
+            f"`executor` is {shown(client)}, but must be a client made without asynchronous=True"
         )
     executor: Executor = client.get_executor(pure=False)
     return executor

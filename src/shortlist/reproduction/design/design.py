@@ -15,7 +15,7 @@ from shortlist.reproduction.design.methods import (
     methods_of,
 )
 from shortlist.reproduction.design.panels import PANELS, Panel
-from shortlist.validation import whole
+from shortlist.validation import plain, whole
 
 RUNS = 200
 QUICK_RUNS = 10
@@ -35,8 +35,8 @@ class Design:
     algorithms: tuple[AlgorithmLike, ...] = ()
 
     def __post_init__(self) -> None:
-        whole("runs", self.runs, at_least=1)
-        whole("seed", self.seed, at_least=0)
+        plain(self, runs=whole("runs", self.runs, at_least=1))
+        plain(self, seed=whole("seed", self.seed, at_least=0))
         methods_of(self.algorithms)
 
     @property

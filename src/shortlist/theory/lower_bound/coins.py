@@ -34,8 +34,8 @@ def optimal_error(tosses: int, eta: float) -> float:
     Theorem "two-point": only the number of heads matters, and the best rule answers where it is
     farthest from half. Where the farthest outcomes do not add up to the share exactly, the last one
     is answered in part."""
-    whole("tosses", tosses, at_least=0)
-    number("eta", eta, above=0, below=0.5)
+    tosses = whole("tosses", tosses, at_least=0)
+    eta = number("eta", eta, above=0, below=0.5)
     # heads or tails, whichever are fewer; from the clearest outcome on; (tosses // 2 + 1,)
     rarer = np.arange(tosses // 2 + 1)
     mass = binom.pmf(rarer, tosses, 0.5 - eta) + binom.pmf(tosses - rarer, tosses, 0.5 - eta)
@@ -51,7 +51,7 @@ def least_tosses(error: float, eta: float) -> int:
     """The least number of tosses with which a tosser errs in at most this share of its answers.
 
     Doubling, then bisection."""
-    number("error", error, above=0)
+    error = number("error", error, above=0)
     low = -1
     high = 0
     while optimal_error(high, eta) > error:

@@ -15,7 +15,7 @@ from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards, advance
 from shortlist.simulation.simulate import simulate
 from shortlist.theory.lower_bound.coins import Coin
-from shortlist.validation import number
+from shortlist.validation import number, plain
 
 FAILURE = 0.1  # how often the search may fail
 
@@ -53,8 +53,8 @@ class Reduction:
 
     def __post_init__(self) -> None:
         lower_bound(self.n_arms, self.eta)
-        number("epsilon", self.epsilon, above=0, below=1)
-        number("cost", self.cost, above=0)
+        plain(self, epsilon=number("epsilon", self.epsilon, above=0, below=1))
+        plain(self, cost=number("cost", self.cost, above=0))
         if self.n_arms * self.epsilon < 16:
             raise InvalidInput(
                 f"`n_arms` is {self.n_arms}, but must be at least 16 / epsilon ="

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from shortlist.cli.files import open_text
 from shortlist.errors import InvalidInput
+from shortlist.reading.files import open_text
 
 MOST_ROWS = 10**6  # as many as there may be arms, below a header
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}

@@ -1,0 +1,143 @@
+"""An experiment as it is read: what every program sees that has it open, whoever writes."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from threading import RLock
+from types import TracebackType
+from typing import Self
+
+from shortlist.display import plural
+from shortlist.errors import ShortlistError, Unfinished
+from shortlist.experiment.replica import Replica
+from shortlist.experiment.settings import Settings
+from shortlist.experiment.status import Status
+from shortlist.experiment.ticket import State
+from shortlist.result import Result
+from shortlist.search import Progress
+from shortlist.storage import Store
+from shortlist.validation import flag
+
+Clock = Callable[[], float]
+
+
+class View:
+    """A replica of the log, and what can be said from it; nothing here writes."""
+
+    def __init__(
+        self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool
+    ) -> None:
+        """`owned`: whether `close` closes the store."""
+        self.name = name
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._owned = owned
+        self._lock = RLock()
+        self._known = Replica(name, settings)
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept.
+
+        `export_lines` reads it, even if its file was deleted under the open experiment."""
+        return self._store
+
+    def status(self) -> Status:
+        """Where the experiment stands."""
+        with self._lock:
+            self._catch_up()
+            return self._known.status(self._clock())
+
+    def standing(self) -> tuple[int, Progress]:
+        """How many pulls were told, and how far the search is.
+
+        It is cheap, and as of the last call of anything else."""
+        return self._known.ledger.told, self._known.replay.numbering.pulls.progress
+
+    def position(self) -> int:
+        """How many entries the log has: whatever happens to the experiment adds one.
+
+        It is cheap, and brings what `standing`, `held` and `state` say up to date."""
+        with self._lock:
+            self._catch_up()
+            return self._known.ledger.position
+
+    def version(self) -> str:
+        """What changes whenever `status` does: with the log, and as time goes by.
+
+        As cheap as `position`."""
+        with self._lock:
+            self._catch_up()
+            now = self._clock()
+            held = self._known.ledger.held(now)
+            overdue = sum(lease.due <= now for lease in held)
+            return f"{self._known.ledger.position}-{len(held)}-{overdue}"
+
+    def state(self) -> State:
+        """Whether there are tickets, an answer, or trouble.
+
+        As cheap as `standing`."""
+        with self._lock:
+            return self._known.state(self._clock())
+
+    def course(self) -> list[tuple[int, Progress]]:
+        """How far the search was after so many pulls, whenever it asked for more.
+
+        As cheap as `standing`."""
+        with self._lock:
+            return list(self._known.replay.course)
+
+    def held(self) -> tuple[int, float]:
+        """How many tickets somebody works on, and when the last of their leases ends.
+
+        As cheap as `standing`."""
+        with self._lock:
+            now = self._clock()
+            ends = [lease.end for lease in self._known.ledger.held(now)]
+            return len(ends), max(ends, default=now)
+
+    def result(self, *, partial: bool = False) -> Result:
+        """The answer, once there is one; with `partial` also before that, as it would be now.
+
+        A partial result has the bound that the search has earned, if it knows one at any time, and
+        says nothing but the intervals otherwise. `seconds` are those from the first ticket to the
+        last reward."""
+        flag("partial", partial)
+        with self._lock:
+            self._catch_up()
+            if self._known.replay.outcome is not None:
+                return self._known.answer
+            if not partial:
+                raise Unfinished(self._known.trouble() or self._known.missing())
+            return self._known.present()
+
+    def close(self) -> None:
+        """Let go of the file, if this opened one.
+
+        Nothing needs saving: what was told is in the store."""
+        if self._owned:
+            self._store.close()
+
+    def __repr__(self) -> str:
+        with self._lock, suppress(ShortlistError):  # a store that is closed: as it was then
+            self._catch_up()
+        state = self._known.state(self._clock())
+        told = plural(self._known.ledger.told, "pull")
+        return (
+            f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _catch_up(self) -> None:
+        """Take in what is new in the log."""
+        self._known.read(self._store)

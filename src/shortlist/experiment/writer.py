@@ -1,0 +1,58 @@
+"""An experiment as it is written: one writer at a time, who has read all that is there."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+
+from shortlist.experiment.lease import AGAIN, WAIT
+from shortlist.experiment.replica import Replica
+from shortlist.experiment.settings import Settings
+from shortlist.experiment.view import View
+from shortlist.storage import Store
+
+
+class Writer(View):
+    """Transactions on the log of an experiment."""
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is done inside be one transaction: one wait for the disk, and after an error
+        nothing of it was written."""
+        with self._writing():
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[float]:
+        """Be up to date, and be the only one who writes; the time at which that begins."""
+        with self._lock:
+            self._catch_up()  # the search may think for long, and should not while others wait
+            self._tell_missed()
+            position: float = inf
+            try:
+                with self._store.exclusive():
+                    self._catch_up()
+                    position = self._known.ledger.position
+                    yield self._clock()
+            except BaseException:
+                if self._known.ledger.position > position:  # it read what is not in the log
+                    self._known = Replica(self.name, self.settings)
+                raise
+
+    def _tell_missed(self) -> None:
+        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
+        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._clock()):
+            with self._store.exclusive():
+                self._catch_up()
+                self._store.append(self.name, told=self._known.late_rewards(self._clock()))
+            self._catch_up()
+
+
+def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
+    """The settings of an experiment that is made now, or of the one that is there."""
+    with store.exclusive():
+        if not (exist_ok and name in store.names()):
+            store.create(name, settings.to_json())
+            return settings
+        made = Settings.from_json(store.settings(name), f"experiment {name!r}")
+        settings.check_same(made, name)
+        return made  # of the version of the algorithm that it was made with

@@ -1,0 +1,179 @@
+"""Files of scores: a row an arm and a column an item, or a line a cell with arm, item and score."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from shortlist.errors import InvalidInput
+from shortlist.reading.columns import read_columns
+from shortlist.reading.parquet import is_parquet, read_parquet
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray
+
+CELL = ("arm", "item", "score")
+BESIDE = ("arm", "__index_level_0__")  # columns that name arms; the latter is pandas' index
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFile:
+    """Scores by arm and item, NaN where there is none."""
+
+    path: str
+    arms: tuple[str, ...] | None  # None if the file does not name them
+    items: tuple[str, ...] | None
+    scores: "FloatArray"  # (arms, items)
+
+    def placed(self, arms: Iterable[object], items: Iterable[object]) -> "FloatArray":
+        """The scores by these arms and items; a file that names them may know fewer."""
+        import numpy as np
+
+        asked = tuple(map(str, arms)), tuple(map(str, items))
+        rows = self._places("arm", self.arms, asked[0], self.scores.shape[0])
+        columns = self._places("item", self.items, asked[1], self.scores.shape[1])
+        scores = np.full((len(asked[0]), len(asked[1])), np.nan)
+        scores[np.ix_(rows, columns)] = self.scores
+        return scores
+
+    def _places(
+        self, kind: str, known: Sequence[str] | None, asked: Sequence[str], size: int
+    ) -> list[int]:
+        if known is None:
+            if size != len(asked):
+                raise InvalidInput(
+                    f"{self.path} has {size} {kind}s without names, but there are {len(asked)}"
+                )
+            return list(range(size))
+        place = {name: number for number, name in enumerate(asked)}
+        unknown = next((name for name in known if name not in place), None)
+        if unknown is not None:
+            raise InvalidInput(f"{self.path} has scores of {kind} {unknown!r}, but there is none")
+        return [place[name] for name in known]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What a file says, row by row."""
+
+    path: str
+    header: tuple[str, ...] | None  # None if the file has none
+    rows: Sequence[tuple[str, Sequence[Any]]]  # each with where it stands, for messages
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns in lower case."""
+        return tuple(name.lower() for name in self.header or ())
+
+
+def read_scores(path: str) -> ScoreFile:
+    """Read a CSV or a Parquet file: columns `arm,item,score`, or a matrix.
+
+    A matrix in a CSV has names above it if its first line holds anything but numbers, and any
+    matrix has names beside it if one of its columns is called `arm`."""
+    return scores_of(_parquet_grid(path) if is_parquet(path) else _csv_grid(path))
+
+
+def scores_of(grid: Grid) -> ScoreFile:
+    """The scores in a grid: of cells if it has just these three columns, else a matrix."""
+    return _from_cells(grid) if sorted(grid.names) == sorted(CELL) else _from_matrix(grid)
+
+
+def _parquet_grid(path: str) -> Grid:
+    return grid_of(path, read_parquet(path))
+
+
+def grid_of(name: str, columns: Mapping[str, Sequence[Any]]) -> Grid:
+    """The rows of columns that have names."""
+    rows = enumerate(zip(*columns.values(), strict=True), start=1)
+    return Grid(name, tuple(columns), [(f"{name}, row {number}", row) for number, row in rows])
+
+
+def _csv_grid(path: str) -> Grid:
+    table = read_columns(path)
+    rows = [(f"{path}, line {number}", row) for number, row in table.rows]
+    if any(_number(cell) is None for cell in table.header):
+        return Grid(path, table.header, rows)
+    return Grid(path, None, [(f"{path}, line {table.first}", table.header), *rows])
+
+
+def _from_matrix(grid: Grid) -> ScoreFile:
+    import numpy as np
+
+    if not grid.rows:
+        raise InvalidInput(f"{grid.path} has no scores, but must have a line an arm")
+    width = len(grid.rows[0][1]) if grid.header is None else len(grid.header)
+    for where, row in grid.rows:
+        if len(row) != width:
+            raise InvalidInput(
+                f"{where} has {len(row)} values, but must have {width} as the first line"
+            )
+    beside = next((place for place, name in enumerate(grid.names) if name in BESIDE), None)
+    arms = None if beside is None else tuple(str(row[beside]) for _, row in grid.rows)
+    others = [place for place in range(width) if place != beside]
+    items = None if grid.header is None else tuple(grid.header[place] for place in others)
+    _check_distinct(grid.path, "arm", arms or ())
+    _check_distinct(grid.path, "item", items or ())
+    scores = [[_score(row[place], where) for place in others] for where, row in grid.rows]
+    return ScoreFile(grid.path, arms, items, np.array(scores, dtype=np.float64))
+
+
+def _from_cells(grid: Grid) -> ScoreFile:
+    """Cells in any order; the same one twice must have the same score."""
+    import numpy as np
+
+    places = [grid.names.index(name) for name in CELL]
+    cells: dict[tuple[str, str], float] = {}
+    for where, row in grid.rows:
+        if len(row) != len(CELL):
+            raise InvalidInput(
+                f"{where} has {len(row)} values, but must have {len(CELL)}: {', '.join(grid.names)}"
+            )
+        arm, item, given = (row[place] for place in places)
+        score = _score(given, where)
+        before = cells.setdefault((str(arm), str(item)), score)
+        if before != score and not (math.isnan(before) and math.isnan(score)):
+            raise InvalidInput(
+                f"{where} says that {str(arm)!r} scores {score:g} on item {str(item)!r}, but a"
+                f" line before says {before:g}"
+            )
+    arms = {arm: place for place, arm in enumerate(dict.fromkeys(arm for arm, _ in cells))}
+    items = {item: place for place, item in enumerate(dict.fromkeys(item for _, item in cells))}
+    scores = np.full((len(arms), len(items)), np.nan)
+    for (arm, item), score in cells.items():
+        scores[arms[arm], items[item]] = score
+    return ScoreFile(grid.path, tuple(arms), tuple(items), scores)
+
+
+def _check_distinct(path: str, kind: str, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInput(f"{path} has two {kind}s {name!r}, but their names must differ")
+        seen.add(name)
+
+
+def _number(cell: object) -> float | None:
+    """A finite number; NaN for an empty cell; None for anything else."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return math.nan
+    if not isinstance(cell, str | Real):
+        return None
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _score(cell: object, where: str) -> float:
+    score = _number(cell)
+    if score is None:
+        from shortlist.validation import shown
+
+        raise InvalidInput(
+            f"{where} says {shown(cell)}, but a score must be a finite number, or empty if it is"
+            " not known"
+        )
+    return score

@@ -1,0 +1,99 @@
+"""A service, its workers and the PostgreSQL behind it are killed at random moments, and nothing
+that was told is lost or counted twice.
+
+A few kills by default; sixty, with eight workers, by
+
+    SHORTLIST_ATTACK_SCALE=15 pytest tests/attack/test_killed_service.py"""
+
+import random
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from extent import SCALE, SEED
+from killings import MEANS, K, Service, at_work, check_undisturbed, disturb, settings
+from postgres import Server
+
+pytest.importorskip("uvicorn")
+
+from shortlist import Client
+from shortlist.experiment import Experiment
+
+KILLS = min(60, 5 * SCALE)
+WORKERS = 8 if SCALE > 1 else 3
+PULLS = 150 * KILLS
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def run_disturbed(
+    store: str, folder: Path, others: Callable[[random.Random], list[Callable[[], None]]]
+) -> None:
+    """Workers ask a service, and both are killed, as are others."""
+    chance = random.Random(3 + SEED)
+    Experiment.create(len(MEANS), K, store=store, **settings(PULLS)).close()
+    service = Service(store, free_port(), folder)
+
+    def kill_service() -> None:
+        service.kill()
+        service.start()
+
+    def open_() -> Client:
+        return Client(service.url, name="experiment", patience=60)
+
+    try:
+        with at_work(open_, folder, WORKERS, chance) as crew:
+            deeds = [kill_service, crew.kill, *others(chance)]
+            disturb(crew, KILLS, PULLS, chance, deeds)
+        service.end()
+    finally:
+        service.kill()
+    check_undisturbed(store, crew, PULLS)
+
+
+def test_a_service_and_workers_killed_at_random_moments_lose_nothing(tmp_path: Path) -> None:
+    run_disturbed(str(tmp_path / "store.db"), tmp_path, lambda _: [])
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server("-c", "fsync=off")
+    yield server
+    server.stop()
+
+
+def killings_of(server: Server, chance: random.Random) -> list[Callable[[], None]]:
+    """kill -9 of a whole PostgreSQL, and of one of its processes."""
+
+    def kill_server() -> None:
+        server.kill()
+        server.start()
+
+    def kill_backend() -> None:
+        server.kill_backend(chance.choice)
+
+    return [kill_server, kill_backend]
+
+
+def test_nothing_is_lost_if_postgresql_is_killed_as_well(server: Server, tmp_path: Path) -> None:
+    run_disturbed(server.new_url(), tmp_path, partial(killings_of, server))
+
+
+def test_workers_that_share_postgresql_without_a_service_lose_nothing(
+    server: Server, tmp_path: Path
+) -> None:
+    store, chance = server.new_url(), random.Random(5 + SEED)
+    Experiment.create(len(MEANS), K, store=store, **settings(PULLS)).close()
+    with at_work(lambda: Experiment.open(store), tmp_path, WORKERS, chance) as crew:
+        disturb(crew, KILLS, PULLS, chance, [crew.kill, *killings_of(server, chance)])
+    check_undisturbed(store, crew, PULLS)
