@@ -31,8 +31,10 @@ def test_means_at_the_edge_are_fair_and_larger_ones_are_not_to_be_betted_against
     assert mean_capital(bits, np.array([1 - EDGE, EDGE]), pulls) == pytest.approx(1)
     assert mean_capital(bits, np.array([0.5, 0.5]), pulls) < 1
     assert mean_capital(bits, np.array([1 - EDGE / 2, EDGE / 2]), pulls) > 1
-    between = np.array([0.0, 0.1, 0.9])  # of mean 0.2
-    assert mean_capital(between, np.array([0.7, 0.1, 0.2]), pulls) < 1
+    between = EDGE * np.array([0.0, 0.5, 2.0])
+    assert mean_capital(between, np.array([0.4, 0.2, 0.4]), pulls) < mean_capital(
+        bits, np.array([1 - 0.9 * EDGE, 0.9 * EDGE]), pulls
+    )
 
 
 def test_all_means_that_are_betted_on_lie_below_the_edge() -> None:
@@ -48,13 +50,13 @@ def test_arms_are_placed_by_what_came_after_the_pilot(side: int) -> None:
     race.sums += side
     race.squares += side
     race.look(first=True)
-    race.pulls += np.array([30, 60, 200])
+    race.pulls += np.array([60, 100, 200])
     race.sums = side * race.pulls.astype(float)
     race.squares = race.sums.copy()
     race.look(first=False)
     enough = np.log(2 * 3 / (race.net.placing * 0.05))
     assert enough == pytest.approx(np.log(12_000))
-    reached = log_capital(np.array([30, 60, 200]), np.zeros(3)) >= enough
+    reached = log_capital(np.array([60, 100, 200]), np.zeros(3)) >= enough
     assert reached.tolist() == [False, True, True]
     assert race.near[side].tolist() == [False, True, True]
     assert not race.near[1 - side].any()

@@ -29,7 +29,7 @@ class Bounds:
     doubtful: BoolArray  # arms in pairs that are not settled
 
     def __init__(
-        self, problem: Problem, rng: np.random.Generator, pilot: int, *, pilot_apart: bool
+        self, problem: Problem, rng: np.random.Generator, pilot: int, *, apart: bool
     ) -> None:
         n, k = problem.n_arms, problem.k
         self.problem = problem
@@ -42,7 +42,7 @@ class Bounds:
         self.squares: FloatArray = np.zeros(n)
         self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
-        self.net = Net(problem, pilot, rng, apart=pilot_apart)
+        self.net = Net(problem, pilot, rng, apart=apart)
         self._share_out()
         self.unit = self._unit()
         self.mixture = Mixture.of(self.unit)

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray, IntArray
 
-EDGE = 0.2  # arms whose means lie within this of 0, or of 1, have a small variance
+EDGE = 0.12  # arms whose means lie within this of 0, or of 1, have a small variance
 BELOW = EDGE * np.array([0.6, 0.3, 0.1])  # means that are betted on, with the same weight
 
 

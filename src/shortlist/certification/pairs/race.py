@@ -35,7 +35,7 @@ class Race(Bounds):
         self, problem: Problem, rng: np.random.Generator, pace: Pace, *, pilot_apart: bool = False
     ) -> None:
         pilot = 0 if pace.together else max(1, pace.batch // problem.n_arms)
-        super().__init__(problem, rng, pilot, pilot_apart=pilot_apart)
+        super().__init__(problem, rng, pilot, apart=pilot_apart)
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
         self.most_pulls = _most_pulls(problem)
