@@ -58,14 +58,22 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
 
 
 def print_prompts(matrices: int, seed: int) -> None:
-    """24 prompts of evenly spread quality on 300 items, scores with a deviation of 0.08."""
-    cells = []
-    for each in range(seed, seed + matrices):
-        rng = np.random.default_rng(each)
-        noise = 0.08 * rng.normal(size=(24, 300))
-        scores = np.clip(np.linspace(0.4, 0.8, 24)[:, None] + noise, 0, 1)
-        cells.append(int(simulate("certified", scores=scores, k=3, epsilon=0.01).pulls[0]))
-    click.echo(f"24 x 300, sd 0.08, k=3, epsilon 0.01: {np.mean(cells):,.0f} of 7,200 cells")
+    """24 prompts on 300 items, scores with a deviation of 0.08."""
+    kinds: dict[str, Callable[[np.random.Generator], FloatArray]] = {
+        "evenly spread means": lambda _: np.linspace(0.4, 0.8, 24),
+        "uniform means": lambda rng: rng.uniform(0.1, 0.9, 24),
+        "clustered means": lambda rng: rng.normal(0.5, 0.057, 24),
+    }
+    for kind, means in kinds.items():
+        cells = []
+        for each in range(seed, seed + matrices):
+            rng = np.random.default_rng(each)
+            noise = 0.08 * rng.normal(size=(24, 300))
+            scores = np.clip(means(rng)[:, None] + noise, 0, 1)
+            cells.append(int(simulate("certified", scores=scores, k=3, epsilon=0.01).pulls[0]))
+        click.echo(
+            f"24 x 300, sd 0.08, k=3, epsilon 0.01, {kind}: {np.mean(cells):,.0f} of 7,200 cells"
+        )
 
 
 def print_budget(size: int, k: int, share: float, matrices: int, runs: int, seed: int) -> None:
