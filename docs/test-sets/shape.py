@@ -14,7 +14,7 @@ def shape(scores: FloatArray) -> tuple[float, ...]:
     """Mean, deviation and largest of the means; of the best, how pairs of them go together."""
     means = scores.mean(1)
     best = scores[np.argsort(-means)[:BEST]]
-    together = np.corrcoef(best)[np.triu_indices(BEST, 1)]
+    together = np.asarray(np.corrcoef(best))[np.triu_indices(BEST, 1)]
     differences = [(one - other).std() for one, other in combinations(best, 2)]
     figures = means.mean(), means.std(), means.max(), together.min(), together.mean()
     return (*map(float, figures), float(together.max()), float(np.mean(differences)))
