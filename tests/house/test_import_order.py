@@ -38,7 +38,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (
-        ("tuning",),
+        ("tuning", "item_tuning"),
         ("sharing", "grid"),
         ("posterior", "item_effects"),
         ("item_loss",),

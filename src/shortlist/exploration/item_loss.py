@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.exploration import tuning
+from shortlist.exploration import item_tuning
 from shortlist.exploration.item_effects import ItemEffects
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
@@ -52,7 +52,7 @@ class Board:
 
     def first(self) -> IntArray:
         """The same items for all arms, as many as a small share of the budget pays for."""
-        for items in range(min(tuning.FIRST_ITEMS, self.seen.shape[1]), 0, -1):
+        for items in range(min(item_tuning.FIRST, self.seen.shape[1]), 0, -1):
             times: IntArray = (~self.seen[:, :items]).sum(1)
             if times.sum() <= self.left:
                 break
@@ -66,7 +66,7 @@ class Board:
         """What each arm is expected to lose by standing on the wrong side, per item it has seen."""
         means, ranked = self.effects.means, self.ranked()
         boundary = means[ranked[self.k - 1 : self.k + 1]].mean()
-        spread = np.maximum(tuning.BOLD * self.effects.deviations, NONE)
+        spread = np.maximum(item_tuning.BOLD * self.effects.deviations, NONE)
         z = np.minimum(np.abs(means - boundary) / spread, CERTAIN)
         density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
         losses: FloatArray = spread * (density - z * ndtr(-z)) / np.maximum(self.effects.counts, 1)
@@ -75,7 +75,7 @@ class Board:
     def shares(self, cells: int) -> IntArray:
         """How to spend so many cells: largest loss first, no arm much farther at once."""
         missing: IntArray = (~self.seen).sum(1)
-        step = np.maximum(1, (tuning.FURTHER * self.effects.counts).astype(np.int64))
+        step = np.maximum(1, (item_tuning.FURTHER * self.effects.counts).astype(np.int64))
         most = np.minimum(step, missing)
         order = np.lexsort((self.ties, -self.losses()))
         before = np.cumsum(most[order]) - most[order]
@@ -87,7 +87,7 @@ class Board:
 def explore_items(problem: Problem, rng: np.random.Generator) -> Search:
     """Spend the budget on cells, none twice; return the k arms of the largest estimated means."""
     board = Board(problem, rng)
-    batch = max(1, board.left // tuning.REQUESTS)
+    batch = max(1, board.left // item_tuning.REQUESTS)
     yield from board.score(board.first())
     while board.left:
         yield from board.score(board.shares(batch))

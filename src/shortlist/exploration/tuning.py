@@ -38,13 +38,3 @@ STEPS_ANEW = 4  # ×½: pulls 1.01, regret 1.00; ×2: pulls 1.01, regret 1.00
 FLOOR = 0.08  # ×½: pulls 1.00, regret 0.88; ×2: pulls 1.03, regret 0.91
 # power of the likelihood in `loss`: boundary and prior are estimates too
 TEMPER = 0.7  # ×½: pulls 1.11, regret 1.32; ×2: pulls 1.13, regret 1.08
-
-# item_loss.py:
-# items that every arm is scored on before there is anything to compare
-FIRST_ITEMS = 6
-# requests that the budget is parted into
-REQUESTS = 80
-# further items of an arm at once, as a share of those it has seen
-FURTHER = 0.25
-# deviations are taken as this share of themselves
-BOLD = 0.6
