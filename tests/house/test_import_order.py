@@ -67,7 +67,7 @@ INSIDE: dict[str, Layers] = {
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
+        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable", "pace"),
         ("stages", "net"),
         ("standing",),
         ("bounds",),
