@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from shortlist.errors import InvalidInput
 from shortlist.experiment.lease import AGAIN, FREE, WAIT, Late, Lease
 from shortlist.experiment.ledger import Ledger
+from shortlist.validation import number, shown
 
 HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
 MARGIN = 4.0  # times the longest pull so far: a lease that pulls of the same kind do not outlast
@@ -29,11 +30,11 @@ class Durations:
         """The seconds that are wanted, or were chosen, or that are enough by all that is known."""
         if wanted is not None and isinstance(self._late, float):
             raise InvalidInput(
-                f"`lease` is {wanted:g}, but where what is late counts as {self._late!r} all"
+                f"`lease` is {shown(wanted)}, but where what is late counts as {self._late!r} all"
                 " tickets must have the same"
             )
         if wanted is not None:
-            return wanted
+            return number("lease", wanted, above=0)
         return max(HOUR, MARGIN * self.longest) if self._lease is None else self._lease
 
     def begin(self, tickets: Iterable[int], renewed: Collection[int], now: float) -> None:

@@ -168,7 +168,7 @@ class Experiment(Writer, Runnable):
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
         says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        limit, holder, lease, alive = Asking.of(limit, worker, lease, alive)
+        limit, holder, _, alive = Asking.of(limit, worker, lease, alive)
         seconds = self._durations.lease(lease)
         with self._writing() as now:
             state = self._known.state(now)
