@@ -65,7 +65,7 @@ INSIDE: dict[str, Layers] = {
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture", "least_favourable", "pace"),
+        ("bets", "swaps", "net", "mixture", "least_favourable"),
         ("stages",),
         ("standing",),
         ("race",),

@@ -9,9 +9,9 @@ from shortlist.certification.design import fixed_design, log_swaps
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.mixture import Mixture
 from shortlist.certification.pairs.net import EDGE, Net
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.stages import Stages
 from shortlist.certification.pairs.standing import (
+    Pace,
     Standing,
     centres,
     next_stage,
