@@ -38,10 +38,10 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (
-        ("tuning",),
+        ("tuning", "item_tuning"),
         ("sharing", "grid"),
-        ("posterior", "item_loss"),
-        ("paid",),
+        ("posterior", "item_effects"),
+        ("item_loss", "paid"),
         ("explore", "undeclared"),
     ),
     "certification": (
@@ -62,13 +62,15 @@ INSIDE: dict[str, Layers] = {
         ("beliefs", "boundaries", "charges", "moments"),
         ("policies",),
         ("plan",),
+        ("drafts", "stage"),
         ("look",),
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture", "least_favourable"),
-        ("stages",),
+        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
+        ("stages", "net"),
         ("standing",),
+        ("bounds",),
         ("race",),
         ("swap_race",),
     ),
@@ -145,9 +147,9 @@ INSIDE: dict[str, Layers] = {
         ("leaving",),
         ("dealer",),
         ("lines", "experiment"),
-        ("export", "verification", "copying"),
+        ("export", "verification", "copying", "outlook"),
     ),
-    "client": (("connection",), ("client",)),
+    "client": (("bodies", "connection"), ("client",)),
     "service": (
         ("limits", "metrics", "schemas", "tokens", "writes"),
         ("replies", "opened"),

@@ -108,7 +108,9 @@ class Algorithm:
         needed: float = problem.n_arms
         if problem.costs is not None:
             dearest = max(problem.costs) * problem.n_arms
-            needed = sum(problem.costs) if self.keeps_money or self.guarded else dearest
+            counts_cells = problem.items is not None and isinstance(problem.goal, FixedBudget)
+            in_money = self.guarded or (self.keeps_money and not counts_cells)
+            needed = sum(problem.costs) if in_money else dearest
         if budget * (1 + ROUNDED) < needed:
             costs = "" if problem.costs is None else f", which takes {needed:g}"
             raise InvalidInput(

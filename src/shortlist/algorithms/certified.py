@@ -19,6 +19,7 @@ MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swa
 # they end, and what they cost
 MOST_LIMITED = 1000
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
+LEAST_PLANNED = 10  # arms to be chosen, and to be left out, from which on plans are declared
 
 
 def certified(
@@ -33,15 +34,16 @@ def certified(
 
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
-    ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
-    many arms average out ("split", docs/certificate.md), unless arms have limits, or costs within
-    a budget: pairs are bounded at any time, and so however these end it. That is settled before any
-    reward is seen; only where rewards may be scores a pilot, on which nothing else rests, tells
-    whether they scatter so little that the split certificate is better (by_spread.py).
-    Where costs differ, a budget for the split certificate counts every pull as one of the dearest.
-    For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
-    do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
-    out not to be 0/1, plans give way to the split certificate.
+    ("pairs", docs/pairs.md). For more than 100 arms, of which at least 10 are chosen and 10 are
+    not, what to do at every arm is declared in advance, and the same rewards choose and prove
+    ("plans", docs/plans.md); that needs rewards with a range and no budget, and where rewards turn
+    out not to be 0/1, plans give way. Elsewhere the choice is proved on fresh rewards, where the
+    errors of many arms average out ("split", docs/certificate.md), unless arms have limits, or
+    costs within a budget: pairs are bounded at any time, and so however these end it. That is
+    settled before any reward is seen; only where rewards may be scores a pilot, on which nothing
+    else rests, tells whether they scatter so little that the split certificate is better
+    (certification/by_spread.py). A budget in another unit than pulls counts every pull as one of
+    the dearest arm for the split certificate.
 
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
@@ -59,6 +61,8 @@ def certified(
         return item_race(problem, rng)
     taken = suitable(problem) if certificate == "auto" else certificate
     cut = least is not None or rounds is not None
+    if taken == "plans" and certificate == "auto" and cut:
+        taken = "split"  # which can be told how large requests are
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _net(problem, rng))
     if taken == "pairs":
@@ -74,7 +78,7 @@ def certified(
     _refuse("the plans certificate cannot be told", rounds=rounds, least=least)
     if not _plannable(problem):
         raise InvalidInput(
-            "`certificate` is 'plans', but plans need rewards with a range and no budget"
+            "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
     return plan_search(problem, rng)
 
@@ -110,17 +114,20 @@ def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
 
 
 def suitable(problem: Problem) -> str:
-    """The certificate that needs fewer pulls on most arms, by n and k alone."""
+    """The certificate that needs fewer pulls on most arms, by n, k and what is declared alone."""
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
     in_money = problem.costs is not None and problem.goal.budget is not None
     few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
-    return "pairs" if few else "split"
+    if few:
+        return "pairs"
+    many = problem.n_arms > MOST_NETTED and min(inside, outside) >= LEAST_PLANNED
+    return "plans" if many and _plannable(problem) else "split"
 
 
 def _plannable(problem: Problem) -> bool:
-    """Whether plans know what to do: rewards that may be 0/1, and no budget."""
-    return problem.rewards.has_range and problem.goal.budget is None
+    """Whether plans know what to do: rewards that may be 0/1, no budget and no limits."""
+    return problem.rewards.has_range and problem.goal.budget is None and problem.limits is None
 
 
 def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:

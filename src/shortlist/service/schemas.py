@@ -89,6 +89,7 @@ ARM = every(
     high=nullable("number"),
     place={"enum": ["in", "out", "undecided", "retired"]},
     to_go=COUNT,
+    chance=nullable("number"),
 )
 CHOSEN_ARM = every(
     label=LABEL,
@@ -202,6 +203,7 @@ STATUS = every(
     budget=nullable("number"),
     failures=COUNT,
     workers={"type": "object", "additionalProperties": COUNT},
+    bound=nullable("number"),
     arms=array(ARM),
     progress=PROGRESS,
     minimize=FLAG,
