@@ -34,8 +34,10 @@ GOAL = FixedConfidence(0.2, 0.1)
         (1000, 999, "pairs"),
         (200, 2, "split"),
         (100, 50, "split"),
-        (101, 10, "split"),
-        (1000, 500, "split"),
+        (101, 9, "split"),
+        (101, 10, "plans"),
+        (101, 91, "plans"),
+        (1000, 500, "plans"),
         (1000, 995, "split"),
     ],
 )
@@ -69,7 +71,7 @@ def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) 
         Problem(60, 20, GOAL, SubGaussian(0.5)),
     ):
         assert suitable(problem) == "split"
-        with pytest.raises(InvalidInput, match="plans need rewards with a range and no budget"):
+        with pytest.raises(InvalidInput, match="plans need rewards with a range, no budget"):
             find("certified").start(problem, rng, **force)
 
 

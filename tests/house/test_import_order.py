@@ -38,9 +38,10 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (
-        ("tuning",),
+        ("tuning", "item_tuning"),
         ("sharing", "grid"),
-        ("posterior", "item_loss"),
+        ("posterior", "item_effects"),
+        ("item_loss",),
         ("explore", "undeclared"),
     ),
     "certification": (
@@ -61,11 +62,12 @@ INSIDE: dict[str, Layers] = {
         ("beliefs", "boundaries", "charges", "moments"),
         ("policies",),
         ("plan",),
+        ("drafts", "stage"),
         ("look",),
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
+        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable", "pace"),
         ("stages", "net"),
         ("standing",),
         ("bounds",),
@@ -143,9 +145,9 @@ INSIDE: dict[str, Layers] = {
         ("handing",),
         ("leaving",),
         ("lines", "experiment"),
-        ("export", "verification", "copying"),
+        ("export", "verification", "copying", "outlook"),
     ),
-    "client": (("connection",), ("client",)),
+    "client": (("bodies", "connection"), ("client",)),
     "service": (
         ("limits", "metrics", "schemas", "tokens", "writes"),
         ("replies", "opened"),

@@ -1,7 +1,7 @@
 """The search by plans: what it declares, what it asks for, and when it gives way."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +13,10 @@ from shortlist.certification.plans import plan_search as plan_search_module
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
-from shortlist.certification.plans.look import Look, _chosen, _next_threshold
+from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.losses import FREE, IN, OUT
 from shortlist.certification.plans.plan_search import plan_search
+from shortlist.certification.plans.stage import Proof, Stage, chosen_by
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded
@@ -66,16 +67,33 @@ def small_look(k: int = 10, means: FloatArray | None = None) -> Look:
     return Look(belief, 0.1 * k, 0.2)
 
 
-def asked(look: Look, stream: Stream) -> dict[int, list[int]]:
-    """What every arm was asked for, request by request."""
+def asked(look: Look, stream: Stream, stages: Sequence[int] = (0, 1, 2)) -> dict[int, list[int]]:
+    """What every arm was asked for in these stages, request by request."""
     times: dict[int, list[int]] = defaultdict(list)
-    drawing = look.draw(0)
-    turn = advance(drawing, None)
-    while isinstance(turn, Pulls):
-        for arm, each in zip(turn.arms.tolist(), turn.times.tolist(), strict=True):
-            times[arm].append(each)
-        turn = advance(drawing, stream(turn))
+    for number in stages:
+        drawing = look.draw(look.stage(number), 0)
+        turn = advance(drawing, None)
+        while isinstance(turn, Pulls):
+            for arm, each in zip(turn.arms.tolist(), turn.times.tolist(), strict=True):
+                times[arm].append(each)
+            turn = advance(drawing, stream(turn))
     return times
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stages_lead_to_where_the_last_one_leads_alone(seed: int) -> None:
+    means = np.linspace(0.9, 0.1, 30)
+    by_stages, alone = small_look(), small_look()
+
+    asked(by_stages, tape(means, seed))
+    asked(alone, tape(means, seed), [2])
+
+    assert by_stages.pulls.tolist() == alone.pulls.tolist()
+    assert by_stages.successes.tolist() == alone.successes.tolist()
+    first = small_look()
+    asked(first, tape(means, seed), [0])
+    assert first.pulls.sum() < alone.pulls.sum()
+    assert (first.pulls <= alone.pulls).all()
 
 
 @pytest.mark.parametrize("arm", [0, 11, 29])
@@ -93,14 +111,17 @@ def test_what_is_declared_depends_on_the_pilot_alone() -> None:
     one, other = small_look(), small_look()
     asked(one, tape(np.linspace(0.9, 0.1, 30), 3))
     asked(other, tape(np.linspace(0.1, 0.9, 30), 4))
-    boundary = float(one.boundaries.values[20])
 
-    for mine, theirs in zip(one.draft.plans, other.draft.plans, strict=True):
-        labels = mine.labels(boundary)
-        assert (labels == theirs.labels(boundary)).all()
-        stakes = mine.policy.stakes
-        charges = mine.charges(labels, stakes, 1e-3)
-        assert (charges == theirs.charges(labels, stakes, 1e-3)).all()
+    for number in range(len(tuning.STAGES)):
+        mine, theirs = one.stage(number), other.stage(number)
+        assert mine.shift == theirs.shift
+        assert (mine.boundaries.values == theirs.boundaries.values).all()
+        boundary = float(mine.boundaries.values[20])
+        for plan, same in zip(mine.plans, theirs.plans, strict=True):
+            labels = plan.labels(boundary)
+            assert (labels == same.labels(boundary)).all()
+            stakes = plan.policy.stakes
+            assert (plan.charges(labels, stakes, 1e-3) == same.charges(labels, stakes, 1e-3)).all()
 
 
 def test_shares_of_delta_add_up_to_delta() -> None:
@@ -108,6 +129,8 @@ def test_shares_of_delta_add_up_to_delta() -> None:
 
     assert np.exp(-boundaries.thresholds).sum() == pytest.approx(0.07)
     assert boundaries.thresholds.shape == (len(tuning.FREE_BANDS), boundaries.values.size)
+    stages = [each.thresholds for each in small_look().boundaries]
+    assert sum(np.exp(-each).sum() for each in stages) == pytest.approx(0.2)
     near_the_end = Boundaries.around(0.002, 0.01, 0.07)
     assert np.exp(-near_the_end.thresholds).sum() == pytest.approx(0.07)
 
@@ -171,7 +194,7 @@ def test_other_rewards_in_the_middle_void_the_look(handed_over: list[tuple[int, 
         nonlocal drawn
         drawn += request.total
         rewards = honest(request)
-        odd = 1.0 if drawn < (tuning.PILOT + 3) * MEANS.size else 0.999
+        odd = 1.0 if drawn < tuning.PILOT * MEANS.size + 3 * MEANS.size else 0.999
         return Rewards(rewards.sums, rewards.squares * odd)
 
     requests, _ = run(stream, problem=replace(PROBLEM, rewards=Bounded()))
@@ -183,11 +206,26 @@ def test_looks_that_fail_are_pilot_of_the_next(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(tuning, "LOOKS", 2)
-    monkeypatch.setattr(Look, "proof", lambda *_: None)
+    nothing = Proof(np.arange(40), 1.1 * PROBLEM.k * 0.05, 0.5)
+    monkeypatch.setattr(Stage, "proof", lambda *_: nothing)
 
     requests, _ = run(tape(MEANS, 6))
 
     assert handed_over == [(sum(each.total for each in requests), 2)]
+
+
+def test_stages_without_hope_are_not_drawn(
+    monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
+) -> None:
+    monkeypatch.setattr(tuning, "LOOKS", 1)
+    nothing = Proof(np.arange(40), 1.1 * PROBLEM.k * 0.05, 0.5)
+    monkeypatch.setattr(Stage, "proof", lambda *_: nothing)
+    run(tape(MEANS, 6))
+    monkeypatch.setattr(Stage, "proof", lambda *_: replace(nothing, bound=np.inf))
+    run(tape(MEANS, 6))
+
+    all_stages, one_stage = (spent for spent, _ in handed_over)
+    assert one_stage < all_stages
 
 
 def test_plans_that_promise_nothing_are_not_drawn(
@@ -195,9 +233,10 @@ def test_plans_that_promise_nothing_are_not_drawn(
 ) -> None:
     monkeypatch.setattr(Look, "promising", False)
 
-    run(tape(MEANS, 6))
+    requests, _ = run(tape(MEANS, 6))
 
-    assert handed_over == [(tuning.PILOT * MEANS.size, 0)]
+    assert handed_over == [(sum(each.total for each in requests), 0)]
+    assert handed_over[0][0] == tuning.FIRST * MEANS.size
 
 
 def test_the_split_certificate_ends_what_plans_began(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,14 +256,17 @@ def test_charges_beyond_reach_promise_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_look_proves_nothing_where_no_set_has_a_small_bound() -> None:
     look = small_look()
-    asked(look, tape(np.full(30, 0.5), 3))
-    look.boundaries.thresholds[:] = 1e9
+    asked(look, tape(np.full(30, 0.5), 3), [0])
+    stage = look.stage(0)
+    stage.boundaries.thresholds[:] = 1e9
 
-    assert look.proof(10, np.random.default_rng(0)) is None
+    proof = stage.proof(look.pulls, look.successes, 10, np.random.default_rng(0))
+
+    assert proof.bound > look.reach
 
 
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "PILOT_SHARE", 1.0)
+    monkeypatch.setattr(tuning, "PILOT_SHARE", 3.0)
 
     _, answer = run(tape(MEANS, 5))
 
@@ -233,17 +275,18 @@ def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.Monkey
 
 def test_a_state_that_was_left_out_proves_nothing() -> None:
     look = small_look()
-    asked(look, tape(np.linspace(0.9, 0.1, 30), 3))
-    assert np.isfinite(look._bound(0, 25))
+    asked(look, tape(np.linspace(0.9, 0.1, 30), 3), [0])
+    stage = look.stage(0)
+    assert np.isfinite(stage.bound(0, 25, look.pulls, look.successes))
     look.pulls[4] = 10**6
 
-    assert look._bound(0, 25) == np.inf
+    assert stage.bound(0, 25, look.pulls, look.successes) == np.inf
 
 
 def test_arms_beyond_all_pulls_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "MOST_PULLS", 50)
     look = small_look()
-    policy = look.draft.plans[0].policy
+    policy = look.drafts[0].plans[0].policy
 
     assert policy.levels(0.0)[-1].pulls < 50 * tuning.RATIO + 1
 
@@ -253,14 +296,14 @@ def test_free_arms_fill_the_set_without_regard_to_their_number() -> None:
     labels = np.full(10, FREE)
     labels[7] = IN
     for seed in range(200):
-        taken[_chosen(labels, np.zeros(10), 5, np.random.default_rng(seed))] += 1
+        taken[chosen_by(labels, np.zeros(10), 5, np.random.default_rng(seed))] += 1
 
     assert taken[7] == 200
     assert taken.min() > 50
 
 
 def test_labels_follow_the_rewards() -> None:
-    policy = small_look().draft.plans[0].policy
+    policy = small_look().drafts[0].plans[0].policy
     labels, scores = policy.labels(
         np.array([200.0, 200.0]), np.array([10.0, 190.0]), np.array([0.5]), 0.7
     )
@@ -273,8 +316,3 @@ def test_0_1_rewards_need_not_be_declared() -> None:
     _, answer = run(tape(MEANS, 5), problem=replace(PROBLEM, rewards=Bounded()))
 
     assert answer.evidence["certificate"] == "plans"
-
-
-def test_thresholds_close_in_on_the_aim() -> None:
-    assert _next_threshold([(-9.0, 1.0)], 0.0) < -9.0
-    assert -9.0 < _next_threshold([(-9.0, -1.0), (-7.0, 1.0)], 0.5) < -7.0

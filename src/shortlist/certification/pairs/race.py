@@ -8,8 +8,8 @@ from shortlist.arrays import BoolArray, IntArray
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.bounds import Bounds
+from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.standing import (
-    Pace,
     Standing,
     centres,
     next_stage,
@@ -28,8 +28,8 @@ CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 class Race(Bounds):
     """Who is chosen and who is pulled next; no guarantee rests on it.
 
-    With `pilot_apart` nothing rests on the rewards of the first request, so that they may decide
-    whether there is a race at all."""
+    With `pilot_apart` nothing rests on the rewards of the first request either, so that they may
+    decide whether there is a race at all."""
 
     def __init__(
         self, problem: Problem, rng: np.random.Generator, pace: Pace, *, pilot_apart: bool = False

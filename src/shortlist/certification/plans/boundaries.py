@@ -20,6 +20,7 @@ class Boundaries:
     """Boundaries, rising, for every free band; ln(1/delta) of all; the deltas add up to delta."""
 
     values: FloatArray  # (boundaries,)
+    errors: FloatArray  # (boundaries,): how far from the middle one
     thresholds: FloatArray  # (bands, boundaries)
 
     @classmethod
@@ -32,4 +33,4 @@ class Boundaries:
         inside = (values > EDGE) & (values < 1 - EDGE)
         shares = weights[inside] / weights[inside].sum()
         of_bands = np.array([share for _, share in tuning.FREE_BANDS])[:, None]
-        return cls(values[inside], -np.log(delta * of_bands * shares))
+        return cls(values[inside], errors[inside], -np.log(delta * of_bands * shares))

@@ -26,9 +26,20 @@ class Plan:
         self.policy = policy
         self.levels = policy.levels(threshold)
         self.states = stop_states(self.levels, policy.stakes.boundary)
-        self.starts, self.bin = _bins(self.states.pulls, self.states.successes)
         probability = np.exp(self.states.log_probability(policy.grid))
         self.likely = product(policy.believed[None], probability)[0]  # (states,)
+
+        self.ends: IntArray = np.array([each.pulls for each in self.levels])  # (levels,)
+        self.stops = np.concatenate([each.stops for each in self.levels])
+
+    def missing(self, pulls: IntArray, successes: IntArray) -> IntArray:
+        """Pulls of arms in these states up to the next level; 0 where they stop."""
+        level = np.searchsorted(self.ends, pulls)  # the one that they stand at or go to
+        first = np.concatenate([[0], np.cumsum(self.ends + 1)])  # in `stops`, of every level
+        at_one = self.ends[level] == pulls
+        stopped = at_one & self.stops[first[level] + np.where(at_one, successes, 0)]
+        times: IntArray = np.where(stopped, 0, self.ends[level + (at_one & ~stopped)] - pulls)
+        return times
 
     @property
     def size(self) -> int:
@@ -57,39 +68,40 @@ class Plan:
 
     def expected_charges(self, labels: IntArray, stakes: Stakes, gap: float) -> float:
         """Of all its arms, by `gap` / strength an arm too large at most."""
-        q = self._q(labels, stakes, gap)
+        q = self._q(labels, stakes, gap, tuning.ROUGH_BIN)
         used = q > 0
         charges = -np.log(q[used]) / stakes.strength
         return self.size * float(np.einsum("s,s->", self.likely[used], charges))
 
     def charges(self, labels: IntArray, stakes: Stakes, gap: float) -> FloatArray:
         """The charge of every state: (*) holds at every mean in [0, 1]."""
-        q = self._q(labels, stakes, gap)
+        q = self._q(labels, stakes, gap, tuning.BIN)
         worst = worst_moment(self.states, labels, q, stakes, gap)
         with np.errstate(divide="ignore"):
             charges: FloatArray = (math.log(worst) - np.log(q)) / stakes.strength
         return charges
 
-    def _q(self, labels: IntArray, stakes: Stakes, gap: float) -> FloatArray:
+    def _q(self, labels: IntArray, stakes: Stakes, gap: float, width: float) -> FloatArray:
         """exp(-strength * charge), log-optimal; neighbouring states are charged the same."""
+        starts, bin_ = _bins(self.states.pulls, self.states.successes, width)
         means = _support(stakes.boundary, float(self.states.pulls.max()))
         above = means > stakes.boundary
         lost = np.where(above[:, None], wrong(labels, above=True), wrong(labels, above=False))
         exponents = np.minimum(stakes.exponents(means), LARGEST_EXPONENT)
         each = np.exp(self.states.log_probability(means) + exponents[:, None] * lost)
-        matrix = np.add.reduceat(each, self.starts, axis=1)  # (means, bins)
-        likely = np.add.reduceat(self.likely, self.starts)  # (bins,)
+        matrix = np.add.reduceat(each, starts, axis=1)  # (means, bins)
+        likely = np.add.reduceat(self.likely, starts)  # (bins,)
         used = likely > LEAST_LIKELY
         believed = likely[used] + ADDED
         q = np.zeros(likely.size)
         columns = np.ascontiguousarray(matrix[:, used])
         q[used] = log_optimal(columns, believed / believed.sum(), gap)
-        return q[self.bin]
+        return q[bin_]
 
 
-def _bins(pulls: FloatArray, successes: FloatArray) -> tuple[IntArray, IntArray]:
-    """Neighbours, a small part of a standard deviation apart: first states, bin of every state."""
-    widths = np.maximum(1, np.floor(tuning.BIN * np.sqrt(pulls) / 2))
+def _bins(pulls: FloatArray, successes: FloatArray, width: float) -> tuple[IntArray, IntArray]:
+    """Neighbours, `width` standard deviations apart: first states, bin of every state."""
+    widths = np.maximum(1, np.floor(width * np.sqrt(pulls) / 2))
     place = np.floor(successes / widths)
     new = np.append(True, (pulls[1:] != pulls[:-1]) | (place[1:] != place[:-1]))
     return np.flatnonzero(new), np.cumsum(new) - 1

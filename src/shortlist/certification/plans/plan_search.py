@@ -6,7 +6,8 @@ import numpy as np
 
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
-from shortlist.certification.plans.look import Look, Proof
+from shortlist.certification.plans.look import Look
+from shortlist.certification.plans.stage import Proof
 from shortlist.certification.split.alpha_spending import share_of
 from shortlist.certification.split.split_search import split_search_from
 from shortlist.exploration.explore import explore_once
@@ -25,23 +26,22 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, all
     rewards so far being exploration."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
-    yield from _pilot(posterior, tuning.PILOT * problem.n_arms, rng)
+    yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
     while failed < tuning.LOOKS and _is_binary(posterior):
         look = _look(problem, posterior, failed, rng)
-        wanted = min(tuning.PILOT_SHARE * look.draft.pulls, tuning.LARGER * posterior.spent)
-        if posterior.spent < wanted:
-            yield from _pilot(posterior, int(wanted), rng)
-            continue
         if not look.promising:
             break
-        record = yield from look.draw(rounds)
-        rounds += len(record)
-        proof = look.proof(problem.k, rng) if look.binary else None
+        wanted = _wanted(look, posterior)
+        if posterior.spent < tuning.NEARLY * wanted:
+            yield from _pilot(posterior, int(wanted), rng)
+            continue
+        proof = yield from look.prove(problem.k, rng, rounds)
+        rounds += len(look.record)
         if proof is not None:
             return _answer(problem, look, proof, posterior.spent, failed + 1)
         failed += 1
-        for pulls, rewards in record:
+        for pulls, rewards in look.record:
             posterior.add(pulls, rewards)
         posterior.refresh()
     return (yield from split_search_from(posterior, problem, rng, failed=failed))
@@ -60,6 +60,15 @@ def _pilot(
         early = posterior.spent < tuning.PILOT * posterior.n_arms
         growth = tuning.GROWTH if early else tuning.LATER_GROWTH
         yield from explore_once(posterior, until - posterior.spent, rng, growth=growth)
+
+
+def _wanted(look: Look, posterior: Posterior) -> float:
+    """Pulls that a pilot should have for what its plans are predicted to take."""
+    fresh = look.expected_pulls
+    small = tuning.PILOT * posterior.n_arms
+    if posterior.spent < tuning.NEARLY * small:  # it is too small to predict more than that
+        return min(small, fresh)
+    return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
 
 
 def _is_binary(posterior: Posterior) -> bool:

@@ -9,6 +9,7 @@ so that one forward recursion serves all means. It adds and multiplies positive 
 relative error is that of a few roundings. States whose probability underflows are left out. An arm
 that ends in one of them is charged infinitely, which adds nothing to its exponential moment."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 
 NEGLIGIBLE = 1e-280  # probability under the reference mean below which states are left out
+UNLIKELY = 1e-16  # probability under every mean, likewise
 NOT_THERE = -1  # the number of a state that was left out
 
 
@@ -44,6 +46,13 @@ class StopStates:
         log_path += (self.pulls - self.successes) * np.log1p(-column)
         log_path += self.log_paths
         result: FloatArray = log_path
+        return result
+
+    def log_likeliest(self) -> FloatArray:
+        """Logarithm of the largest p_m(state) for any m, the one at m = successes / pulls."""
+        share = self.successes / self.pulls
+        result: FloatArray = xlogy(self.successes, share) + self.log_paths
+        result += xlog1py(self.pulls - self.successes, -share)
         return result
 
     def only(self, kept: BoolArray) -> "StopStates":
@@ -73,7 +82,8 @@ def stop_states(levels: Sequence[Level], reference: float) -> StopStates:
         before = level.pulls
     pulls, successes, probability = (np.concatenate(each) for each in zip(*parts, strict=True))
     log_path = xlogy(successes, reference) + xlog1py(pulls - successes, -reference)
-    return StopStates(pulls, successes, np.log(probability) - log_path)
+    states = StopStates(pulls, successes, np.log(probability) - log_path)
+    return states.only(states.log_likeliest() > math.log(UNLIKELY))
 
 
 def binomial(pulls: int, mean: float) -> FloatArray:

@@ -6,17 +6,19 @@ panels at other seeds than those of docs/plans.md. Read them as `tuning.NAME`.""
 # plan_search.py:
 # pulls of every arm in the first request of the pilot,
 FIRST = 4
-# pulls an arm in the pilot at least,
+# pulls an arm in the pilot, unless it is predicted that there will be fewer fresh ones,
 PILOT = 10
-# growth of what was spent with every later request of the pilot, up to PILOT and beyond,
+# growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
 GROWTH = 0.3
-LATER_GROWTH = 0.5
+LATER_GROWTH = 0.6
 # share of the predicted fresh pulls that the pilot has at least,
 PILOT_SHARE = 0.25
+# and share of that with which it is content,
+NEARLY = 0.7
 # times that a pilot may grow for that at once
 LARGER = 5.0
 # looks by plans before the split certificate takes over
-LOOKS = 4
+LOOKS = 1
 
 # beliefs.py:
 # points of the grid of means, evenly in angles,
@@ -26,7 +28,7 @@ NEAR = 81
 # up to this angle from it
 NEAR_ANGLE = 0.06
 # steps of EM
-STEPS = 200
+STEPS = 1000
 # share of the prior that stays flat
 FLOOR = 0.02
 # pulls that a pilot counts for where arms are stopped and labelled: proofs need fresh rewards
@@ -42,13 +44,14 @@ LEAST_DENSITY = 0.2
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
-RATIO = 1.55
+RATIO = 1.65
 # and pulls beyond which every arm stops
 MOST_PULLS = 20_000
 # standard deviations from the boundary beyond which every arm stops,
 BAND = 6.0
-# and width in them within which successes are looked at as one
+# and width in them within which successes are looked at as one, in forecasts a larger one
 BIN = 0.1
+ROUGH_BIN = 0.4
 # share of the belief about all arms in that about a group, where it stops and labels,
 SOFT = 0.1
 # and where charges are made
@@ -68,12 +71,10 @@ WIDTH = 1.5
 FREE_BANDS = ((0.7, 0.6), (0.2, 0.25), (0.03, 0.15))
 
 # charges.py:
-# barrier at first,
-BARRIER = 1e-2
-# its ratio to the one before,
-SHRINK = 0.15
-# and Newton decrement, in units of barrier and means, at which a barrier is done with
-CENTRED = 1e-3
+# steps of Newton's method at most,
+NEWTON_STEPS = 50
+# and share of the gap that every one of them aims to leave
+SHRINK = 0.1
 
 # plan.py:
 # means on each side of the boundary at which charges are made,
@@ -88,18 +89,24 @@ FAR = 4.0
 # look.py:
 # strength in units of ln(1/delta) / (k epsilon),
 STRENGTH = 5.0
-# errors of the boundary for which charges are predicted,
-HEDGE = (-1.5, 0.0, 1.5)
-# share of k epsilon that they and what delta costs are to reach on average,
-AIM = 0.85
-# thresholds that are tried,
-TRIES = 6
-# ln of the first one,
+# share of k epsilon that charges and what delta costs are expected to come to after one stage,
+AIM = 1.0
+# fresh pulls that are expected after every stage, in units of the first; share of delta
+STAGES = ((1.0, 0.5), (1.2, 0.25), (1.5, 0.25))
+# and how many times it a bound may be for the next stage to have a chance
+HOPELESS = 1.6
+
+# drafts.py:
+# ln of the first threshold that is tried,
 THRESHOLD = -9.0
-# ln of what charges may be off the aim,
-NEAR_AIM = 0.1
-# slope of ln(charges) in ln(threshold) before it is known
-SLOPE = 0.8
+# and what the ln of the next is less,
+STEP = 0.5
+# tried up and down,
+MOST_TRIES = 16
+# from where charges are so many times what the first stage aims at,
+MANY = 3.0
+# to where they are such a share of what the last one does
+FEW = 0.4
 # what forecasts of all charges may be off, as a share of k epsilon,
 ROUGH = 0.02
 # what charges in all may be too large by, likewise, for the barrier and for the check each

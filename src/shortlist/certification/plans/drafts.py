@@ -1,0 +1,100 @@
+"""Plans for every group of arms, chosen such that few pulls are expected to lead to few charges.
+
+For every group some thresholds of its policy are tried, and what they cost in pulls and charges is
+forecast. Which one each group takes is a knapsack, as in the split certificate."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certification.plans import tuning
+from shortlist.certification.plans.beliefs import Belief
+from shortlist.certification.plans.losses import Stakes
+from shortlist.certification.plans.plan import Plan
+from shortlist.certification.plans.policies import Policy
+from shortlist.certification.split.knapsack import Knapsack
+
+SHIFTS = np.linspace(-10, 6, 33)  # of the label threshold from the boundary, in errors
+DEAREST = 12.0  # common logarithm of the pulls that a unit of charge is worth at most
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Plans for all groups, the shift of their labels and what is expected of them."""
+
+    plans: list[Plan]
+    shift: float  # boundary less the threshold of labels
+    pulls: FloatArray  # (groups,)
+    charges: FloatArray  # (groups,)
+
+
+class Drafts:
+    """What every threshold is expected to cost every group; larger numbers, smaller thresholds."""
+
+    def __init__(self, belief: Belief, stakes: Stakes, aim: float) -> None:
+        self.belief = belief
+        self.stakes = stakes
+        self.policies = [Policy(group, belief, stakes) for group in belief.groups()]
+        self.tried: dict[int, Draft] = {}
+        self._try_between(tuning.MANY * aim, tuning.FEW * aim)
+        self.drafts = [self.tried[number] for number in sorted(self.tried)]
+        pulls = np.stack([each.pulls for each in self.drafts], axis=1)  # (groups, thresholds)
+        charges = np.stack([each.charges for each in self.drafts], axis=1)
+        self.knapsack = Knapsack(np.ones(len(pulls)), pulls, charges, DEAREST)
+
+    def stages(self, aim: float) -> list[Draft]:
+        """First the least pulls for which charges are expected to be `aim`, then ever more pulls.
+
+        No group has a larger threshold than in the stage before. Empty if no charges are so small.
+        """
+        choice = self.knapsack.cheapest(aim)
+        if choice is None:
+            return []
+        drafts = [self._mixed(choice)]
+        for times, _ in tuning.STAGES[1:]:
+            more = self.knapsack.within(math.ceil(times * drafts[0].pulls.sum()))
+            choice = choice if more is None else np.maximum(choice, more)
+            drafts.append(self._mixed(choice))
+        return drafts
+
+    def _mixed(self, choice: IntArray) -> Draft:
+        """The draft in which every group takes its plan from the one of this number."""
+        every = np.arange(choice.size)
+        plans = [self.drafts[number].plans[group] for group, number in enumerate(choice)]
+        pulls, charges = self.knapsack.price, self.knapsack.charge
+        return Draft(plans, self._shift(plans), pulls[every, choice], charges[every, choice])
+
+    def _try_between(self, many: float, few: float) -> None:
+        """Try thresholds from where charges are `many` to where they are `few`."""
+        number = 0
+        while self._charges(number) < many and number > -tuning.MOST_TRIES:
+            number -= 2
+        first, number = number, 0
+        while self._charges(number) > few and number < tuning.MOST_TRIES:
+            number += 2
+        for between in range(first + 1, number, 2):
+            self._charges(between)
+
+    def _charges(self, number: int) -> float:
+        """The charges of all arms at threshold `number`."""
+        if number not in self.tried:
+            self.tried[number] = self._drafted(math.exp(tuning.THRESHOLD - tuning.STEP * number))
+        return float(self.tried[number].charges.sum())
+
+    def _drafted(self, threshold: float) -> Draft:
+        plans = [Plan(policy, threshold) for policy in self.policies]
+        shift = self._shift(plans)
+        at = self.belief.boundary - shift
+        gap = tuning.ROUGH * self.stakes.strength * self.stakes.reach / self.belief.row.size
+        charges = [each.expected_charges(each.labels(at), self.stakes, gap) for each in plans]
+        pulls = np.array([plan.expected_pulls for plan in plans])
+        return Draft(plans, shift, pulls, np.array(charges))
+
+    def _shift(self, plans: list[Plan]) -> float:
+        """How far below the boundary labels must change for k arms to be expected inside."""
+        boundary = self.belief.boundary
+        thresholds = np.clip(boundary + SHIFTS * self.belief.error, 0.0, 1.0)
+        inside = np.sum([plan.expected_inside(thresholds) for plan in plans], axis=0)
+        return boundary - float(np.interp(-self.belief.k, -inside, thresholds))
