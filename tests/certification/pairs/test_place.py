@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from shortlist.certification.pairs.pace import Pace
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.place import BELOW, EDGE, log_capital
 from shortlist.certification.pairs.race import Race
 from shortlist.problem import FixedConfidence, Problem
