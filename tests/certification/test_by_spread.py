@@ -7,8 +7,8 @@ from shortlist.algorithms.certified import certified
 from shortlist.arrays import FloatArray
 from shortlist.certification.by_spread import search_by_spread, worth_a_pilot
 from shortlist.certification.design import SLACK, fixed_design
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.certification.pairs.swap_race import run
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian

@@ -67,7 +67,7 @@ INSIDE: dict[str, Layers] = {
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable", "pace"),
+        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
         ("stages", "net"),
         ("standing",),
         ("bounds",),

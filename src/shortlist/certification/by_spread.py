@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.certification.pairs.swap_race import run
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search

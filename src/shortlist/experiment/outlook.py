@@ -66,7 +66,7 @@ def outlook(experiment: Experiment, *, runs: int = RUNS, seed: int = 0) -> Outlo
     """How many pulls an experiment still needs, by `runs` simulations from where it stands.
 
     It takes as long as `runs` replays and as many simulations of the rest."""
-    whole("runs", runs, at_least=1, at_most=MOST_RUNS)
+    runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
     rng = np.random.default_rng(seeded(seed))
     settings = experiment.settings
     ledger = Ledger(settings.retries)

@@ -10,8 +10,8 @@ import pytest
 from shortlist.arrays import FloatArray
 from shortlist.certification.pairs import standing
 from shortlist.certification.pairs.bets import Draws, log_gains
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded, RewardModel, SubGaussian
 from shortlist.search import Rewards

@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 from shortlist.arrays import IntArray
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs import net
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.certification.pairs.swap_race import _draw, last_resort, swap_race
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem

@@ -7,9 +7,8 @@ import pytest
 from mpmath import mp
 
 from shortlist.certification.design import log_swaps
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.race import Race
-from shortlist.certification.pairs.standing import pilot_stage
+from shortlist.certification.pairs.standing import Pace, pilot_stage
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded, SubGaussian
 from shortlist.rounding import ROUNDED

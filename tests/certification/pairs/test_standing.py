@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shortlist.certification.pairs.pace import Pace
-from shortlist.certification.pairs.standing import Standing, next_stage
+from shortlist.certification.pairs.standing import Pace, Standing, next_stage
 from shortlist.reward_models import Bounded, SubGaussian
 
 LEADER = Standing(

@@ -8,8 +8,8 @@ from shortlist.arrays import BoolArray, IntArray
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.bounds import Bounds
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.standing import (
+    Pace,
     Standing,
     centres,
     next_stage,

@@ -11,7 +11,6 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.pairs.least_favourable import information, least_favourable
-from shortlist.certification.pairs.pace import Pace, planned_end
 from shortlist.certification.pairs.stages import Stage
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
@@ -29,9 +28,25 @@ PRIOR = 4.0, 30.0  # least and most pulls that the common mean of the arms is wo
 OWN_MEAN = 2.0  # pulls that it is worth where doubts are told
 OWN_VARIANCE = 10.0  # pulls that the common variance is worth
 LEAST_VARIANCE = 1e-4  # of a guess
+ENOUGH = 4.0  # times what proves a tie on average: for so many pulls limited rounds are planned
 PART = 0.15  # of a large request, as a share of all pulls of an arm before it ...
 FIRST_PART = 10.0  # ... or of so many, if there were fewer
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the pulls are cut into requests."""
+
+    batch: int = 4  # pulls in the first requests
+    growth: float = 0.02  # of later ones, as a share of what was spent
+    rounds: int | None = None  # requests at most; overrides the other two
+    least: int = 0  # pulls in every request; 0 if that is not asked for
+
+    @property
+    def together(self) -> bool:
+        """Whether requests are few and large: each takes all arms in doubt equally far."""
+        return self.rounds is not None or self.least > 0
 
 
 @dataclass(frozen=True)
@@ -244,8 +259,8 @@ def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> f
     usual = float((standing.planned / ratios)[standing.open].min())
     shares = ratios[standing.open].sum()
     least = float((pace.least + standing.open.sum() / 2) / shares)  # before rounding
-    if pace.rounds is not None:
-        aim = planned_end(pace.rounds, request, usual, standing.sample, _tie(standing))
+    if pace.rounds is not None:  # the samples grow with the square of the rounds
+        aim = (request / pace.rounds) ** 2 * _enough(standing)
         return max(1.0, least * (pace.least > 0), aim - usual)
     share = max(pace.batch, pace.growth * standing.pulls.sum()) // shares
     if pace.least > 0:
@@ -253,10 +268,11 @@ def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> f
     return max(1.0, float(share), pace.growth * usual)
 
 
-def _tie(standing: Standing) -> float:
-    """Pulls of an arm that prove a tie, about, if arms are like their mean."""
+def _enough(standing: Standing) -> float:
+    """Pulls of an arm by which most races are over, ties included, if arms are like their mean."""
     variance = standing.mean * (1 - standing.mean) if standing.rewards.has_range else UNIT_SIGMA**2
-    return max(1.0, 2 * variance * standing.level / standing.unit**2)
+    tie = 2 * variance * standing.level / standing.unit**2
+    return min(standing.sample, ENOUGH * max(tie, 1.0))
 
 
 def _advance(

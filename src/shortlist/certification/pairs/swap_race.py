@@ -12,8 +12,8 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.certification.pairs.bets import Draws
-from shortlist.certification.pairs.pace import Pace
 from shortlist.certification.pairs.race import Race, in_pair
+from shortlist.certification.pairs.standing import Pace
 from shortlist.problem import Problem
 from shortlist.search import Progress, Pulls, Rewards, Search
 
