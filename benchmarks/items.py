@@ -15,6 +15,8 @@ import numpy as np
 
 from shortlist import instances
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certification.items import tuning as of_race
+from shortlist.exploration import item_tuning as of_budget
 from shortlist.metrics import aggregate_regret
 from shortlist.simulation.simulate import simulate
 
@@ -27,11 +29,13 @@ SHARES = (0.05, 0.15)
 @click.option("--matrices", default=10, show_default=True)
 @click.option("--runs", default=20, show_default=True, help="Orders of the items a matrix.")
 @click.option("--seed", default=0, show_default=True, help="Of the first matrix.")
-@click.option("--only", type=click.Choice(["certified", "budget", "prompts"]))
+@click.option("--only", type=click.Choice(["certified", "budget", "prompts", "tuning"]))
 def main(matrices: int, runs: int, seed: int, only: str | None) -> None:
     if only in (None, "certified"):
         for size, k in product(SIZES, (1, 5)):
             print_certified(size, k, matrices, seed)
+    if only == "tuning":
+        print_tuning(matrices, runs, seed)
     if only in (None, "prompts"):
         print_prompts(matrices, seed)
     if only in (None, "budget"):
@@ -58,14 +62,84 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
 
 
 def print_prompts(matrices: int, seed: int) -> None:
-    """24 prompts of evenly spread quality on 300 items, scores with a deviation of 0.08."""
-    cells = []
-    for each in range(seed, seed + matrices):
-        rng = np.random.default_rng(each)
-        noise = 0.08 * rng.normal(size=(24, 300))
-        scores = np.clip(np.linspace(0.4, 0.8, 24)[:, None] + noise, 0, 1)
-        cells.append(int(simulate("certified", scores=scores, k=3, epsilon=0.01).pulls[0]))
-    click.echo(f"24 x 300, sd 0.08, k=3, epsilon 0.01: {np.mean(cells):,.0f} of 7,200 cells")
+    """24 prompts on 300 items, scores with a deviation of 0.08."""
+    kinds: dict[str, Callable[[np.random.Generator], FloatArray]] = {
+        "evenly spread means": lambda _: np.linspace(0.4, 0.8, 24),
+        "uniform means": lambda rng: rng.uniform(0.1, 0.9, 24),
+        "clustered means": lambda rng: rng.normal(0.5, 0.057, 24),
+    }
+    for kind, means in kinds.items():
+        cells = []
+        for each in range(seed, seed + matrices):
+            rng = np.random.default_rng(each)
+            noise = 0.08 * rng.normal(size=(24, 300))
+            scores = np.clip(means(rng)[:, None] + noise, 0, 1)
+            cells.append(int(simulate("certified", scores=scores, k=3, epsilon=0.01).pulls[0]))
+        click.echo(
+            f"24 x 300, sd 0.08, k=3, epsilon 0.01, {kind}: {np.mean(cells):,.0f} of 7,200 cells"
+        )
+
+
+def print_tuning(matrices: int, runs: int, seed: int) -> None:
+    """Cells of `certified` and regret of `expected-loss`, every constant halved and doubled.
+
+    Ratios to what they are with the constants as they are; the last line changes the seed alone."""
+    for module, figure in ((of_race, cells_needed), (of_budget, regret_left)):
+        usual = figure(matrices, runs, seed)
+        for name in filter(str.isupper, vars(module)):
+            value = getattr(module, name)
+            ratios = []
+            for factor in (0.5, 2.0):
+                setattr(module, name, changed(value, factor))
+                ratios.append(figure(matrices, runs, seed) / usual)
+            setattr(module, name, value)
+            click.echo(f"{name}: x 1/2 {ratios[0]:.2f}, x 2 {ratios[1]:.2f}")
+        click.echo(f"another seed: {figure(matrices, runs, seed + 1000) / usual:.2f}")
+
+
+def changed(value: float | tuple[float, ...], factor: float) -> float | tuple[float, ...]:
+    """Weights go to a power, so that they still add up to 1; a share of less than 1 stays one."""
+    if isinstance(value, tuple):
+        if abs(sum(value) - 1) < 1e-9:
+            powers = np.array(value) ** factor
+            return tuple((powers / powers.sum()).tolist())
+        return tuple(each * factor for each in value)
+    if isinstance(value, int):
+        return max(1, round(value * factor))
+    return value * factor if value * factor < 1 or value >= 1 else (1 + value) / 2
+
+
+def cells_needed(matrices: int, runs: int, seed: int) -> float:
+    """Mean cells of `certified`, K = 1 and 5."""
+    found = [
+        simulate(
+            *("certified",),
+            scores=made(300, each),
+            k=k,
+            epsilon=0.03,
+            runs=max(1, runs // 10),  # a run of it takes ten times as long
+            seed=each,
+        ).pulls.mean()
+        for each, k in product(range(seed, seed + matrices), (1, 5))
+    ]
+    return float(np.mean(found))
+
+
+def regret_left(matrices: int, runs: int, seed: int) -> float:
+    """Mean regret of `expected-loss`, K = 1 and 5, with 5 and 15 % of the cells."""
+    settings = product(range(seed, seed + matrices), (1, 5), SHARES)
+    found = [
+        simulate(
+            *("expected-loss",),
+            scores=made(500, each),
+            k=k,
+            budget=int(share * ARMS * 500),
+            runs=runs,
+            seed=each,
+        ).regret.mean()
+        for each, k, share in settings
+    ]
+    return float(np.mean(found))
 
 
 def print_budget(size: int, k: int, share: float, matrices: int, runs: int, seed: int) -> None:

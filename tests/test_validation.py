@@ -14,7 +14,7 @@ import pytest
 
 import shortlist
 from shortlist.algorithms.options import Count, Within, check_options
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, StoreMissing
 from shortlist.reading.columns import MOST_ROWS
 from shortlist.reading.files import LONGEST
 from shortlist.search import Search
@@ -153,6 +153,11 @@ def test_a_request_longer_than_any_memory_is_begun() -> None:
 
     with pytest.raises(Enough):
         shortlist.select(pull_many=pull_many, batch=20, arms=3, k=1, budget=2**53, algorithm="sar")
+
+
+def test_no_file_has_the_character_0_in_its_name() -> None:
+    with pytest.raises(StoreMissing, match="cannot be a file: no name has the character 0"):
+        select(store="a\0b")
 
 
 def test_a_value_is_shown_whatever_it_is() -> None:

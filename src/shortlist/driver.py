@@ -79,12 +79,18 @@ def counted(
 
 def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: int) -> Outcome:
     """What a search would have come to if it ended now, in the user's units as the tally is."""
+    unit, rng = unit_tally(problem, tally), np.random.default_rng(seed)
+    answer = present_answer(problem.unit(), unit, progress, rng)
+    return Outcome(to_user_scale(answer, problem), tally.pulls, tally.sums)
+
+
+def unit_tally(problem: Problem, tally: Tally) -> Tally:
+    """The same on the unit scale, where large rewards are the good ones."""
     everything = Pulls(np.arange(problem.n_arms), tally.pulls)
     unit = Tally(problem.n_arms)
     rewards = to_unit_scale(Rewards(tally.sums, tally.squares), everything, problem)
     unit.add(everything.arms, everything.times, rewards)
-    answer = present_answer(problem.unit(), unit, progress, np.random.default_rng(seed))
-    return Outcome(to_user_scale(answer, problem), tally.pulls, tally.sums)
+    return unit
 
 
 def finish(run: Run, pull: Callable[[Pulls], Rewards]) -> Outcome:

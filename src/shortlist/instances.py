@@ -101,7 +101,7 @@ def item_response(
     and concentration. With the usual figures means have a standard deviation of about 0.06 and the
     difference of two good arms on an item one of about 0.5.
 
-    Birnbaum (1968), three-parameter model."""
+    Birnbaum (1968), three-parameter model; docs/test-sets.md compares it with leaderboards."""
     n = whole("n", n, at_least=2, at_most=MOST_CELLS)
     n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
     spread = number("spread", spread, above=0, below=LARGEST)

@@ -6,9 +6,12 @@ Elsewhere the k best posterior means of all rewards so far are, and nothing is p
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards
+
+MOST_RANKED = 10_000  # arms whose chances are told: more would take seconds
 
 
 class Tally:
@@ -34,6 +37,43 @@ def present_answer(
     return Answer(_best(problem, tally, rng)) if proved is None else proved
 
 
+def chances(problem: Problem, tally: Tally) -> FloatArray:
+    """How likely every arm is to belong to the best k, as the posterior sees it: (n,).
+
+    The posterior chance that its mean lies above the value that k arms are expected to exceed, so
+    that all of them add up to k. It ranks arms, and is no guarantee: the prior is an estimate."""
+    if problem.n_arms > MOST_RANKED or not tally.pulls.any():
+        return np.full(problem.n_arms, np.nan)
+    posterior = posterior_after(problem, tally)
+    missing = np.ones((posterior.row_pulls.size, 1))
+    above = np.hstack([missing, 1 - np.cumsum(posterior.weights, axis=1)])  # (rows, grid + 1)
+    expected = np.bincount(posterior.row) @ above  # (grid + 1,) arms above every edge, falling
+    last = int(np.searchsorted(-expected, -problem.k, side="right")) - 1
+    last = min(last, expected.size - 2)
+    share = (expected[last] - problem.k) / (expected[last] - expected[last + 1])
+    between = above[:, last] + share * (above[:, last + 1] - above[:, last])
+    likely: FloatArray = np.clip(between[posterior.row], 0.0, 1.0)
+    return likely
+
+
+def posterior_after(problem: Problem, tally: Tally) -> Posterior:
+    """The posterior after all rewards, of which there must be one; arms never pulled are as the
+    others are on average."""
+    return _posterior(problem, tally, float(tally.sums.sum() / tally.pulls.sum()))
+
+
+def _posterior(problem: Problem, tally: Tally, stand_in: float) -> Posterior:
+    """The posterior after all rewards; it needs a pull of every arm, and of those never pulled
+    takes one that gave `stand_in`."""
+    missing = tally.pulls == 0
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
+    everything = Pulls(np.arange(problem.n_arms), tally.pulls + missing)
+    sums, squares = tally.sums + stand_in * missing, tally.squares + stand_in**2 * missing
+    posterior.add(everything, Rewards(sums, squares))
+    posterior.refresh()
+    return posterior
+
+
 def _proved(problem: Problem, progress: Progress) -> Answer | None:
     """The choice of a search that bounds it at any time, with the bound of its last request."""
     goal = problem.goal
@@ -45,10 +85,6 @@ def _proved(problem: Problem, progress: Progress) -> Answer | None:
 def _best(problem: Problem, tally: Tally, rng: np.random.Generator) -> IntArray:
     """The k best posterior means, ties at random; arms never pulled come last."""
     missing = tally.pulls == 0
-    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
-    # a posterior needs a pull of every arm: of those never pulled, one that gave 0
-    everything = Pulls(np.arange(problem.n_arms), tally.pulls + missing)
-    posterior.add(everything, Rewards(tally.sums, tally.squares))
-    posterior.refresh()
-    best_first = np.lexsort((rng.random(problem.n_arms), -posterior.means(), missing))
+    means = _posterior(problem, tally, 0.0).means()
+    best_first = np.lexsort((rng.random(problem.n_arms), -means, missing))
     return np.sort(best_first[: problem.k])

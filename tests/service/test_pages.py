@@ -194,6 +194,7 @@ def arms_of(means: list[float], radius: float, k: int = 1) -> ArmsTold:
         high=centres + radius,
         places=("undecided",) * size,
         to_go=np.zeros(size, dtype=np.int64),
+        chances=np.full(size, np.nan),
     )
 
 

@@ -255,7 +255,7 @@ def verify(context: click.Context, /, *, store: str, style: str) -> None:
 
 def _meanwhile(handout: "Handout") -> str:
     """What to serve to whoever cannot wait for a ticket."""
-    if handout.state != "pending":
+    if handout.state != "pending" or handout.meanwhile is None:
         return ""
     return f"; whoever cannot wait may get {handout.meanwhile!r}, the best so far, untold"
 

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 import click
 
 from shortlist.cli.options import store_options
-from shortlist.cli.output import format_option, print_data, print_json, print_rows, print_tables
+from shortlist.cli.output import (
+    format_option,
+    note,
+    print_data,
+    print_json,
+    print_rows,
+    print_tables,
+)
 from shortlist.cli.stores import open_experiment
-from shortlist.errors import Unfinished
+from shortlist.errors import InvalidInput, Unfinished
 
 if TYPE_CHECKING:
     from rich.console import Group
 
     from shortlist import Client, Experiment
-    from shortlist.experiment import Status
+    from shortlist.experiment import Outlook, Status
     from shortlist.result import Result
 
 RUNNING = ("ready", "pending")
@@ -40,13 +47,18 @@ class NotYet(click.ClickException):
 @click.option(
     "--watch", is_flag=True, help="Keep the table up to date until the experiment is over."
 )
+@click.option(
+    "--outlook", is_flag=True, help="Simulate how many pulls, and how long, it still takes."
+)
 @format_option
-def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) -> None:
+def status(
+    *, store: str, name: str | None, rows: int, watch: bool, outlook: bool, style: str
+) -> None:
     """Show where an experiment stands, arm by arm.
 
     All intervals hold at all times with probability 1 - delta. An arm is in (or out) if the
-    intervals leave no doubt that it is (or is not) one of the k best; `to go` are the pulls that
-    the search waits for now.
+    intervals leave no doubt that it is (or is not) one of the k best; its chance to be one of them
+    is a ranking and no guarantee; `to go` are the pulls that the search waits for now.
 
     \b
     Examples:
@@ -54,12 +66,26 @@ def status(*, store: str, name: str | None, rows: int, watch: bool, style: str) 
       shortlist status --store tests.db --format json
     """
     with open_experiment(store, name, readonly=True) as experiment:
+        ahead = _outlook(experiment, store) if outlook else None
         if style == "json":
-            print_json(experiment.status().summary())
+            more = {} if ahead is None else {"outlook": ahead.summary()}
+            print_json({**experiment.status().summary(), **more})
         elif style == "csv":
             print_rows(list(experiment.status().arms.rows()), style)
         else:
             _show(experiment, rows, watch)
+            if ahead is not None:
+                note(str(ahead))
+
+
+def _outlook(experiment: "Experiment | Client", store: str) -> "Outlook":
+    """What it still takes, by the rewards in the file."""
+    import shortlist
+    from shortlist.experiment import outlook
+
+    if isinstance(experiment, shortlist.Client):
+        raise InvalidInput(f"`store` is {store!r}, but an outlook needs the file: ask where it is")
+    return outlook(experiment)
 
 
 @click.command()

@@ -1,25 +1,27 @@
 """An experiment at a service, as if it were here: `Client` has the methods of `Experiment`."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from types import TracebackType
 from urllib.parse import quote
 
 from shortlist.algorithms import AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arms, Label, labels_of, labels_to_keep
+from shortlist.client.bodies import held, said, test_set
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.experiment import Handout, State, Status, Ticket
+from shortlist.experiment.handing import Asking
 from shortlist.experiment.lease import WAIT, Late
-from shortlist.experiment.place import checked_name, checked_worker, the_only
+from shortlist.experiment.place import checked_name, the_only
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
 from shortlist.experiment.telling import pairs, told_reward
 from shortlist.items import ScoresGiven
-from shortlist.question import CellsGiven, cells_given
+from shortlist.question import cells_given
 from shortlist.result import Result
-from shortlist.reward_models import RewardModel, RewardsDeclared, declared
+from shortlist.reward_models import RewardsDeclared, declared
 from shortlist.search import Progress
 from shortlist.validation import (
     MOST_TOLD,
@@ -30,7 +32,6 @@ from shortlist.validation import (
     real,
     seconds,
     text,
-    whole,
     words,
 )
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
@@ -126,7 +127,7 @@ class Client(Runnable):
             "retries": retries,
             "on_failure": on_failure,
             "exist_ok": flag("exist_ok", exist_ok),
-            **_test_set(cells_given(items, seed, scores, order), labels, model),
+            **test_set(cells_given(items, seed, scores, order), labels, model),
         }
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
         return self.open(name)
@@ -161,11 +162,7 @@ class Client(Runnable):
 
         If an answer is lost on the way, a worker with a name gets the same tickets again; those of
         a worker without one wait until their lease ends."""
-        most = whole("limit", limit, at_least=1)
-        body: Json = {"limit": most, "worker": checked_worker(worker), "alive": alive}
-        if lease is not None:
-            body["lease"] = number("lease", lease, above=0)
-        reply = self._call("POST", "/ask", body)
+        reply = self._call("POST", "/ask", Asking.of(limit, worker, lease, alive)._asdict())
         self._note(reply)
         return handout_of(reply)
 
@@ -184,12 +181,12 @@ class Client(Runnable):
 
     def _told(self, ticket: Ticket | int, reward: float) -> Json:
         """A reward as JSON; what JSON has no word for is refused here, as it would be there."""
-        said = _said(ticket)
+        spoken = said(ticket)
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards
-            told_reward(reward, said["ticket"], said.get("arm", "?"), model)
-        return {**said, "reward": value}
+            told_reward(reward, spoken["ticket"], spoken.get("arm", "?"), model)
+        return {**spoken, "reward": value}
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
@@ -197,7 +194,7 @@ class Client(Runnable):
         It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
         "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
         changes nothing."""
-        self._call("POST", "/fail", {**_held(ticket), "reason": words(reason)})
+        self._call("POST", "/fail", {**held(ticket), "reason": words(reason)})
 
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
@@ -222,7 +219,7 @@ class Client(Runnable):
         meant = None
         if tickets is not None:
             several = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
-            meant = [_held(ticket) for ticket in several]
+            meant = [held(ticket) for ticket in several]
         body: Json = {"worker": worker, "tickets": meant, "overdue": overdue}
         return int(self._call("POST", "/release", body)["released"])
 
@@ -305,25 +302,3 @@ class Client(Runnable):
 
     def _note(self, reply: Json) -> None:
         self._standing = (reply["told"], Progress(**reply["progress"]))
-
-
-def _test_set(given: CellsGiven | None, labels: Sequence[Label], rewards: RewardModel) -> Json:
-    """What a service is told of a test set, if there is one."""
-    if given is None:
-        return {}
-    record = given.of(labels, rewards).to_record()
-    return {"items": record["labels"], "scores": record["scores"], "order": record["order"]}
-
-
-def _held(ticket: Ticket | int) -> Json:
-    """The same with when it is due: then it is that lease which is meant, and no later one."""
-    more = {"expires": ticket.expires} if isinstance(ticket, Ticket) else {}
-    return {**_said(ticket), **more}
-
-
-def _said(ticket: Ticket | int) -> Json:
-    """What a ticket says of itself; who names the arm learns if the ticket is of another one."""
-    if isinstance(ticket, Ticket):
-        item = {} if ticket.item is None else {"item": ticket.item}
-        return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
-    return {"ticket": whole("ticket", ticket, at_least=0)}

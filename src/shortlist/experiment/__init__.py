@@ -8,6 +8,7 @@ makes pulls with a function, `export.py` and `copying.py` take it elsewhere."""
 from shortlist.experiment.copying import Copied, copy
 from shortlist.experiment.experiment import Experiment
 from shortlist.experiment.export import export_lines, import_lines
+from shortlist.experiment.outlook import Outlook, outlook
 from shortlist.experiment.status import Status
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.verification import Verdict, verify
@@ -16,6 +17,7 @@ __all__ = [
     "Copied",
     "Experiment",
     "Handout",
+    "Outlook",
     "State",
     "Status",
     "Ticket",
@@ -23,5 +25,6 @@ __all__ = [
     "copy",
     "export_lines",
     "import_lines",
+    "outlook",
     "verify",
 ]

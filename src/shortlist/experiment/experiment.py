@@ -10,7 +10,7 @@ from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
-    checked_alive,
+    Asking,
     checked_overdue,
     given_back,
     handed_out,
@@ -40,7 +40,7 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.storage import Event, Kind, Store
 from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
-from shortlist.validation import flag, text, whole, words
+from shortlist.validation import flag, text, words
 
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
 
@@ -168,9 +168,7 @@ class Experiment(Writer, Runnable):
         promise to ask again within so many seconds: who does not is gone, and its tickets are
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
         says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        limit = whole("limit", limit, at_least=1)
-        holder = checked_worker(worker)
-        alive = checked_alive(alive, holder)
+        limit, holder, _, alive = Asking.of(limit, worker, lease, alive)
         seconds = self._durations.lease(lease)
         with self._writing() as now:
             state = self._known.state(now)

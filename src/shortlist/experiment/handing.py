@@ -2,16 +2,34 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from shortlist.errors import InvalidInput
 from shortlist.experiment.lease import AGAIN, FOREVER, FREE, Late, Lease
+from shortlist.experiment.place import checked_worker
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.telling import known_id
 from shortlist.experiment.ticket import Ticket
 from shortlist.storage import Event, Kind
-from shortlist.validation import MOST_TOLD, collected, number, shown
+from shortlist.validation import MOST_TOLD, collected, number, shown, whole
 
 LONGEST = FOREVER / 2  # seconds of a lease that ends
+
+
+class Asking(NamedTuple):
+    """What `ask` is given, checked, here or at a service."""
+
+    limit: int
+    worker: str
+    lease: float | None  # seconds
+    alive: float | None  # seconds
+
+    @classmethod
+    def of(cls, limit: object, worker: object, lease: object, alive: object) -> "Asking":
+        """What is given, if it makes sense."""
+        most, name = whole("limit", limit, at_least=1), checked_worker(worker)
+        promise = _checked_alive(alive, name)
+        return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
 
 
 def new_lease(worker: str, late: Late, now: float, lease: float, alive: float | None) -> Lease:
@@ -27,7 +45,7 @@ def new_lease(worker: str, late: Late, now: float, lease: float, alive: float | 
     return Lease(worker, due if late == AGAIN else FOREVER + due)
 
 
-def checked_alive(alive: object, worker: str) -> float | None:
+def _checked_alive(alive: object, worker: str) -> float | None:
     """The promise to ask again within so many seconds, which only somebody with a name can keep."""
     if alive is None:
         return None

@@ -1,9 +1,9 @@
 """What one program knows of an experiment: a replica of its log, and of the search behind it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 
 import numpy as np
@@ -18,7 +18,7 @@ from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import Status, arms_told
+from shortlist.experiment.status import Counted, Status
 from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State, Ticket
 from shortlist.printable import printable
@@ -52,6 +52,8 @@ class Replica:
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
         news = store.read(self.name, self.ledger.position)
+        if news.last == self.ledger.position:
+            return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
@@ -132,8 +134,10 @@ class Replica:
             for id_, arm, draw, expires in rows
         ]
 
-    def best_so_far(self) -> Label:
-        """The arm of the best mean, where every mean is drawn to that of all by one pull."""
+    def best_so_far(self) -> Label | None:
+        """The arm of the best mean, where every mean is drawn to that of all by one pull.
+
+        None that left or is at its limit; nobody if all are."""
         problem, ledger = self.settings.problem, self.ledger
         told = np.flatnonzero(~np.isnan(ledger.rewards))
         pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
@@ -141,7 +145,9 @@ class Replica:
         means = (sums + sums.sum() / max(1, told.size)) / (pulls + 1)
         good = problem.sign * means
         good[list(ledger.retired)] = -np.inf
-        return self.settings.labels[int(good.argmax())]
+        good[self.replay.asked >= problem.most_pulls] = -np.inf
+        best = int(good.argmax())
+        return self.settings.labels[best] if good[best] > -np.inf else None
 
     def state(self, now: float) -> State:
         """Where the experiment stands."""
@@ -152,12 +158,13 @@ class Replica:
         anything = next(self.available("", now), None)
         return State.PENDING if anything is None else State.READY
 
-    def status(self, now: float) -> Status:
-        """Where the experiment stands, as a record."""
+    def status(self, now: float) -> Callable[..., Status]:
+        """Where the experiment stands, as a record, but for what was told of every arm."""
         ledger = self.ledger
         held = ledger.held(now)
         holders = Counter(lease.worker for lease in held)
-        return Status(
+        return partial(
+            Status,
             name=self.name,
             state=self.state(now),
             trouble=self.trouble(),
@@ -167,9 +174,22 @@ class Replica:
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.replay.numbering.pulls.progress,
-            arms=arms_told(ledger, self.settings, self.replay),
             overdue=sum(lease.due <= now for lease in held),
+            bound=self._bound(),
         )
+
+    def _bound(self) -> float | None:
+        """What is proved of the present choice, in the user's units."""
+        progress = self.replay.numbering.pulls.progress
+        if self.replay.outcome is not None:
+            return self.answer.regret_bound
+        if progress.bound is None or progress.top is None:
+            return None
+        return self.present().regret_bound
+
+    def counted(self) -> Counted:
+        """What was told of every arm."""
+        return Counted.of(self.ledger, self.settings, self.replay)
 
     @cached_property
     def answer(self) -> Result:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import isfinite
 
 import numpy as np
 
@@ -10,11 +10,14 @@ from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import intervals, places
 from shortlist.display import plural
+from shortlist.driver import unit_tally
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.staying import staying
 from shortlist.experiment.ticket import State
+from shortlist.present import Tally, chances
+from shortlist.problem import Problem
 from shortlist.search import Progress
 from shortlist.tables import Tabular, TextTable
 from shortlist.validation import whole
@@ -37,14 +40,16 @@ class ArmsTold:
     high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
     places: tuple[str, ...] = field(repr=False)  #: "in", "out", "undecided" or "retired"
     to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
+    #: (n,) how likely it is one of the k best: for a ranking, no guarantee; NaN if not known
+    chances: FloatArray = field(repr=False)
     minimize: bool = False  #: whether small rewards are the good ones
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Every arm as a record, in the order of the labels; None for what is not known."""
-        names = ("arm", "pulls", "mean", "low", "high", "place", "to_go")
+        names = ("arm", "pulls", "mean", "low", "high", "place", "to_go", "chance")
         arrays = (self.pulls, self.means, self.low, self.high)
         columns = [self.labels, *(array.tolist() for array in arrays), self.places]
-        for row in zip(*columns, self.to_go.tolist(), strict=True):
+        for row in zip(*columns, self.to_go.tolist(), self.chances.tolist(), strict=True):
             yield dict(zip(names, map(_known, row), strict=True))
 
     def cells(self, arm: int, *, decided: bool = False) -> tuple[str, ...]:
@@ -55,7 +60,8 @@ class ArmsTold:
             f"{self.pulls[arm]:,}",
             _figure(self.means[arm]),
             f"{_figure(self.low[arm])} … {_figure(self.high[arm])}",
-            DECIDED[place] if decided else place,
+            DECIDED.get(place, place) if decided else place,
+            "" if decided else _share(self.chances[arm]),
             f"{self.to_go[arm]:,}",
         )
 
@@ -75,6 +81,8 @@ class Status(Tabular):
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
     overdue: int = 0  #: tickets held for longer than their lease, and waited for
+    #: what the present choice loses at most, as far as it is proved; None if nothing is
+    bound: float | None = None
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -88,18 +96,20 @@ class Status(Tabular):
             "wanted": self.wanted,
             "failures": self.failures,
             "workers": dict(self.workers),
+            "bound": self.bound,
             "arms": list(self.arms.rows()),
         }
 
     def table(self, rows: int = SHOWN) -> TextTable:
-        """The best arms by their means, at most so many."""
-        # an arm of which nothing was told comes after all others
+        """The arms most likely to be the best, and then by their means, at most so many."""
         worth = -self.arms.means if self.arms.minimize else self.arms.means
-        best_first = np.argsort(-np.nan_to_num(worth, nan=-inf), kind="stable")
+        untold = np.isnan(worth)  # they come after all others
+        likely = np.round(np.nan_to_num(self.arms.chances), 2)
+        best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
         decided = self.state in (State.FINISHED, State.BUDGET)
         left_out = best_first.size - whole("rows", rows, at_least=0)
         return TextTable(
-            ("arm", "pulls", "mean", "interval", "place", "to go"),
+            ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
             [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
             title=self._headline(),
             verdict=plural(left_out, "more arm") if left_out > 0 else "",
@@ -115,27 +125,67 @@ class Status(Tabular):
             waiting += f" and {self.overdue:,} of those overdue"
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
         line = f"{self.name}: {self.state.value}, {told} told, {waiting}, {failures}"
+        line += "" if self.bound is None else f", at most {self.bound:.3g} is lost so far"
         return f"{line}\n{self.trouble}" if self.trouble else line
 
 
-def arms_told(ledger: Ledger, settings: Settings, replay: Replay) -> ArmsTold:
-    """What the ledger says of every arm."""
-    problem, labels = ledger.seen(settings.problem), settings.labels
-    tally = ledger.tally(problem.n_arms)
-    pulls, sums = tally.pulls, tally.sums
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was told of every arm at one moment, before anything is worked out from it."""
+
+    position: int  # in the log
+    problem: Problem
+    tally: Tally
+    asked: IntArray
+    chosen: frozenset[int] | None  # once there is an answer
+    retired: frozenset[int]
+
+    @classmethod
+    def of(cls, ledger: Ledger, settings: Settings, replay: Replay) -> "Counted":
+        """What the ledger says now."""
+        problem, chosen = ledger.seen(settings.problem), None
+        if replay.outcome is not None:
+            outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
+            chosen = frozenset(outcome.answer.top.tolist())
+        tally, retired = ledger.tally(problem.n_arms), frozenset(ledger.retired)
+        return cls(ledger.position, problem, tally, replay.asked, chosen, retired)
+
+
+def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
+    """What that says of every arm; it takes a while if there are many."""
+    problem, pulls, sums = counted.problem, counted.tally.pulls, counted.tally.sums
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
     where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
-    if replay.outcome is not None:
-        outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
-        chosen = set(outcome.answer.top.tolist())
+    if counted.chosen is not None:
+        chosen = counted.chosen
         where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
-    where = tuple("retired" if arm in ledger.retired else each for arm, each in enumerate(where))
-    return ArmsTold(labels, pulls, means, low, high, where, replay.asked - pulls, problem.minimize)
+    retired = counted.retired
+    where = tuple("retired" if arm in retired else each for arm, each in enumerate(where))
+    likely = _chances(problem, counted.tally, where, decided=counted.chosen is not None)
+    to_go = counted.asked - pulls
+    for shared in (pulls, means, low, high, to_go, likely):  # by all who ask before there is news
+        shared.flags.writeable = False
+    return ArmsTold(labels, pulls, means, low, high, where, to_go, likely, problem.minimize)
+
+
+def _chances(
+    problem: Problem, tally: Tally, where: tuple[str, ...], *, decided: bool
+) -> FloatArray:
+    """The chance of every arm; of those that left 0, and what was decided is certain."""
+    if decided:
+        return np.array([float(place == "in") for place in where])
+    likely = chances(problem.unit(), unit_tally(problem, tally))
+    likely[[place == "retired" for place in where]] = 0.0
+    return likely
 
 
 def _known(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _share(chance: float) -> str:
+    return f"{chance:.0%}" if isfinite(chance) else "-"
 
 
 def _figure(value: float) -> str:

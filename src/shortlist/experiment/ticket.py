@@ -52,7 +52,8 @@ class Handout(list[Ticket]):
     is READY.
 
     If it is PENDING, `meanwhile` is what to serve to whoever cannot wait for a ticket: the best arm
-    so far. What that gives is not to be told, and counts nowhere."""
+    so far that did not leave and is not at its limit, None if there is none. What that gives is not
+    to be told, and counts nowhere."""
 
     def __init__(
         self, tickets: Iterable[Ticket], state: State, meanwhile: Label | None = None

@@ -10,7 +10,7 @@ from shortlist.display import plural
 from shortlist.errors import ShortlistError, Unfinished
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
-from shortlist.experiment.status import Status
+from shortlist.experiment.status import ArmsTold, Status, arms_told
 from shortlist.experiment.ticket import State
 from shortlist.result import Result
 from shortlist.search import Progress
@@ -34,6 +34,7 @@ class View:
         self._owned = owned
         self._lock = RLock()
         self._known = Replica(name, settings)
+        self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
 
     @property
     def store(self) -> Store:
@@ -46,7 +47,14 @@ class View:
         """Where the experiment stands."""
         with self._lock:
             self._catch_up()
-            return self._known.status(self._clock())
+            status = self._known.status(self._clock())
+            last = self._arms
+            same = last is not None and last[0] == self._known.ledger.position
+            counted = None if same else self._known.counted()
+        if counted is not None:  # nobody waits while this is worked out
+            last = self._arms = counted.position, arms_told(counted, self.settings.labels)
+        assert last is not None
+        return status(arms=last[1])
 
     def standing(self) -> tuple[int, Progress]:
         """How many pulls were told, and how far the search is.

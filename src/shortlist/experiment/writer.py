@@ -35,7 +35,7 @@ class Writer(View):
                     yield self._clock()
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known = Replica(self.name, self.settings)
+                    self._known, self._arms = Replica(self.name, self.settings), None
                 raise
 
     def _tell_missed(self) -> None:

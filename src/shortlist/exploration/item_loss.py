@@ -1,110 +1,95 @@
-"""The least regret for a number of cells: arms still open go through the same items, side by side.
+"""The least regret for a number of cells: score arms where the expected loss per cell is largest.
 
-Differences of arms on the same items do not depend on how hard the items were, so nothing is to be
-estimated of these. After every phase arms that are clear, and at least the clearest one, are
-accepted or rejected. How long a phase is follows from the cells that are left, by the rule of
-successive rejects: the r-th arm to be decided from the end gets items in proportion to 1 / r.
+loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
+outside, with c halfway between the K-th mean and the next. Means, and what is not known of them,
+come from effects of arms and of items (item_effects.py): an arm that met easy items is not taken
+for a good one, and an arm that saw all items is known exactly.
 
-Audibert, Bubeck, Munos (2010); Bubeck, Wang, Viswanathan (2013), SAR; on shared items Lyu, Nejma,
-Wegel, Yang, Dorner (2026), SySRs. Departs from them in that clear arms are decided early, and in
-that phases are planned anew with the cells this saves."""
+Departs from expected loss in that deviations are taken as smaller than they are: a budget that is
+short is better spent on few arms, as successive rejects do (Audibert, Bubeck, Munos 2010; on shared
+items Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs)."""
 
 from collections.abc import Generator
 
 import numpy as np
+from scipy.special import ndtr
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.exploration import item_tuning
+from shortlist.exploration.item_effects import ItemEffects
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
-CLEAR = 4.0  # standard deviations of a difference between an arm and the boundary
-HALVINGS = 40  # of the interval in which the length of phases is looked for
-TINY = 1e-12
+CERTAIN = 30.0  # standard deviations, from which on nothing is expected to be lost
+NONE = 1e-300  # of a deviation
 
 
-class Open:
-    """The arms still open, all of them scored on the same first items."""
+class Board:
+    """The cells that were seen, and what they say of every arm."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         items = problem.items
         assert items is not None
-        self.scores: FloatArray = items.by_position(problem.n_arms)  # (arms, items)
-        self.known: BoolArray = ~np.isnan(self.scores)
-        self.size = items.size
-        self.budget = problem.budget
-        self.arms: IntArray = rng.permutation(problem.n_arms)  # ties go by this order
-        self.accepted: list[int] = []
-        self.wanted = problem.k
-        self.reached = 0
+        known = items.by_position(problem.n_arms)  # (arms, items)
+        self.seen: BoolArray = ~np.isnan(known)
+        self.scores: FloatArray = np.nan_to_num(known)
+        self.k = problem.k
+        self.left = min(problem.budget, int((~self.seen).sum()))
+        self.ties: IntArray = rng.permutation(problem.n_arms)
+        self.effects = ItemEffects(problem.n_arms)
 
-    def length(self) -> int:
-        """Items that open arms are to have at the end of the next phase.
-
-        As it is not known who will be decided when, unknown cells of all open arms count alike."""
-        ranks = np.maximum(np.arange(self.arms.size, 0, -1), 2)  # the last two end together
-        ahead = ~self.known[self.arms, self.reached :]
-        affordable = self.budget / max(float(ahead.mean()), TINY) if ahead.size else 0.0
-        low, high = 0.0, 2.0 * self.arms.size * self.size
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            more = int((self._lengths(middle, ranks) - self.reached).sum())
-            low, high = (middle, high) if more <= affordable else (low, middle)
-        return max(1, int(self._lengths(low, ranks)[0]))
-
-    def _lengths(self, scale: float, ranks: IntArray) -> IntArray:
-        return np.clip(np.ceil(scale / ranks).astype(np.int64), self.reached, self.size)
-
-    def score_up_to(self, length: int) -> Generator[Pulls, Rewards, None]:
-        """Score all open arms on the next items, as far as the budget goes."""
-        places = slice(self.reached, length)
-        missing = ~self.known[self.arms, places]  # (open, items)
-        while missing.sum() > self.budget:
-            length -= 1
-            places = slice(self.reached, length)
-            missing = ~self.known[self.arms, places]
-        asked = np.flatnonzero(missing.any(1))
-        if asked.size:
-            progress = Progress(accepted=len(self.accepted), undecided=self.arms.size)
-            reply = yield Pulls(self.arms[asked], missing[asked].sum(1), progress)
+    def score(self, times: IntArray) -> Generator[Pulls, Rewards, None]:
+        """Score every arm on so many further items of its order."""
+        arms = np.flatnonzero(times)
+        if arms.size:
+            asked = ~self.seen & (np.cumsum(~self.seen, axis=1) <= times[:, None])
+            reply = yield Pulls(arms, times[arms], Progress(undecided=arms.size))
             assert reply.each is not None
-            block = self.scores[self.arms, places]
-            block[missing] = reply.each
-            self.scores[self.arms, places] = block
-            self.budget -= int(missing.sum())
-        self.reached = length
+            self.scores[asked] = reply.each
+            self.seen |= asked
+            self.left -= int(times.sum())
+        self.effects.refresh(self.scores, self.seen)
 
-    def decide(self) -> None:
-        """Accept or reject the arm of largest gap, and all others that are clear."""
-        scores = self.scores[self.arms, : self.reached]
-        means = scores.mean(1) if self.reached else np.zeros(self.arms.size)
-        falling = -np.sort(-means)
-        least, next_ = falling[self.wanted - 1], falling[self.wanted]
-        inside = np.zeros(means.size, dtype=np.bool_)
-        inside[np.argsort(-means, kind="stable")[: self.wanted]] = True
-        gaps = np.where(inside, means - next_, least - means)
-        decided = gaps > CLEAR * self._deviation(scores, means)
-        decided[np.argmax(gaps)] = True
-        self.accepted += self.arms[decided & inside].tolist()
-        self.wanted -= int((decided & inside).sum())
-        self.arms = self.arms[~decided]
+    def first(self) -> IntArray:
+        """The same items for all arms, as many as a small share of the budget pays for."""
+        for items in range(min(item_tuning.FIRST, self.seen.shape[1]), 0, -1):
+            times: IntArray = (~self.seen[:, :items]).sum(1)
+            if times.sum() <= self.left:
+                break
+        return times
 
-    def _deviation(self, scores: FloatArray, means: FloatArray) -> float:
-        """Standard deviation of the difference of two means, as an estimate of that over all."""
-        if self.reached < 2 or self.arms.size < 2:
-            return np.inf
-        around = scores - means[:, None]
-        around = around - around.mean(0)
-        freedom = (self.arms.size - 1) * (self.reached - 1)
-        variance = 2 * float((around**2).sum()) / freedom
-        return float(np.sqrt(variance * (1 / self.reached - 1 / self.size))) + TINY
+    def ranked(self) -> IntArray:
+        """The arms, best first."""
+        return np.lexsort((self.ties, -self.effects.means))
+
+    def losses(self) -> FloatArray:
+        """What each arm is expected to lose by standing on the wrong side, per item it has seen."""
+        means, ranked = self.effects.means, self.ranked()
+        boundary = means[ranked[self.k - 1 : self.k + 1]].mean()
+        spread = np.maximum(item_tuning.BOLD * self.effects.deviations, NONE)
+        z = np.minimum(np.abs(means - boundary) / spread, CERTAIN)
+        density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+        losses: FloatArray = spread * (density - z * ndtr(-z)) / np.maximum(self.effects.counts, 1)
+        return losses
+
+    def shares(self, cells: int) -> IntArray:
+        """How to spend so many cells: largest loss first, no arm much farther at once."""
+        missing: IntArray = (~self.seen).sum(1)
+        step = np.maximum(1, (item_tuning.FURTHER * self.effects.counts).astype(np.int64))
+        most = np.minimum(step, missing)
+        order = np.lexsort((self.ties, -self.losses()))
+        before = np.cumsum(most[order]) - most[order]
+        times = np.zeros_like(most)
+        times[order] = np.clip(min(cells, self.left) - before, 0, most[order])
+        return times
 
 
 def explore_items(problem: Problem, rng: np.random.Generator) -> Search:
-    """Spend the budget on cells, none twice; return the k arms that were accepted or are left."""
-    still = Open(problem, rng)
-    while 0 < still.wanted < still.arms.size:
-        yield from still.score_up_to(still.length())
-        still.decide()
-    left = still.arms.tolist() if still.wanted else []
-    top = np.sort(np.array(still.accepted + left, dtype=np.int64))
-    return Answer(top, evidence={"items": still.reached})
+    """Spend the budget on cells, none twice; return the k arms of the largest estimated means."""
+    board = Board(problem, rng)
+    batch = max(1, board.left // item_tuning.REQUESTS)
+    yield from board.score(board.first())
+    while board.left:
+        yield from board.score(board.shares(batch))
+    top = np.sort(board.ranked()[: problem.k])
+    return Answer(top, evidence={"items": int(board.seen.sum(1).max())})

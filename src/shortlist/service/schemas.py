@@ -77,6 +77,7 @@ ARM = every(
     high=nullable("number"),
     place={"enum": ["in", "out", "undecided", "retired"]},
     to_go=COUNT,
+    chance=nullable("number"),
 )
 CHOSEN_ARM = every(
     label=LABEL,
@@ -180,6 +181,7 @@ STATUS = every(
     wanted=COUNT,
     failures=COUNT,
     workers={"type": "object", "additionalProperties": COUNT},
+    bound=nullable("number"),
     arms=array(ARM),
     progress=PROGRESS,
     minimize=FLAG,

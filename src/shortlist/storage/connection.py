@@ -147,6 +147,8 @@ class OpenFile:
             )
 
     def _check_there(self, mode: Mode) -> None:
+        if "\0" in self.place:
+            raise StoreMissing(f"{self.path} cannot be a file: no name has the character 0")
         try:
             directory = self.path.is_dir()
         except OSError as error:  # as of a name that is too long

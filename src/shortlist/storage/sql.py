@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from threading import local
 
 from shortlist.errors import StoreDamaged, StoreError, StoreExists, StoreMissing
@@ -48,7 +47,7 @@ class Known:
 
     def copied(self) -> "Known":
         """The same, to go on from."""
-        return Known(*(copy(getattr(self, each.name)) for each in fields(self)))
+        return Known(self.ids.copy(), self.heads.copy(), self.written.copy())
 
 
 @dataclass
@@ -61,13 +60,19 @@ class Block:
     arrived: Callable[[], bool] = bool
 
 
+class Own(local):
+    """What every thread has for itself."""
+
+    block: Block | None = None  # that it is in
+
+
 class SQLStore:
     """Experiments in a database. Threads may share it; every process must open its own."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._shared = Known()
-        self._own = local()  # the block that this thread is in
+        self._own = Own()
 
     def names(self) -> list[str]:
         """The experiments there are, in the order in which they were made."""
@@ -212,12 +217,12 @@ class SQLStore:
 
     @property
     def _block(self) -> Block | None:
-        block: Block | None = getattr(self._own, "block", None)
-        return block
+        return self._own.block
 
     @property
     def _known(self) -> Known:
-        return self._shared if self._block is None else self._block.known
+        block = self._own.block
+        return self._shared if block is None else block.known
 
     @property
     def _place(self) -> str:

@@ -7,7 +7,9 @@ K*epsilon. No arm is ever pulled beyond its sample, so a race asks for at most n
 Rewards in [0, 1] that all happen to be 0 or 1 are judged by the design for 0/1 rewards: a 0/1
 sequence is at most as probable as if the arm were Bernoulli with the same mean. If other rewards
 turn up in the pilot, which is no part of the samples and so is independent of them, the share goes
-to the design for [0, 1]; if they turn up later, that design gets the share LATE, and is larger."""
+to the design for [0, 1]; if they turn up later, that design gets the share LATE, and is larger.
+
+Of two arms with 0/1 rewards one is chosen as soon as it is far enough ahead: boundary.py."""
 
 import numpy as np
 
@@ -19,13 +21,15 @@ from shortlist.certification.design import (
     share_for,
     swap_failure,
 )
+from shortlist.certification.pairs.boundary import boundary
+from shortlist.certification.pairs.place import EDGE
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel
 
 MOST = 0.8  # share of delta for the net beyond which a race is not worth while
 LATE = 0.02  # share of delta for rewards that are not 0 or 1 and turn up after the pilot
-EDGE = 0.15  # arms whose means lie within this of 0, or of 1, have a small variance
-PLACING = 0.01  # share of delta for telling which arms do
+PLACING = 0.01  # share of delta for telling which arms lie near 0 or near 1
+RACE = 0.17  # share of delta, at least, of a race beside a boundary
 WORTH_PLACING = 0.2  # share of delta for the net from which on that pays
 
 
@@ -52,6 +56,8 @@ class Net:
         self.share, self.late, self.placing = 1.0, 0.0, 0.0
         self.alone = False  # a race is not worth while: the run is the fixed design
         self.size, self.edge_share = UNREACHABLE, 0.0
+        self.distance: int | None = None  # of two arms: successes ahead that decide
+        self.share_of_bounded = 0.0  # if the pilot shows that rewards are not 0/1
         if problem.limits is not None:  # samples that may not be completed are no net
             self.share, self.size = 0.0, min(UNREACHABLE, int(problem.most_pulls.max()))
             return
@@ -62,12 +68,16 @@ class Net:
 
     def _set_up(self) -> None:
         judged = self._choose_model()
+        self.share_of_bounded = self.share
+        if judged.is_binary and self._bound_lead():
+            return
         if self.share + self.late > MOST:
             self.share, self.alone = 1 - self.late, True
         self.size = self._design(judged, self.share)
         self.edge_share = self.share
         if judged.is_binary and WORTH_PLACING < self.share < MOST:
             self._place()
+        self.share_of_bounded = self.share
 
     def _choose_model(self) -> RewardModel:
         """Judge rewards in [0, 1] as 0/1 rewards if that leaves the race more of delta."""
@@ -125,13 +135,38 @@ class Net:
             return
         if (sums != squares).any():
             self.only_binary = False
-            self.size = self._design(Bounded(), self.late + self.share * in_pilot)
             if in_pilot:  # all of the net's share is needed at the edge, too
-                self.edge_share = self.share
+                self.share = self.edge_share = self.share_of_bounded
+            self.size = self._design(Bounded(), self.late + self.share * in_pilot)
+            self.distance = None
 
     def order(self, sums: FloatArray) -> IntArray:
         """Arms by their samples, best first; of use only for arms whose sample is complete."""
         return np.lexsort((self.ties, self.skipped_sums - sums))
+
+    def leader(self, pulls: IntArray, sums: FloatArray) -> int | None:
+        """That one of two arms which is so far ahead in the samples that it is chosen."""
+        if self.distance is None or pulls[0] != pulls[1]:
+            return None
+        ahead = sums - self.skipped_sums
+        if abs(ahead[0] - ahead[1]) < self.distance:
+            return None
+        return int(ahead.argmax())
+
+    def _bound_lead(self) -> bool:
+        """Let two arms end as soon as one is far ahead, if that leaves the race enough of delta."""
+        problem = self.problem
+        if problem.n_arms > 2 or problem.goal.budget is not None:
+            return False
+        most = int(SLACK * self._design(Binary(), 1.0)) - self.pilot
+        share = 1 - RACE - PLACING - self.late
+        found = boundary(problem.sharp_epsilon, most, share * problem.delta, EDGE)
+        if found is None:
+            return False
+        self.distance, self.size, self.placing = found.distance, found.pulls, PLACING
+        self.share = found.failure / problem.delta
+        self.edge_share = found.edge_failure / problem.delta
+        return True
 
     def _place(self) -> None:
         """Share of delta that the samples need if only pairs at the edge matter, one by one."""

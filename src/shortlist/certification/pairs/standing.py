@@ -14,7 +14,7 @@ from shortlist.certification.pairs.least_favourable import information, least_fa
 from shortlist.certification.pairs.stages import Stage
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
-LEAST_SHIFT = 1.6, 2.2  # the least gap betted on, if the safety net is far away and if it is near
+LEAST_SHIFT = 1.5, 2.2  # the least gap betted on, if the safety net is far away and if it is near
 SETS_SHIFT = 1.4  # the same where swaps of several arms are to be excluded
 NEAR, FAR = 1.1, 2.0  # how far it is: what its samples prove of a tie, over what is to be proved
 STRONGEST = 1.2  # of all bets on arms in doubt: stronger ones hurt those that change sides later
@@ -208,8 +208,9 @@ def _centres(
 def _ratios(standing: Standing, guess: Guess, doubts: FloatArray) -> FloatArray:
     """Pulls of the arms relative to each other: (arm,).
 
-    Those that may well change sides get as many as the side that gets more."""
-    if not standing.pulls.any():  # the net counts on it
+    Those that may well change sides get as many as the side that gets more. First pulls are as
+    many for all arms, and so are those of two arms: the net counts on both."""
+    if not standing.pulls.any() or standing.pulls.size == 2:
         return np.ones(standing.pulls.size)
     ratio = _best_ratio(standing, guess) ** CAUTION
     larger = max(ratio, 1 / ratio)

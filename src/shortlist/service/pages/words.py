@@ -37,7 +37,7 @@ def guarantee(result: Result) -> str:
     """What is promised about the choice, without a symbol."""
     k = len(result.top)
     chosen = "this one" if k == 1 else f"these {k:,}"
-    best = "the best one" if k == 1 else f"the best {k:,}"
+    best = "the best there is" if k == 1 else f"the best {k:,} there are"
     if result.regret_bound is None or result.confidence is None:
         return (
             f"The budget is spent. Of all, {chosen} had the best record, but nothing is guaranteed"
@@ -51,7 +51,7 @@ def guarantee(result: Result) -> str:
         else f"give up {lost} of average reward"
     )
     promise = (
-        f"If you go with {chosen}, you {price} compared with {best} there are. Of 100 such"
+        f"If you go with {chosen}, you {price} compared with {best}. Of 100 such"
         f" statements at most {figure(round(wrong, 6))} are wrong."
     )
     early = "The budget ended before the precision asked for was reached. "

@@ -1,0 +1,167 @@
+"""What a race has proved: bounds on the gaps of all swaps, from all that was drawn so far.
+
+They hold at every stage at once, however arms are chosen and pulled: docs/pairs.md."""
+
+import math
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certification.design import log_swaps
+from shortlist.certification.pairs.bets import Draws
+from shortlist.certification.pairs.mixture import Mixture
+from shortlist.certification.pairs.net import Net
+from shortlist.certification.pairs.place import log_capital
+from shortlist.certification.pairs.stages import Stages
+from shortlist.certification.pairs.standing import pilot_stage
+from shortlist.certification.pairs.swaps import pair_gaps, set_gap
+from shortlist.problem import Problem
+from shortlist.rounding import ROUNDED
+
+NO_BETS = 1e-200  # instead of a clock of 0 ...
+NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
+
+
+class Bounds:
+    """What was drawn, how delta is shared out, and the bounds that follow for a choice `top`."""
+
+    top: BoolArray  # the arms chosen
+    doubtful: BoolArray  # arms in pairs that are not settled
+
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, pilot: int, *, apart: bool
+    ) -> None:
+        n, k = problem.n_arms, problem.k
+        self.problem = problem
+        self.allowed = k * problem.epsilon
+        self.swapped = min(k, n - k)  # arms in a swap, at most
+        # A pair that is the only one in doubt may lose all that is allowed.
+        self.closed_at = self.allowed if self.swapped == 1 else 0.0
+        self.pulls: IntArray = np.zeros(n, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(n)
+        self.squares: FloatArray = np.zeros(n)
+        self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
+        self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
+        self.net = Net(problem, pilot, rng, apart=apart)
+        self._share_out()
+        self.unit = self._unit()
+        self.mixture = Mixture.of(self.unit)
+        self.stages = Stages(n, self.mixture.weights.size)
+        if self.net.pilot_apart:
+            self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
+
+    def _share_out(self) -> None:
+        """Give every swap its part of what the net leaves of delta."""
+        self.levels = self._levels(self.net.delta_left)
+        self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
+
+    def _levels(self, delta: float) -> FloatArray:
+        """ln(1 / delta_m) of one swap of m arms: sizes weigh 1/m, swaps of one size the same."""
+        if delta <= 0:
+            return np.full(self.swapped, np.inf)
+        sizes = np.arange(1, self.swapped + 1)
+        log_share = -np.log(sizes * (1 / sizes).sum())
+        swaps = log_swaps(self.problem.n_arms, self.problem.k)
+        result: FloatArray = swaps - log_share - math.log(delta)
+        return result
+
+    def _unit(self) -> float:
+        """The gap that is to be told from 0; with a small budget no less than can be told."""
+        unit = self.allowed / self.swapped
+        budget = self.problem.goal.budget
+        if budget is None or not self.racing:
+            return unit
+        return max(unit, 0.5 * math.sqrt(self.levels[0] * self.problem.n_arms / budget))
+
+    @property
+    def racing(self) -> bool:
+        """Whether the net has left anything of delta."""
+        return math.isfinite(self.levels[0])
+
+    @property
+    def spent(self) -> int:
+        """Pulls made in all."""
+        return int(self.pulls.sum())
+
+    def pairs_above(self, gap: float) -> BoolArray:
+        """[j, b]: j outside may be better than b inside by more than `gap`."""
+        result: BoolArray = (self.gaps > gap) & ~self.top[:, None] & self.top
+        return result
+
+    def look(self, *, first: bool) -> None:
+        """See what kind of rewards came, and where arms lie."""
+        self.net.look(self.pulls, self.sums, self.squares, first=first)
+        if first:  # the pilot may have changed the shares of delta
+            self._share_out()
+        self._place()
+
+    def count(self, arms: IntArray, draws: Draws) -> None:
+        """Add rewards to what is known of these arms."""
+        self.pulls[arms] += draws.times
+        self.sums[arms] += draws.sums
+        self.squares[arms] += draws.squares
+
+    def tighten(self) -> None:
+        """Bound the pairs of the present choice by all that is known."""
+        if self.racing:
+            self._tighten()
+        leader = self.net.leader(self.pulls, self.sums)
+        if leader is not None:  # of two arms, the other one is not better by more than is allowed
+            gap = self.gaps[1 - leader, leader]
+            self.gaps[1 - leader, leader] = min(gap, self.allowed)
+
+    def _tighten(self) -> None:
+        """Bound the pairs of the present choice by the last stage that both arms completed."""
+        outside, inside = np.flatnonzero(~self.top), np.flatnonzero(self.top)
+        at = self.stages.at
+        q: int | IntArray = int(at[0])
+        if (at != q).any():
+            q = np.minimum(at[outside][:, None], at[inside])  # (j, b)
+        near = self.near[:, outside, None] & self.near[:, None, inside]  # (side, j, b)
+        level = np.where(near.any(0), self.edge_level, self.levels[0])
+        down = self.stages.down(q, outside[:, None])  # (j, b, clock), or (j, 1, clock)
+        up = self.stages.up(q, inside)  # (j, b, clock), or (b, clock)
+        clock = np.maximum(self.stages.clock(q), NO_BETS)
+        found = pair_gaps(down, up, clock, np.log(self.mixture.weights), level)
+        found += self._rounded(clock)
+        found[~(found <= NOT_BOUNDED)] = np.inf  # so that NaN can never close a pair
+        here = np.ix_(outside, inside)
+        self.gaps[here] = np.minimum(self.gaps[here], found)
+
+    def _rounded(self, clock: FloatArray) -> FloatArray:
+        """What rounding can take off the gap of a pair: docs/pairs.md, "Rounding"."""
+        farthest = float(np.abs(self.sums / np.maximum(self.pulls, 1)).max())
+        largest = 1 + farthest + self.levels.max() / clock[..., 0]  # the first clock is the slowest
+        rounded: FloatArray = ROUNDED * (2 + self.stages.last) * largest + 2 * self.problem.blur
+        return rounded
+
+    def _place(self) -> None:
+        """See which arms lie near 0 or near 1: the capital against the contrary is large."""
+        if not self.net.placed or self.net.edge_share == self.net.share:
+            return
+        enough = 2 * self.problem.n_arms / (self.net.placing * self.problem.delta)
+        pulls, sums = self.pulls - self.net.skipped, self.sums - self.net.skipped_sums
+        against = np.stack([log_capital(pulls, sums), log_capital(pulls, pulls - sums)])
+        self.near |= against >= math.log(enough)
+
+    def bound(self) -> float:
+        """Bound on K R_T of the present choice, at any time."""
+        worst = max(0.0, float(self.gaps[np.ix_(~self.top, self.top)].max()))
+        if self.swapped > 1 and math.isfinite(worst):
+            worst = max(worst, self._set_bound())
+        if not self.problem.rewards.has_range:
+            return worst
+        return min(worst, float(self.swapped))
+
+    def _set_bound(self) -> float:
+        """Bound on the gap of swaps of two or more arms; arms in no open pair are in none."""
+        outside = np.flatnonzero(self.doubtful & ~self.top)
+        inside = np.flatnonzero(self.doubtful & self.top)
+        if min(outside.size, inside.size) < 2:
+            return 0.0
+        q = int(self.stages.at[self.doubtful].min())
+        down, up = self.stages.down(q, outside), self.stages.up(q, inside)
+        clock = np.maximum(self.stages.clock(q), NO_BETS)
+        found = set_gap(down, up, clock, np.log(self.mixture.weights), self.levels)
+        found += self.swapped * float(self._rounded(clock))
+        return found if found <= NOT_BOUNDED else math.inf
