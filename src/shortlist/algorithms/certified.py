@@ -19,7 +19,6 @@ MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swa
 # they end, and what they cost
 MOST_LIMITED = 1000
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
-LEAST_PLANNED = 10  # arms to be chosen, and to be left out, from which on plans are declared
 
 
 def certified(
@@ -34,16 +33,16 @@ def certified(
 
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
-    ("pairs", docs/pairs.md). For more than 100 arms, of which at least 10 are chosen and 10 are
-    not, what to do at every arm is declared in advance, and the same rewards choose and prove
-    ("plans", docs/plans.md); that needs rewards with a range and no budget, and where rewards turn
-    out not to be 0/1, plans give way. Elsewhere the choice is proved on fresh rewards, where the
-    errors of many arms average out ("split", docs/certificate.md), unless arms have limits, or
-    costs within a budget: pairs are bounded at any time, and so however these end it. That is
-    settled before any reward is seen; only where rewards may be scores a pilot, on which nothing
-    else rests, tells whether they scatter so little that the split certificate is better
+    ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
+    many arms average out ("split", docs/certificate.md), unless arms have limits, or costs within a
+    budget: pairs are bounded at any time, and so however these end it. That is settled before any
+    reward is seen; only where rewards may be scores a pilot, on which nothing else rests, tells
+    whether they scatter so little that the split certificate is better
     (certification/by_spread.py). A budget in another unit than pulls counts every pull as one of
     the dearest arm for the split certificate.
+    For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
+    do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
+    out not to be 0/1, plans give way to the split certificate.
 
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
@@ -61,8 +60,6 @@ def certified(
         return item_race(problem, rng)
     taken = suitable(problem) if certificate == "auto" else certificate
     cut = least is not None or rounds is not None
-    if taken == "plans" and certificate == "auto" and cut:
-        taken = "split"  # which can be told how large requests are
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _net(problem, rng))
     if taken == "pairs":
@@ -114,15 +111,12 @@ def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
 
 
 def suitable(problem: Problem) -> str:
-    """The certificate that needs fewer pulls on most arms, by n, k and what is declared alone."""
+    """The certificate that needs fewer pulls on most arms, by n and k alone."""
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
     in_money = problem.costs is not None and problem.goal.budget is not None
     few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
-    if few:
-        return "pairs"
-    many = problem.n_arms > MOST_NETTED and min(inside, outside) >= LEAST_PLANNED
-    return "plans" if many and _plannable(problem) else "split"
+    return "pairs" if few else "split"
 
 
 def _plannable(problem: Problem) -> bool:
