@@ -36,8 +36,9 @@ SIMPLEST = {  # mean pulls
 @click.option("--runs", default=20, show_default=True)
 @click.option("--seed", default=0, show_default=True)
 @click.option("--jobs", default=2, show_default=True)
+@click.option("--certificate", default="auto", show_default=True, help="auto, plans or split")
 @click.option("--panel", "names", type=click.Choice(list(PANELS)), multiple=True, help="[all]")
-def main(runs: int, seed: int, jobs: int, names: tuple[str, ...]) -> None:
+def main(runs: int, seed: int, jobs: int, certificate: str, names: tuple[str, ...]) -> None:
     table = Table(
         box=SIMPLE_HEAD, title=f"certified, epsilon = delta = 0.01, {runs} runs, seed {seed}"
     )
@@ -47,7 +48,7 @@ def main(runs: int, seed: int, jobs: int, names: tuple[str, ...]) -> None:
     ratios = []
     panels = [PANELS[name] for name in names or PANELS]
     for panel in track(panels, console=Console(stderr=True), transient=True):
-        outcome = measure(panel, runs, seed, jobs)
+        outcome = measure(panel, runs, seed, jobs, certificate)
         ratios.append(outcome.pulls.mean() / SIMPLEST[panel.name])
         milliseconds = 1e3 * outcome.seconds * min(jobs, runs) / runs
         table.add_row(*row(panel, outcome, ratios[-1]), f"{milliseconds:.0f}")
@@ -55,7 +56,7 @@ def main(runs: int, seed: int, jobs: int, names: tuple[str, ...]) -> None:
     Console(width=100).print(table)
 
 
-def measure(panel: Panel, runs: int, seed: int, jobs: int) -> Runs:
+def measure(panel: Panel, runs: int, seed: int, jobs: int, certificate: str) -> Runs:
     return simulate(
         "certified",
         panel.means(),
@@ -65,6 +66,7 @@ def measure(panel: Panel, runs: int, seed: int, jobs: int) -> Runs:
         runs=runs,
         seed=seed,
         jobs=jobs,
+        options={"certificate": certificate},
     )
 
 

@@ -38,8 +38,11 @@ def test_what_makes_no_sense_is_refused_by_name(arm: dict[str, object], said: st
         shortlist.Arm(**arm)  # type: ignore[arg-type]
 
 
+ASKED: Any = (1, None, 0.05, 100, (0, 1), False, "auto", None)
+
+
 def limits_of(arms: Arms) -> tuple[tuple[object, ...], object]:
-    asked = question(arms, 1, None, 0.05, 100, (0, 1), False, "auto", None)
+    asked = question(arms, *ASKED)
     return asked.labels, asked.problem.limits
 
 
@@ -62,9 +65,10 @@ def test_a_data_frame_has_a_column_for_whatever_belongs_to_an_arm(name: str) -> 
         limits_of(library.DataFrame({"arm": ["a", "b"], "limit": [1.5, 2.0]}))
 
 
-def test_costs_other_than_1_are_refused_and_not_ignored() -> None:
-    with pytest.raises(InvalidInput, match="the cost of 'b' is 2"):
-        limits_of([shortlist.Arm("a"), shortlist.Arm("b", cost=2)])
+def test_costs_reach_the_problem_and_are_none_where_every_pull_costs_1() -> None:
+    asked = question([shortlist.Arm("a"), shortlist.Arm("b", cost=2)], *ASKED)
+    assert asked.problem.costs == (1.0, 2.0)
+    assert question([shortlist.Arm("a"), "b"], *ASKED).problem.costs is None
 
 
 def test_an_experiment_keeps_limits(tmp_path: Path) -> None:

@@ -55,10 +55,19 @@ def test_delta_must_lie_strictly_between_0_and_1(delta: float) -> None:
         FixedConfidence(0.1, delta)
 
 
-@pytest.mark.parametrize("budget", [0, -5, 10.5, float("nan")])
-def test_a_budget_must_be_a_positive_whole_number(budget: Any) -> None:
+def test_a_budget_of_pulls_must_be_a_whole_number() -> None:
+    for goal in (FixedBudget(10.5), FixedConfidence(0.1, 0.05, 10.5)):
+        with pytest.raises(InvalidInput, match=r"`budget` is 10\.5, but must be a whole number"):
+            Problem(5, 2, goal)
+        assert Problem(5, 2, goal, costs=(1, 2, 1, 1, 1)).goal.budget == 10.5
+
+
+@pytest.mark.parametrize("budget", [0, -5, -0.5, float("nan"), float("inf"), "9", True, None])
+def test_a_budget_must_be_a_positive_number(budget: Any) -> None:
     with pytest.raises(InvalidInput, match="`budget` is"):
         FixedBudget(budget)
+    if budget is None:
+        return
     with pytest.raises(InvalidInput, match="`budget` is"):
         FixedConfidence(0.1, 0.05, budget)
 
@@ -187,6 +196,7 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
         "blur": 0,
         "items": None,
         "limits": None,
+        "costs": None,
     }
 
 

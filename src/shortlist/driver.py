@@ -33,6 +33,7 @@ class Outcome:
     pulls: IntArray
     sums: FloatArray
     rounds: int = 0  # requests, each of which waited for the rewards of the one before
+    spending: FloatArray | None = None  # per arm what its pulls cost; None if as declared
 
     @property
     def means(self) -> FloatArray:
@@ -45,6 +46,10 @@ class Outcome:
 Run = Generator[Pulls, Rewards, Outcome]
 
 
+class BudgetEnded(Exception):
+    """Pulls cost more than was declared, and what is left does not pay for the present request."""
+
+
 def counted(
     algorithm: Algorithm, problem: Problem, rng: np.random.Generator, **options: object
 ) -> Run:
@@ -55,6 +60,8 @@ def counted(
     left = _cells_left(problem)
     pulls = np.zeros(problem.n_arms, dtype=np.int64)
     sums = np.zeros(problem.n_arms)
+    spending = np.zeros(problem.n_arms)
+    prices = problem.prices
     asked = 0.0
     rounds = 0
     reply: Rewards | None = None
@@ -62,7 +69,7 @@ def counted(
         with _countable(algorithm.name):
             turn = advance(search, reply)
             if isinstance(turn, Answer):
-                return Outcome(to_user_scale(turn, problem), pulls, sums, rounds)
+                return Outcome(to_user_scale(turn, problem), pulls, sums, rounds, spending)
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
             np.subtract.at(left, turn.arms, turn.times)
@@ -74,6 +81,8 @@ def counted(
             _check_apart(rewards.sums / turn.times)
         np.add.at(pulls, turn.arms, turn.times)
         np.add.at(sums, turn.arms, rewards.sums)
+        costs = turn.times * prices[turn.arms] if rewards.costs is None else rewards.costs
+        np.add.at(spending, turn.arms, costs)
         reply = to_unit_scale(rewards, turn, problem)
 
 
@@ -134,7 +143,8 @@ def _moved(
     squares = (rewards.squares - 2 * shift * rewards.sums + times * shift**2) / scale**2
     each = None if rewards.each is None else (rewards.each - shift) / scale
     rounded = 4 * ROUNDED * distance**2 * times
-    return Rewards(sums, np.where(squares == sums, squares, squares + rounded), each)
+    squares = np.where(squares == sums, squares, squares + rounded)
+    return Rewards(sums, squares, each, rewards.costs)
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:

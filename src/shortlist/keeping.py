@@ -43,7 +43,7 @@ class Keeping:
             workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         self.evaluation = evaluation
         self.workers = workers
-        self._budget = asked.problem.goal.budget
+        self._budget = asked.problem.counted_budget
         self._store, self._name = store, name
         self._settings = Settings.of(asked, seed, None, RETRIES, WAIT)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel, as_seen
@@ -18,22 +19,25 @@ from shortlist.validation import (
     flag,
     number,
     plain,
+    real,
     shown,
     whole,
 )
 
 UNIT = Bounded()
+LEAST_COST, MOST_COST = 1e-9, 1e12  # of a pull: sums of them must not lose what a pull costs
 
 
 @dataclass(frozen=True, slots=True)
 class FixedConfidence:
     """Lose at most `epsilon` with probability at least 1 - `delta`, with as few pulls as possible.
 
-    With a `budget` the search stops there at the latest and says what it could prove by then."""
+    With a `budget` the search stops there at the latest and says what it could prove by then. It
+    counts pulls, or is in the unit of the costs where arms have costs."""
 
     epsilon: float
     delta: float
-    budget: int | None = None
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         plain(self, epsilon=number("epsilon", self.epsilon, above=0))
@@ -41,24 +45,32 @@ class FixedConfidence:
         if self.delta < SMALLEST:
             raise InvalidInput(f"`delta` is {self.delta!r}, but must be at least {SMALLEST:g}")
         if self.budget is not None:
-            plain(self, budget=whole("budget", self.budget, at_least=1))
+            plain(self, budget=budget_of(self.budget))
 
 
 @dataclass(frozen=True, slots=True)
 class FixedBudget:
-    """Lose as little as possible within `budget` pulls."""
+    """Lose as little as possible within a `budget` of pulls, or of what they cost."""
 
-    budget: int
+    budget: float
 
     def __post_init__(self) -> None:
-        plain(self, budget=whole("budget", self.budget, at_least=1))
+        plain(self, budget=budget_of(self.budget))
 
 
 Goal = FixedConfidence | FixedBudget
 
 
+def budget_of(budget: object) -> float:
+    """A budget as a plain number: an int if it is whole, so that pulls are counted exactly."""
+    value = real(budget)
+    if isinstance(budget, Integral) or not 0 < value < LARGEST:
+        return whole("budget", budget, at_least=1)
+    return int(value) if value.is_integer() and value <= COUNTABLE else value
+
+
 def goal_of(
-    epsilon: float | None, delta: float, budget: int | None, *, capped: bool = True
+    epsilon: float | None, delta: float, budget: float | None, *, capped: bool = True
 ) -> Goal:
     """The goal that these arguments name.
 
@@ -90,6 +102,8 @@ class Problem:
     items: Items | None = None  # a test set; None if an arm can be pulled for ever
     # of every arm the most pulls, None where there is no limit; None if no arm has one
     limits: tuple[int | None, ...] | None = None
+    # of every arm what a pull costs; None if every pull costs 1, and a budget counts pulls
+    costs: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -105,16 +119,26 @@ class Problem:
                 raise InvalidInput(
                     "`rewards` have no range, but scores on items need one: say (low, high)"
                 )
-        if self.items is not None and self.limits is not None:
-            raise InvalidInput("arms have limits and items are given, but items are limits enough")
         if self.limits is not None:
             plain(self, limits=_checked_limits(self.limits, self.n_arms))
+        if self.items is not None and self.limits is not None:
+            raise InvalidInput("arms have limits and items are given, but items are limits enough")
+        if self.costs is not None:
+            plain(self, costs=_checked_costs(self.costs, self.n_arms))
+        if self.costs is None and isinstance(self.goal.budget, float):
+            rule = "must be a whole number of at least 1 where arms have no costs"
+            raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
 
     @property
     def most_pulls(self) -> IntArray:
         """How often every arm may be pulled: (n,)."""
         limits = self.limits or (None,) * self.n_arms
         return np.array([COUNTABLE if limit is None else limit for limit in limits])
+
+    @property
+    def prices(self) -> FloatArray:
+        """What a pull of every arm costs: (n,)."""
+        return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 
     @property
     def sign(self) -> int:
@@ -176,9 +200,25 @@ class Problem:
     @property
     def budget(self) -> int:
         """The number of pulls allowed."""
-        if self.goal.budget is None:
+        if self.most_affordable is None:
             raise UnsupportedGoal("the goal has no budget, but this search needs one")
-        return self.goal.budget
+        return self.most_affordable
+
+    @property
+    def counted_budget(self) -> int | None:
+        """The budget where it counts pulls; None if there is none, or it is in another unit."""
+        return None if self.costs is not None else self.most_affordable
+
+    @property
+    def most_affordable(self) -> int | None:
+        """Pulls that the budget pays for, whichever arms they are of; None without a budget.
+
+        Where arms have costs, every pull counts as one of the dearest arm: who wants more of its
+        money keeps a `Purse`."""
+        budget = self.goal.budget
+        if budget is None or self.costs is None:
+            return None if budget is None else int(budget)
+        return int(min(budget / max(self.costs), COUNTABLE))
 
     def _confidence_goal(self) -> FixedConfidence:
         if isinstance(self.goal, FixedBudget):
@@ -206,3 +246,16 @@ def _checked_limits(limits: object, n_arms: int) -> tuple[int | None, ...] | Non
         raise InvalidInput(f"`limits` is {shown(limits)}, but must be {n_arms} limits, one an arm")
     each = tuple(limit if limit is None else whole("limit", limit, at_least=1) for limit in limits)
     return None if set(each) == {None} else each
+
+
+def _checked_costs(costs: object, n_arms: int) -> tuple[float, ...] | None:
+    """A cost for every arm; None if every pull costs 1."""
+    if not isinstance(costs, Sequence) or len(costs) != n_arms:
+        raise InvalidInput(f"`costs` is {shown(costs)}, but must be {n_arms} costs, one an arm")
+    each = tuple(number("cost", cost, above=0) for cost in costs)
+    for cost in (min(each), max(each)):
+        if not LEAST_COST <= cost <= MOST_COST:
+            raise InvalidInput(
+                f"`cost` is {cost!r}, but must be between {LEAST_COST:g} and {MOST_COST:g}"
+            )
+    return None if set(each) == {1.0} else each

@@ -66,7 +66,7 @@ def question(
     k: int,
     epsilon: float | None,
     delta: float,
-    budget: int | None,
+    budget: float | None,
     rewards: RewardsDeclared | None,
     minimize: bool,
     algorithm: AlgorithmLike,
@@ -82,12 +82,8 @@ def question(
     and may be any numbers elsewhere. Of an epsilon that can hardly be meant it warns."""
     described = arms_of(arms)
     labels = labels_of(arms if described is None else [arm.label for arm in described])
-    for arm in described or ():
-        if arm.cost != 1:
-            raise InvalidInput(
-                f"the cost of {arm.label!r} is {arm.cost:g}, but must be 1: a budget counts pulls"
-            )
     limits = None if described is None else tuple(arm.limit for arm in described)
+    costs = None if described is None else tuple(arm.cost for arm in described)
     goal = goal_of(epsilon, delta, budget)
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
@@ -97,7 +93,8 @@ def question(
     model = Undeclared() if rewards is None and not promised else declared(rewards)
     found = None if cells is None else cells.of(labels, model)
     items = None if found is None else found.problem_items
-    problem = Problem(len(labels), k, goal, model, minimize, items=items, limits=limits)
+    of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
+    problem = Problem(len(labels), k, goal, model, minimize, **of_arms)
     chosen.check(problem, given)
     # the part of a budget that is to prove something, with this confidence
     if given.get("holdout"):

@@ -54,6 +54,8 @@ class Rewards:
     squares: FloatArray
     # where there are items: every reward, entry by entry, in the order of pulls
     each: FloatArray | None = None
+    # where somebody said so: per entry, what its pulls have cost in all
+    costs: FloatArray | None = None
 
 
 def rewards_of(each: FloatArray, entries: IntArray, size: int) -> Rewards:

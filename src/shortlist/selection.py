@@ -1,40 +1,25 @@
 """The front door: give a function that evaluates an arm, get the k best arms and a bound on what
 the choice loses."""
 
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
-from math import nan
 from typing import Any
-
-import numpy as np
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms
-from shortlist.arrays import FloatArray
-from shortlist.display import Show, display
-from shortlist.driver import Outcome, counted, finish, finish_async, present_outcome
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.attempts import Attempts
-from shortlist.evaluation.calls import Call, Evaluation, asynchronous, calls_of
+from shortlist.evaluation.calls import Evaluation, asynchronous
 from shortlist.evaluation.cells import ItemsGiven
-from shortlist.evaluation.executors import opened
-from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_busy_async
 from shortlist.evaluation.loop import CONCURRENT, refuse_executor, run_here
-from shortlist.evaluation.numbering import Numbering
-from shortlist.evaluation.rewards import Received, checked_reward, checked_rewards
-from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.place import Place
 from shortlist.items import ScoresGiven
 from shortlist.keeping import Keeping
-from shortlist.present import Tally
+from shortlist.pulling import Selection
 from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
-from shortlist.result.carrying import carrying
 from shortlist.reward_models import RewardsDeclared
-from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, shown, whole
+from shortlist.validation import shown
 
 
 def select(
@@ -44,7 +29,7 @@ def select(
     k: int,
     epsilon: float | None = None,
     delta: float = 0.05,
-    budget: int | None = None,
+    budget: float | None = None,
     rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
@@ -68,7 +53,8 @@ def select(
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
 
     `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
-    rewards, and is never asked for more than `batch` at once. `arm` is one of `arms`, a key if they
+    rewards, and is never asked for more than `batch` at once. Either may return a tuple of that and
+    what it did cost. `arm` is one of `arms`, a key if they
     are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
     independent and keep to `rewards`: a range, "binary", or a reward model; if nothing is said, to
     [0, 1], or where there is a budget alone to nothing. The best arms are those of the largest
@@ -76,7 +62,8 @@ def select(
 
     With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
     `budget` ends it first, which the result says. With a `budget` alone it loses as little as
-    possible and promises nothing.
+    possible and promises nothing. A budget counts pulls; where arms have costs, it is in their
+    unit, and so is what is saved.
 
     With `items`, a number or a list, the function is `pull(arm, item)`, or `pull_many(arm, items)`
     with a list of items, and what counts is an arm's mean over these items. No item is asked twice
@@ -117,7 +104,7 @@ async def select_async(
     k: int,
     epsilon: float | None = None,
     delta: float = 0.05,
-    budget: int | None = None,
+    budget: float | None = None,
     rewards: RewardsDeclared | None = None,
     minimize: bool = False,
     items: ItemsGiven | None = None,
@@ -170,136 +157,3 @@ def _selection(
             f"`batch` is {shown(batch)}, but with a `store` pulls are made one by one"
         )
     return Keeping(asked, evaluation, seed, store, name, workers)
-
-
-class Selection:
-    """One call of `select`: a search whose requests are answered by a user's function."""
-
-    def __init__(
-        self,
-        asked: Question,
-        evaluation: Evaluation,
-        seed: int,
-        batch: int | None,
-        workers: int | None,
-    ) -> None:
-        if batch is not None:
-            batch = whole("batch", batch, at_least=1)
-        if workers is not None:
-            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
-        if batch is not None and not evaluation.many:
-            raise InvalidInput(
-                f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"
-            )
-        self.asked = asked
-        self.evaluation = evaluation
-        self.seed = seeded(seed)
-        self.workers = workers
-        rng = np.random.default_rng(self.seed)
-        self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
-        self._most = batch if evaluation.many else 1  # pulls in a call
-        self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
-        self._issued = 0  # calls so far
-        self._pulls = 0  # rewards so far
-        self._sameness = Sameness(asked.problem.rewards)
-        self._smallest = self._largest = nan  # reward so far
-        self._tally = Tally(asked.problem.n_arms)  # of requests that were answered
-        self._progress = NO_PROGRESS
-        self._received: Received | None = None  # of the present request
-
-    def run(self, executor: object, progress: bool) -> Result:
-        """Answer every request on `executor`."""
-        started = time.perf_counter()
-        with (
-            opened(executor, self.workers, self.evaluation) as flight,
-            display(progress, self.asked.problem.goal.budget) as show,
-            carrying(lambda: self._present(started)),
-        ):
-
-            def pull(request: Pulls) -> Rewards:
-                numbering = self._numbered(request)
-                received = self._begun(numbering)
-                keep_busy(flight, self._calls(numbering), self._receiver(received, request, show))
-                return received.rewards(single=self.asked.cells is not None)
-
-            outcome = finish(self._search, pull)
-        return self._result(outcome, started)
-
-    async def run_async(self, progress: bool) -> Result:
-        """Answer every request in the running event loop."""
-        started = time.perf_counter()
-        flight = InLoop(self.workers or CONCURRENT, self.evaluation)
-        with (
-            display(progress, self.asked.problem.goal.budget) as show,
-            carrying(lambda: self._present(started)),
-        ):
-
-            async def pull(request: Pulls) -> Rewards:
-                numbering = self._numbered(request)
-                received = self._begun(numbering)
-                receive = self._receiver(received, request, show)
-                await keep_busy_async(flight, self._calls(numbering), receive)
-                return received.rewards(single=self.asked.cells is not None)
-
-            outcome = await finish_async(self._search, pull)
-        return self._result(outcome, started)
-
-    def _numbered(self, request: Pulls) -> Numbering:
-        """Go on numbering where the request before ended."""
-        numbering = Numbering(request, self._issued, self._drawn, self._most)
-        np.add.at(self._drawn, request.arms, request.times)
-        self._issued = numbering.end
-        return numbering
-
-    def _begun(self, numbering: Numbering) -> Received:
-        """Count what the request before gave, and begin to receive this one."""
-        if self._received is not None:
-            self._tally.add(*self._received.so_far())
-        self._received, self._progress = Received(numbering), numbering.pulls.progress
-        return self._received
-
-    def _present(self, started: float) -> Result:
-        """The result if the search ended now."""
-        if self._received is not None:
-            self._tally.add(*self._received.so_far())
-            self._received = None
-        outcome = present_outcome(self.asked.problem, self._tally, self._progress, self.seed)
-        return replace(self._result(outcome, started), partial=True)
-
-    def _calls(self, numbering: Numbering) -> Iterable[Call]:
-        seed = self.seed if self.evaluation.seeded else None
-        cells, many = self.asked.cells, self.evaluation.many
-        return calls_of(numbering, self.asked.labels, seed, cells, many=many)
-
-    def _receiver(self, received: Received, request: Pulls, show: Show) -> Receive:
-        def receive(done: Done) -> None:
-            self._take(received, done.call, done.result())
-            self._pulls += done.call.times
-            show(self._pulls, request.progress)
-
-        return receive
-
-    def _take(self, received: Received, call: Call, result: Any) -> None:
-        """Note the rewards of a call, or raise an error that names what is wrong with them."""
-        model = self.asked.problem.rewards
-        if self.evaluation.many:
-            rewards = checked_rewards(result, call.times, call.label, model)
-            received.take_many(call.ticket, rewards)
-            self._note(call.label, rewards)
-        else:
-            reward = checked_reward(result, f"a reward of arm {call.label!r}", model)
-            received.take(call.ticket, reward)
-            self._note(call.label, np.array([reward]))
-
-    def _note(self, label: object, rewards: FloatArray) -> None:
-        """See how far rewards go, and whether they differ."""
-        self._smallest = float(np.fmin(self._smallest, rewards.min()))
-        self._largest = float(np.fmax(self._largest, rewards.max()))
-        self._sameness.see(label, rewards)
-
-    def _result(self, outcome: Outcome, started: float) -> Result:
-        asked = self.asked
-        seconds = time.perf_counter() - started
-        name = asked.algorithm.name
-        problem = asked.problem.seen(self._smallest, self._largest)
-        return Result.of(outcome, asked.labels, problem, name, self.seed, seconds)

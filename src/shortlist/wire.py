@@ -80,6 +80,8 @@ def status_of(data: Json) -> Status:
         workers=data["workers"],
         progress=Progress(**data["progress"]),
         overdue=data["overdue"],
+        spent=data["spent"],
+        budget=data["budget"],
         bound=data["bound"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
@@ -119,6 +121,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         minimize=data["minimize"],
         evidence=data["evidence"],
         partial=data["partial"],
+        spent=data["spent"],
     )
 
 

@@ -34,10 +34,8 @@ GOAL = FixedConfidence(0.2, 0.1)
         (1000, 999, "pairs"),
         (200, 2, "split"),
         (100, 50, "split"),
-        (101, 9, "split"),
-        (101, 10, "plans"),
-        (101, 91, "plans"),
-        (1000, 500, "plans"),
+        (101, 10, "split"),
+        (1000, 500, "split"),
         (1000, 995, "split"),
     ],
 )
@@ -69,8 +67,9 @@ def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) 
     for problem in (
         Problem(60, 20, FixedConfidence(0.2, 0.1, budget=10_000), Binary()),
         Problem(60, 20, GOAL, SubGaussian(0.5)),
+        Problem(60, 20, GOAL, Binary(), limits=(9,) * 60),
     ):
-        assert suitable(problem) == "split"
+        assert suitable(problem) != "plans"
         with pytest.raises(InvalidInput, match="plans need rewards with a range, no budget"):
             find("certified").start(problem, rng, **force)
 

@@ -103,7 +103,8 @@ def stopped(plan: Plan, mean: float, rng: np.random.Generator) -> IntArray:
     cumulated = np.cumsum(np.exp(plan.states.log_probability(inner))[0])
     assert abs(cumulated[-1] - 1) < 1e-6
     drawn = np.searchsorted(cumulated, rng.random(TRIES) * cumulated[-1])
-    return np.minimum(drawn, cumulated.size - 1)
+    ended: IntArray = np.minimum(drawn, cumulated.size - 1)
+    return ended
 
 
 @pytest.mark.parametrize(("k", "place"), CASES)

@@ -309,7 +309,7 @@ def refused(result: Result, message: str) -> None:
         ),
         (
             [*SIMULATE, "--budget", "1.5"],
-            "Invalid value for '--budget': '1.5' is not a valid integer",
+            "`budget` is 1.5, but must be a whole number of at least 1 where arms have no costs",
         ),
         ([*SIMULATE, "--budget", "99", "surplus"], "unexpected extra argument"),
         (

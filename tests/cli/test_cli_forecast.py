@@ -157,7 +157,7 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
             [*SMALL, "--budget", "4"],
             "`budget` is 4, but expected-loss must pull each of the 8 arms once",
         ),
-        ([*SMALL, "--budget", "many"], "'many' is not a valid integer"),
+        ([*SMALL, "--budget", "many"], "'many' is not a valid float"),
         (
             [*SMALL, "--epsilon", "-1"],
             "`epsilon` is -1.0, but must be a finite number greater than 0",

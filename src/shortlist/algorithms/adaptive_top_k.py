@@ -32,7 +32,7 @@ def adaptive_top_k(
     With a budget there is no stopping rule and no guarantee (Section 5); `delta` then only sets the
     length of the rounds, and `scale` multiplies it."""
     if isinstance(problem.goal, FixedBudget):
-        return _within_budget(problem, problem.goal.budget, rng, delta, scale)
+        return _within_budget(problem, problem.budget, rng, delta, scale)
     return _to_confidence(problem, rng, tight)
 
 

@@ -11,6 +11,7 @@ from shortlist.algorithms.limits import within_limits
 from shortlist.algorithms.options import check_options, options_of
 from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.purse import ROUNDED
 from shortlist.search import RunUpTo, Search
 from shortlist.validation import named, shown
 
@@ -35,6 +36,7 @@ class Algorithm:
     # look at every request and at the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # knows what to do with a test set
+    keeps_money: bool = False  # knows costs; others count every pull as one of the dearest arm
     # where there is an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
 
@@ -96,11 +98,24 @@ class Algorithm:
             raise UnsupportedGoal(
                 f"{self.name} cannot be told of items, but certified and expected-loss can"
             )
+        self._check_budget(problem)
+
+    def _check_budget(self, problem: Problem) -> None:
+        """Refuse a budget that does not pay for a pull of every arm, as this algorithm counts."""
         budget = problem.goal.budget
-        if budget is not None and budget < problem.n_arms:
+        if budget is None:
+            return
+        needed: float = problem.n_arms
+        if problem.costs is not None:
+            dearest = max(problem.costs) * problem.n_arms
+            counts_cells = problem.items is not None and isinstance(problem.goal, FixedBudget)
+            in_money = self.guarded or (self.keeps_money and not counts_cells)
+            needed = sum(problem.costs) if in_money else dearest
+        if budget * (1 + ROUNDED) < needed:
+            costs = "" if problem.costs is None else f", which takes {needed:g}"
             raise InvalidInput(
                 f"`budget` is {budget}, but {self.name} must pull each of the {problem.n_arms}"
-                " arms once"
+                f" arms once{costs}"
             )
 
     def _check_goal(self, goal: Goal) -> None:

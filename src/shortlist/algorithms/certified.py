@@ -15,9 +15,10 @@ from shortlist.search import Search
 
 CERTIFICATES = ("auto", "pairs", "plans", "split", "items")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
-MOST_LIMITED = 1000  # arms with limits up to which swaps are: they know a bound whenever they end
+# arms with limits, or with costs and a budget, up to which swaps are: they know a bound whenever
+# they end, and what they cost
+MOST_LIMITED = 1000
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
-LEAST_PLANNED = 10  # arms to be chosen, and to be left out, from which on plans are declared
 
 
 def certified(
@@ -32,14 +33,16 @@ def certified(
 
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
-    ("pairs", docs/pairs.md). For more than 100 arms, of which at least 10 are chosen and 10 are
-    not, what to do at every arm is declared in advance, and the same rewards choose and prove
-    ("plans", docs/plans.md); that needs rewards with a range and no budget, and where rewards turn
-    out not to be 0/1, plans give way. Elsewhere the choice is proved on fresh rewards, where the
-    errors of many arms average out ("split", docs/certificate.md), unless arms have limits: pairs
-    are bounded at any time, and so however the limits end it. That is settled before any reward is
-    seen; only where rewards may be scores a pilot, on which nothing else rests, tells whether they
-    scatter so little that the split certificate is better (certification/by_spread.py).
+    ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
+    many arms average out ("split", docs/certificate.md), unless arms have limits, or costs within a
+    budget: pairs are bounded at any time, and so however these end it. That is settled before any
+    reward is seen; only where rewards may be scores a pilot, on which nothing else rests, tells
+    whether they scatter so little that the split certificate is better
+    (certification/by_spread.py). A budget in another unit than pulls counts every pull as one of
+    the dearest arm for the split certificate.
+    For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
+    do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
+    out not to be 0/1, plans give way to the split certificate.
 
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
@@ -57,8 +60,6 @@ def certified(
         return item_race(problem, rng)
     taken = suitable(problem) if certificate == "auto" else certificate
     cut = least is not None or rounds is not None
-    if taken == "plans" and certificate == "auto" and cut:
-        taken = "split"  # which can be told how large requests are
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _net(problem, rng))
     if taken == "pairs":
@@ -69,6 +70,7 @@ def certified(
             " as often as it must; `least` makes its rounds fewer",
             rounds=rounds,
         )
+        _check_dearest(problem)
         return split_search(problem, rng, _net(problem, rng), least=least or 0)
     _refuse("the plans certificate cannot be told", rounds=rounds, least=least)
     if not _plannable(problem):
@@ -87,6 +89,15 @@ def _check_items(problem: Problem, certificate: str) -> None:
         )
 
 
+def _check_dearest(problem: Problem) -> None:
+    """Refuse a budget that does not pay for as many pulls of the dearest arm as there are arms."""
+    if problem.most_affordable is not None and problem.most_affordable < problem.n_arms:
+        raise InvalidInput(
+            f"`budget` is {problem.goal.budget}, but the split certificate counts every pull as one"
+            f" of the dearest arm and must pull each of the {problem.n_arms} arms once"
+        )
+
+
 def _refuse(rule: str, **given: int | None) -> None:
     """Refuse to cut pulls into requests where a search has its own way."""
     for name, value in given.items():
@@ -100,14 +111,12 @@ def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
 
 
 def suitable(problem: Problem) -> str:
-    """The certificate that needs fewer pulls on most arms, by n, k and what is declared alone."""
+    """The certificate that needs fewer pulls on most arms, by n and k alone."""
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
-    few |= problem.limits is not None and problem.n_arms <= MOST_LIMITED
-    if few:
-        return "pairs"
-    many = problem.n_arms > MOST_NETTED and min(inside, outside) >= LEAST_PLANNED
-    return "plans" if many and _plannable(problem) else "split"
+    in_money = problem.costs is not None and problem.goal.budget is not None
+    few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
+    return "pairs" if few else "split"
 
 
 def _plannable(problem: Problem) -> bool:

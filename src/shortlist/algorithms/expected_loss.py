@@ -12,6 +12,7 @@ from shortlist.exploration.item_loss import explore_items
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import Problem
+from shortlist.purse import Purse
 from shortlist.search import Answer, RunUpTo, Search
 from shortlist.validation import number, shown
 
@@ -25,7 +26,8 @@ def expected_loss(
     least: Count = 1,
     rounds: Count | None = None,
 ) -> Search:
-    """Pull where the expected loss per pull spent is largest; return the k best posterior means.
+    """Pull where the expected loss per pull spent and per cost of a pull is largest; return the k
+    best posterior means.
 
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
@@ -66,28 +68,41 @@ def _within_budget(
     if problem.items is not None:
         _check_items(holdout, least, rounds)
         return (yield from explore_items(problem, rng))
-    explorable = problem.budget
+    purse = Purse(problem)
     if holdout > 0:
-        explorable = max(problem.n_arms, int((1 - holdout) * problem.budget))
+        purse = Purse(problem, _explorable(problem, holdout))
         rounds = None if rounds is None else rounds - 1
     least = least if least > 1 else 0
-    yield from explore(posterior, explorable, rng, _caps(problem), least=least, rounds=rounds)
+    yield from explore(posterior, purse, rng, _caps(problem), least=least, rounds=rounds)
     if holdout == 0:
         return _choice(posterior, rng)
-    left = problem.budget - posterior.spent
+    # fresh pulls are not shared out by their costs: each counts as one of the dearest arm
+    left = int((Purse(problem).left - purse.spent) / purse.most)
     fresh = Holdout(problem.n_arms, problem.blur)
     return (yield from final_look(posterior, fresh, left, delta, rng))
 
 
+def _explorable(problem: Problem, holdout: float) -> float:
+    """What is spent before the holdout: a pull of every arm at least."""
+    budget = problem.goal.budget
+    assert budget is not None
+    if problem.costs is None:
+        return max(problem.n_arms, int((1 - holdout) * budget))
+    return max(sum(problem.costs), (1 - holdout) * budget)
+
+
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
-    """The same exploration, to be run up to one number of pulls after another."""
+    """The same exploration, to be run up to one budget after another."""
     posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
-    return _anytime(posterior, rng, _caps(problem))
+    return _anytime(posterior, Purse(problem), rng, _caps(problem))
 
 
-def _anytime(posterior: Posterior, rng: np.random.Generator, caps: IntArray | None) -> RunUpTo:
+def _anytime(
+    posterior: Posterior, purse: Purse, rng: np.random.Generator, caps: IntArray | None
+) -> RunUpTo:
     def run_up_to(pulls: int) -> Search:
-        yield from explore(posterior, pulls, rng, caps)
+        purse.budget = pulls
+        yield from explore(posterior, purse, rng, caps)
         return _choice(posterior, rng)
 
     return run_up_to

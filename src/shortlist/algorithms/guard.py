@@ -1,6 +1,5 @@
 """A search of the user's own, watched: what is no request and no answer is refused in words."""
 
-from math import inf
 from numbers import Integral
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from shortlist.arrays import IntArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
+from shortlist.purse import Purse
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
 from shortlist.validation import COUNTABLE, listed, named, real, shown
 
@@ -16,15 +16,15 @@ from shortlist.validation import COUNTABLE, listed, named, real, shown
 def guarded_search(name: str, search: Search, problem: Problem) -> Search:
     """The same search; requests and answer are checked, and lists in them become arrays."""
     reply: Rewards | None = None
-    spent = 0
+    purse = Purse(problem)
     while True:
         turn = _next(name, search, reply)
         if not isinstance(turn, Pulls):
             return _answer(name, turn, problem)
         request = _request(name, turn, problem)
-        spent += request.total
-        _check_budget(name, spent, problem.goal.budget)
+        _check_budget(name, purse, request)
         reply = yield request
+        purse.pay(request, Rewards(reply.sums, reply.squares))  # it need not foresee other costs
 
 
 def _next(name: str, search: Search, reply: Rewards | None) -> object:
@@ -54,10 +54,12 @@ def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
     return Pulls(arms, times, turn.progress)
 
 
-def _check_budget(name: str, spent: int, budget: int | None) -> None:
-    most = inf if budget is None else budget
-    if spent > most:
-        raise InvalidInput(f"{name} asks for {spent:,} pulls, but the budget is {most:,}")
+def _check_budget(name: str, purse: Purse, request: Pulls) -> None:
+    if purse.affords(request.arms, request.times).all():
+        return
+    spent = purse.spent + purse.price(request.arms, request.times).sum().item()
+    what = f"{spent:,} pulls" if purse.costs is None else f"pulls that cost {spent:,}"
+    raise InvalidInput(f"{name} asks for {what}, but the budget is {purse.budget:,}")
 
 
 def _answer(name: str, turn: object, problem: Problem) -> Answer:

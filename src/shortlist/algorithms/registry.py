@@ -85,6 +85,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             version=3,
             earlier={2: certified_by_split},
             items=True,
+            keeps_money=True,
         ),
         Algorithm(
             "expected-loss",
@@ -96,6 +97,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             earlier={2: expected_loss_of_one_spread},
             anytime=expected_loss_anytime,
             items=True,
+            keeps_money=True,
         ),
         Algorithm(
             "uniform",

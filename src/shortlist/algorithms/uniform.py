@@ -44,7 +44,7 @@ def uniform(problem: Problem, rng: np.random.Generator) -> Search:
     1 - delta. Fixed budget: the budget shared evenly, the remainder to random arms; no
     guarantee."""
     if isinstance(problem.goal, FixedBudget):
-        return _equally(problem, even_shares(problem.goal.budget, problem.n_arms, rng), rng)
+        return _equally(problem, even_shares(problem.budget, problem.n_arms, rng), rng)
     n_arms, k, rewards = problem.n_arms, problem.k, problem.rewards
     count = fixed_design(n_arms, k, problem.sharp_epsilon, problem.delta, rewards)
     return _to_confidence(problem, count, rng)

@@ -1,11 +1,15 @@
 """The file that names the arms of an experiment."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from shortlist.errors import InvalidInput
-from shortlist.reading.columns import Columns, read_columns
+from shortlist.reading.columns import Columns, Line, read_columns
+
+if TYPE_CHECKING:
+    from shortlist.arms import Arm
 
 COLUMN = "arm"  # what the column of labels is called in every file
 # what it is called elsewhere: as a first line hardly ever the label of an arm
@@ -46,9 +50,10 @@ arms_argument = click.argument(
 )
 
 
-def read_arms(path: str) -> list[str]:
-    """One label a line, or a CSV with a column `arm`, others beside which are not read; labels are
-    taken as they stand."""
+def read_arms(path: str) -> "list[str] | list[Arm]":
+    """One label a line, or a CSV with a column `arm`; labels are taken as they stand.
+
+    Columns `cost` and `limit` say what belongs to an arm; others are not read."""
     table = read_columns(path, only=COLUMN)
     if not table.rows:
         raise InvalidInput(f"{path} is empty, but must hold one label a line")
@@ -61,7 +66,33 @@ def read_arms(path: str) -> list[str]:
             raise InvalidInput(
                 f"{line.where} has the label {line[COLUMN]!r}, but a label must not be empty"
             )
-    return [line[COLUMN] for line in lines]
+    if not {"cost", "limit"} & set(table.names):
+        return [line[COLUMN] for line in lines]
+    return [_arm(line) for line in lines]
+
+
+def labels_in(arms: "list[str] | list[Arm]") -> list[str]:
+    """The labels of arms that were read."""
+    return [arm if isinstance(arm, str) else arm.label for arm in arms]
+
+
+def _arm(line: Line) -> "Arm":
+    """An arm with what belongs to it; an empty cell says nothing."""
+    from shortlist.arms import Arm
+
+    cost, limit = (line.cells.get(name, "").strip() for name in ("cost", "limit"))
+    try:
+        return Arm(line[COLUMN], *_terms(cost, limit))
+    except ValueError as error:
+        raise InvalidInput(f"{line.where}: {error}") from None
+
+
+def _terms(cost: str, limit: str) -> tuple[float, int | None]:
+    from shortlist.evaluation.command import decimal
+
+    if limit and not limit.isdecimal():
+        raise InvalidInput(f"limit {limit!r} must be a whole number")
+    return decimal(cost) if cost else 1.0, int(limit) if limit else None
 
 
 def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:

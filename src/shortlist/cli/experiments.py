@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.cli.arms import arms_argument, read_arms
+from shortlist.cli.arms import arms_argument, labels_in, read_arms
 from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
@@ -32,7 +32,8 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
     """Make an experiment with the arms in a file.
 
-    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. The experiment ends by
+    ARMS has one label a line, or is a CSV with a column `arm`, and perhaps `cost` of a pull and
+    `limit` of pulls; - is stdin. The experiment ends by
     itself once it loses at most epsilon with probability 1 - delta, or when a budget is spent.
     Nothing is pulled yet: that is up to `run`, or to `ask` and `tell`.
 
@@ -44,12 +45,12 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
 
     if k is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
-    labels = read_arms(arms)
-    known = with_test_set(settings, labels)
-    made = create_experiment(labels, k=k, store=store, **named(name), **known)
+    given = read_arms(arms)
+    known = with_test_set(settings, labels_in(given))
+    made = create_experiment(given, k=k, store=store, **named(name), **known)
     status = made.status()
     note(
-        f"{shown(store)}: experiment {made.name!r} with {len(labels):,} arms,"
+        f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms,"
         f" {made.settings.algorithm} begins with {plural(status.wanted, 'pull')}"
     )
     made.close()
@@ -110,8 +111,9 @@ def ask(
     "path",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="A CSV with columns `ticket` and `reward`, told all or none; - is stdin.",
+    help="A CSV with columns `ticket`, `reward`, perhaps `cost`, told all or none; - is stdin.",
 )
+@click.option("--cost", type=float, help="What the pull did cost, if not what was declared.")
 @click.option(
     "--failed", metavar="REASON", help="Instead of a reward: why the pull could not be made."
 )
@@ -121,6 +123,7 @@ def tell(
     ticket: int | None,
     reward: float | None,
     path: str | None,
+    cost: float | None,
     failed: str | None,
     store: str,
     name: str | None,
@@ -145,7 +148,9 @@ def tell(
         raise InvalidInput(
             "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
         )
-    results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0)]
+    if cost is not None and reward is None:
+        raise InvalidInput(f"`cost` is {cost:g}, but goes with TICKET REWARD only")
+    results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0, cost)]
     with open_experiment(store, name) as experiment:
         if failed is not None:
             experiment.fail(ticket or 0, failed)

@@ -43,6 +43,12 @@ def _items(
     return int(given) if given.isdecimal() else read_items(str(FILE(given, parameter, context)))
 
 
+def _means(path: str | None) -> dict[str, Any]:
+    """Guessed means from a file, and what pulls cost if it says so."""
+    means, costs = (None, None) if path is None else read_means(path)
+    return {"means": means, "costs": costs}
+
+
 @click.command()
 @click.option(
     "-n",
@@ -66,7 +72,7 @@ def _items(
     "--means",
     type=FILE,
     metavar="FILE",
-    help="Guessed means: one a line, or a CSV with a column `mean`.",
+    help="Guessed means: one a line, or a CSV with columns `mean` and perhaps `cost`.",
 )
 @click.option(
     "--items",
@@ -85,9 +91,9 @@ def _items(
 )
 @click.option(
     "--budget",
-    type=int,
+    type=float,
     multiple=True,
-    help="Pulls to spend, as often as needed: what is lost after them?",
+    help="Pulls to spend, or their cost, as often as needed: what is lost after them?",
 )
 @minimize_option
 @algorithm_option(
@@ -126,7 +132,7 @@ def forecast(
     *,
     pilot: str | None,
     means: str | None,
-    budget: tuple[int, ...],
+    budget: tuple[float, ...],
     algorithms: tuple[str, ...],
     plot: str | None,
     style: str,
@@ -153,7 +159,7 @@ def forecast(
     with progress_bar("simulating", 100) as show:
         outcome = shortlist.forecast(
             pilot=None if pilot is None else read_pilot(pilot),
-            means=None if means is None else read_means(means),
+            **_means(means),
             budget=budget,
             algorithms=algorithms or None,
             progress=None if show is None else lambda share: show(int(100 * share)),

@@ -31,6 +31,6 @@ def hardness(
       shortlist hardness --instance uniform -n 1000 -k 500 --epsilon 0.01
       shortlist hardness --means means.csv -k 10 --epsilon 0.05 --format json
     """
-    means = means_of(instance, n, k, p, path)
+    means, _ = means_of(instance, n, k, p, path)
     result = shortlist.hardness(means, k=k, epsilon=epsilon)
     print_summary(result, result.summary(), style)

@@ -13,6 +13,8 @@ from shortlist.reading.columns import Line, read_columns
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
 
+    Means = tuple[FloatArray, FloatArray | None]
+
 INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound")
 Command = Callable[..., Any]
 
@@ -38,7 +40,7 @@ def instance_options(command: Command) -> Command:
                 "path",
                 type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
                 metavar="FILE",
-                help="Means of your own: one a line, or a CSV with a column `mean`; - is stdin.",
+                help="Means: one a line, or a CSV with `mean` and perhaps `cost`; - is stdin.",
             ),
         )
     ):
@@ -48,8 +50,8 @@ def instance_options(command: Command) -> Command:
 
 def means_of(
     instance: str | None, n: int | None, k: int, p: float | None, path: str | None
-) -> "FloatArray":
-    """The means that these options name."""
+) -> "Means":
+    """The means that these options name, and what pulls cost if a file says so."""
     if (instance is None) == (path is None):
         given = "neither" if instance is None else "both"
         raise InvalidInput(
@@ -60,8 +62,8 @@ def means_of(
     if path is not None:
         return _with_n(read_means(path), n, path)
     if instance == "rte":
-        return _with_n(shortlist.instances.rte(), n, instance)
-    return _made(str(instance), n, k, p)
+        return _with_n((shortlist.instances.rte(), None), n, instance)
+    return _made(str(instance), n, k, p), None
 
 
 def _made(instance: str, n: int | None, k: int, p: float | None) -> "FloatArray":
@@ -78,28 +80,33 @@ def _made(instance: str, n: int | None, k: int, p: float | None) -> "FloatArray"
     return shortlist.instances.two_group(n, k)
 
 
-def _with_n(means: "FloatArray", n: int | None, source: str) -> "FloatArray":
-    if n is not None and n != means.size:
-        raise InvalidInput(f"`n` is {n}, but {source} has {means.size} arms")
+def _with_n(means: "Means", n: int | None, source: str) -> "Means":
+    if n is not None and n != means[0].size:
+        raise InvalidInput(f"`n` is {n}, but {source} has {means[0].size} arms")
     return means
 
 
-def read_means(path: str) -> "FloatArray":
-    """One mean a line, or a CSV with a column `mean`."""
+def read_means(path: str) -> "Means":
+    """One mean a line, or a CSV with a column `mean`, and what pulls cost if it has a column
+    `cost`."""
     import numpy as np
 
     table = read_columns(path, only="mean")
     if not table.rows:
         raise InvalidInput(f"{path} is empty, but must hold one mean a line")
-    return np.array([_mean(line) for line in table.lines()])
+    lines = list(table.lines())
+    means = np.array([_finite(line, "mean") for line in lines])
+    if "cost" not in table.names:
+        return means, None
+    return means, np.array([_finite(line, "cost") for line in lines])
 
 
-def _mean(line: Line) -> float:
-    cell = line["mean"].strip()
+def _finite(line: Line, column: str) -> float:
+    cell = line[column].strip()
     try:
-        mean = float(cell)
+        value = float(cell)
     except ValueError:
-        mean = math.nan
-    if not math.isfinite(mean):
-        raise InvalidInput(f"{line.where} says {cell!r}, but a mean must be a finite number")
-    return mean
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInput(f"{line.where} says {cell!r}, but a {column} must be a finite number")
+    return value

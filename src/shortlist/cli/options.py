@@ -96,7 +96,11 @@ def experiment_options(command: Command) -> Command:
                 show_default=True,
                 help="Probability of losing more.",
             ),
-            click.option("--budget", type=int, help="Pulls to spend; with --epsilon, at most."),
+            click.option(
+                "--budget",
+                type=float,
+                help="Pulls to spend, or what they may cost; with --epsilon, at most.",
+            ),
             click.option(
                 "--rewards",
                 callback=_rewards,

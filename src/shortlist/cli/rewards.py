@@ -8,8 +8,8 @@ from shortlist.reading.columns import Line, read_columns
 WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
 
 
-def read_rewards(path: str) -> list[tuple[int, float]]:
-    """Tickets and rewards from a CSV with columns of these names."""
+def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
+    """Tickets and rewards from a CSV with columns of these names, and perhaps a column `cost`."""
     table = read_columns(path)
     missing = [f"`{name}`" for name in ("ticket", "reward") if name not in table.names]
     if table.header and missing:
@@ -23,13 +23,16 @@ def read_rewards(path: str) -> list[tuple[int, float]]:
     return results
 
 
-def _result(line: Line) -> tuple[int, float]:
+def _result(line: Line) -> tuple[int, float, float | None]:
     from shortlist.evaluation.command import decimal
 
     ticket, reward = line["ticket"], line["reward"]
     if not WHOLE.fullmatch(ticket):
         raise InvalidInput(f"{line.where}: ticket {ticket!r} must be a whole number")
-    try:
-        return int(ticket), decimal(reward)
-    except ValueError:
-        raise InvalidInput(f"{line.where}: reward {reward!r} must be a number") from None
+    cost = line.cells.get("cost", "").strip()
+    for name, cell in (("reward", reward), ("cost", cost or "0")):
+        try:
+            decimal(cell)
+        except ValueError:
+            raise InvalidInput(f"{line.where}: {name} {cell!r} must be a number") from None
+    return int(ticket), decimal(reward), decimal(cost) if cost else None

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.arms import read_arms
+from shortlist.cli.arms import labels_in, read_arms
 from shortlist.cli.experiments import named
 from shortlist.cli.items import item_options, with_test_set
 from shortlist.cli.options import experiment_options, lease_options, name_option
@@ -72,17 +72,19 @@ def run(
 ) -> None:
     """Choose the best arms by running a program.
 
-    COMMAND is run once a pull and must print one number. In it {arm} stands for the label, {seed}
+    COMMAND is run once a pull and must print one number, or two: the reward, and what the pull did
+    cost. In it {arm} stands for the label, {seed}
     for a seed of that pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself.
     No shell is started: a label is one argument whatever it holds (for labels that begin with a
     dash write `-- {arm}` or `--arm={arm}`). In a script of your own (sh -c '...') a label could run
     commands: write "$SHORTLIST_ARM" there. A failure is an exit status other than 0, an output that
-    is not one number, or a timeout; it is tried again, and after --retries times the experiment
+    is neither, or a timeout; it is tried again, and after --retries times the experiment
     stops.
 
     With --items the command is run once a cell and has {item} in it, too; no cell is asked twice.
 
-    ARMS has one label a line, or is a CSV with a column `arm`; - is stdin. With --store, Ctrl-C or
+    ARMS has one label a line, or is a CSV with a column `arm`, and perhaps `cost` of a pull and
+    `limit` of pulls; - is stdin. With --store, Ctrl-C or
     a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
     goes on with what is in the store, as that was made: no settings are taken then.
 
@@ -144,9 +146,9 @@ def _experiment(
         return open_experiment(store, name)
     if settings["k"] is None:
         raise InvalidInput("`k` is not given, but an experiment needs it")
-    labels = read_arms(arms)
-    known = with_test_set(settings, labels)
-    return create_experiment(labels, store=store, exist_ok=True, **named(name), **known)
+    described = read_arms(arms)
+    known = with_test_set(settings, labels_in(described))
+    return create_experiment(described, store=store, exist_ok=True, **named(name), **known)
 
 
 def _check_item(command: "Command", experiment: "Experiment | Client") -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     help="Probability of losing more than epsilon.",
 )
 @click.option(
-    "--budget", type=int, help="Pulls to spend, instead of stopping by epsilon and delta."
+    "--budget", type=float, help="Pulls to spend, instead of stopping by epsilon and delta."
 )
 @click.option(
     "--runs",
@@ -111,7 +111,7 @@ def simulate(
     """
     arms: dict[str, Any] = {"scores": None}
     if scores is None:
-        arms["means"] = means_of(instance, n, k, p, path)
+        arms["means"], arms["costs"] = means_of(instance, n, k, p, path)
     else:
         arms["scores"] = _scores(scores, {"instance": instance, "n": n, "p": p, "means": path})
         algorithm = algorithm or usual(settings["epsilon"])

@@ -8,7 +8,7 @@ import shortlist
 from shortlist.errors import ShortlistError
 
 if TYPE_CHECKING:
-    from shortlist import Client, Experiment
+    from shortlist import Arm, Client, Experiment
 
 TOKEN = "SHORTLIST_TOKEN"  # of the environment: a command line can be read by everybody
 
@@ -42,12 +42,12 @@ def open_experiment(
 
 
 def create_experiment(
-    labels: list[str], *, store: str | None, **settings: Any
+    arms: "list[str] | list[Arm]", *, store: str | None, **settings: Any
 ) -> "Experiment | Client":
     """A new experiment, wherever it is to be kept."""
     if store is not None and is_service(store):
-        return client(store).create(labels, **settings)
-    return shortlist.Experiment.create(labels, store=store, **settings)
+        return client(store).create(arms, **settings)
+    return shortlist.Experiment.create(arms, store=store, **settings)
 
 
 def export_from(store: str, name: str | None) -> Any:

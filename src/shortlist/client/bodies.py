@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shortlist.arms import Label
+from shortlist.arms import Arm, Label
 from shortlist.experiment import Ticket
 from shortlist.question import CellsGiven
 from shortlist.reward_models import RewardModel
@@ -30,3 +30,9 @@ def said(ticket: Ticket | int) -> Json:
         item = {} if ticket.item is None else {"item": ticket.item}
         return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
     return {"ticket": whole("ticket", ticket, at_least=0)}
+
+
+def described_arms(arms: Sequence[Arm], labels: Sequence[Label]) -> list[Json]:
+    """Arms with what belongs to each."""
+    kept = zip(labels, arms, strict=True)
+    return [{"arm": label, "cost": arm.cost, "limit": arm.limit} for label, arm in kept]

@@ -7,17 +7,19 @@ from types import TracebackType
 from urllib.parse import quote
 
 from shortlist.algorithms import AlgorithmLike, find, name_to_keep
-from shortlist.arms import Arms, Label, labels_of, labels_to_keep
-from shortlist.client.bodies import held, said, test_set
+from shortlist.arms import Arms, Label, arms_of, labels_of, labels_to_keep
+from shortlist.client.bodies import described_arms, held, said, test_set
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
+from shortlist.evaluation.rewards import checked_cost
 from shortlist.experiment import Handout, State, Status, Ticket
+from shortlist.experiment import telling as told
 from shortlist.experiment.handing import Asking
 from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.place import checked_name, the_only
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
-from shortlist.experiment.telling import pairs, told_reward
+from shortlist.experiment.telling import told_reward, triples
 from shortlist.items import ScoresGiven
 from shortlist.question import cells_given
 from shortlist.result import Result
@@ -89,7 +91,7 @@ class Client(Runnable):
         name: str = "experiment",
         epsilon: float | None = None,
         delta: float = 0.05,
-        budget: int | None = None,
+        budget: float | None = None,
         rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
@@ -107,9 +109,11 @@ class Client(Runnable):
         order: str = "shared",
     ) -> "Client":
         """Make an experiment there, as `Experiment.create` does here."""
-        labels, model = labels_to_keep(labels_of(arms)), declared(rewards)
+        described = arms_of(arms)
+        given = arms if described is None else [arm.label for arm in described]
+        labels, model = labels_to_keep(labels_of(given)), declared(rewards)
         body: Json = {
-            "arms": labels,
+            "arms": labels if described is None else described_arms(described, labels),
             "k": k,
             "name": checked_name(name),
             "epsilon": epsilon,
@@ -166,22 +170,25 @@ class Client(Runnable):
         self._note(reply)
         return handout_of(reply)
 
-    def tell(self, ticket: Ticket | int, reward: float) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        Telling the same again changes nothing; another reward for the same ticket is an error, and
-        the first stays."""
-        self.tell_many([(ticket, reward)])
+        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
+        changes nothing; another reward for the same ticket is an error, and the first stays."""
+        self.tell_many([(ticket, reward, cost)])
 
-    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
+    def tell_many(self, results: Iterable[told.Result]) -> None:
         """Record the rewards of many tickets at once: all of them, or after an error none."""
-        told = [self._told(ticket, reward) for ticket, reward in pairs(results)]
-        if told:
-            self._call("POST", "/tell", {"results": told})
+        given = [self._told(*each) for each in triples(results)]
+        if given:
+            self._call("POST", "/tell", {"results": given})
 
-    def _told(self, ticket: Ticket | int, reward: float) -> Json:
+    def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
         """A reward as JSON; what JSON has no word for is refused here, as it would be there."""
         spoken = said(ticket)
+        paid = checked_cost(cost, f"the cost of ticket {spoken['ticket']}")
+        if paid is not None:
+            spoken["cost"] = paid
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards

@@ -1,4 +1,4 @@
-"""A program that prints one number, as a function that evaluates an arm."""
+"""A program that prints a number, or two, as a function that evaluates an arm."""
 
 import os
 import re
@@ -32,7 +32,8 @@ class Command:
     of the script: it can run commands. There, write "$SHORTLIST_ARM" for {arm}: they are in the
     environment, too, and what a variable holds is never run.
 
-    A failure is an exit status other than 0, an output that is not one number, or more than
+    It prints the reward, and behind it, if it is not what was declared, what the pull did cost. A
+    failure is an exit status other than 0, an output that is not one number or two, or more than
     `timeout` seconds; its message ends with the last line that the program wrote to stderr, and a
     note holds more of them. Of what it prints, 64 KiB are kept. When it ends, or its time does, all
     that it started is ended with it."""
@@ -59,8 +60,8 @@ class Command:
 
     def __call__(
         self, arm: Label, item: Label | None = None, *, seed: int, draw: int, ticket: int
-    ) -> float:
-        """Run the program and return the number it prints."""
+    ) -> float | tuple[float, float]:
+        """Run the program and return the number it prints, or the two."""
         values = _filled(arm, item, seed, draw, ticket)
         arguments = self.arguments(arm, item, seed=seed, draw=draw, ticket=ticket)
         program = self._start(arguments, values)
@@ -144,14 +145,16 @@ def decimal(text: str) -> float:
     return float(text)
 
 
-def _reward(status: int, output: Output, errors: str) -> float:
+def _reward(status: int, output: Output, errors: str) -> float | tuple[float, float]:
     if status < 0:
         names = {int(each): each.name for each in signal.Signals}
         raise _failure(f"it was ended by {names.get(-status, f'signal {-status}')}", errors)
     if status > 0:
         raise _failure(f"its exit status was {status}", errors)
     try:
-        return decimal(output.all_of_it)
+        (line,) = output.all_of_it.splitlines()
+        reward, *cost = map(decimal, line.split(maxsplit=1))
+        return (reward, cost[0]) if cost else reward
     except ValueError:
         raise _failure(f"it printed {_shown(output)}, but must print one number", errors) from None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+from shortlist.driver import BudgetEnded
 from shortlist.evaluation.calls import Call
 
 Evaluate = Callable[[Call], Any]
@@ -42,6 +43,12 @@ def named(error: BaseException, call: Call) -> BaseException:
 
 
 Receive = Callable[[Done], None]
+Reserve = Callable[[Call], bool]  # whether there is enough left to begin a call
+
+
+def always(call: Call) -> bool:  # noqa: ARG001
+    """Begin every call."""
+    return True
 
 
 class Flight(Protocol):
@@ -63,10 +70,18 @@ class Flight(Protocol):
         """Give up what has not begun."""
 
 
-def keep_busy(flight: Flight, calls: Iterable[Call], receive: Receive) -> None:
-    """Make all calls; `receive` hears of each as it ends, and may raise."""
+def keep_busy(
+    flight: Flight, calls: Iterable[Call], receive: Receive, reserve: Reserve = always
+) -> None:
+    """Make all calls; `receive` hears of each as it ends, and may raise.
+
+    A call that `reserve` refuses waits for others to end; if none is under way, the budget has."""
     try:
         for call in calls:
+            while not reserve(call):
+                if not flight.under_way:
+                    raise BudgetEnded
+                _hand_over(flight.collect(), receive)
             flight.submit(call)
             while flight.under_way >= flight.capacity:
                 _hand_over(flight.collect(), receive)
@@ -245,10 +260,16 @@ class InLoop:
             return Done(call, error=error)
 
 
-async def keep_busy_async(flight: InLoop, calls: Iterable[Call], receive: Receive) -> None:
+async def keep_busy_async(
+    flight: InLoop, calls: Iterable[Call], receive: Receive, reserve: Reserve = always
+) -> None:
     """`keep_busy` in the event loop that is running."""
     try:
         for call in calls:
+            while not reserve(call):
+                if not flight.under_way:
+                    raise BudgetEnded
+                _hand_over(await flight.collect(), receive)
             flight.submit(call)
             while flight.under_way >= flight.capacity:
                 _hand_over(await flight.collect(), receive)

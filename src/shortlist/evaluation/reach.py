@@ -38,7 +38,7 @@ def _can_try(problem: Problem, algorithm: Algorithm) -> bool:
 def _caution_about_budget(
     problem: Problem,
     goal: FixedConfidence,
-    budget: int,
+    budget: float,
     algorithm: Algorithm,
     options: dict[str, object],
 ) -> None:
@@ -46,9 +46,10 @@ def _caution_about_budget(
     bound = finish(run, EvenlySpread(problem).pull).answer.regret_bound
     if bound is None or bound > goal.epsilon:
         proved = "nothing" if bound is None else f"a regret of {bound:.2g}"
+        much = "so many pulls prove" if problem.costs is None else "pulls for that prove"
         caution(
             f"`budget` is {budget:,}, but on 0/1 rewards whose means are spread evenly over the"
-            f" range so many pulls prove {proved}, and not `epsilon` = {goal.epsilon:g};"
+            f" range {much} {proved}, and not `epsilon` = {goal.epsilon:g};"
             " `shortlist forecast` says how many it takes"
         )
 

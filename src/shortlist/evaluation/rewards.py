@@ -3,15 +3,18 @@
 Sums of floats depend on their order, and the answer of a search must not depend on which worker
 was quicker: so calls are added up by their numbers, whenever they came in."""
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidReward
+from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.evaluation.numbering import Numbering
+from shortlist.problem import MOST_COST
 from shortlist.reward_models import RewardModel
 from shortlist.search import Rewards
 from shortlist.validation import real, shown
@@ -24,6 +27,27 @@ def checked_reward(reward: object, name: str, model: RewardModel) -> float:
     number = real(reward)
     if not model.admits(number):
         raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}")
+    return number
+
+
+def with_cost(value: Any, *, many: bool = False) -> tuple[Any, Any]:
+    """What a call returned, and what it says that it cost: None if it does not say.
+
+    A cost is the second of a tuple of two; of rewards that are `many`, the first is their list."""
+    if not (isinstance(value, tuple) and len(value) == 2):
+        return value, None
+    if many and isinstance(value[0], Real):
+        return value, None
+    return value
+
+
+def checked_cost(cost: object, name: str) -> float | None:
+    """What a pull is said to have cost, if that is possible; None if nothing is said."""
+    if cost is None:
+        return None
+    number = math.nan if isinstance(cost, bool) else real(cost)
+    if not 0 <= number <= MOST_COST:
+        raise InvalidInput(f"{name} is {shown(cost)}, but must be a number from 0 to {MOST_COST:g}")
     return number
 
 
@@ -70,6 +94,14 @@ class Received:
         self._opening = np.zeros(0)  # the first reward of every call
         self._in = np.zeros(0, dtype=np.bool_)
         self._lists: dict[int, FloatArray] = {}  # by call, of those of several pulls
+        self._costs: dict[int, float] = {}  # by call, of those of which that was said
+
+    def pay(self, ticket: int, cost: float | None) -> None:
+        """Note what a call did cost, if anybody said so.
+
+        What cost nothing counts as declared for the search: pulls that are free would not end."""
+        if cost:
+            self._costs[ticket - self._numbering.first] = cost
 
     def take(self, ticket: int, reward: float) -> None:
         """Note the reward of a call that is one pull."""
@@ -99,15 +131,22 @@ class Received:
         _, arms, _, times = self._numbering.places(tickets)
         return arms, times, Rewards(self._sums[self._in], self._squares[self._in])
 
-    def rewards(self, *, single: bool = False) -> Rewards:
-        """What the search is sent when all calls are in; with items, single rewards too."""
-        entries, _, draws, times = self._numbering.places(self._numbering.tickets)
+    def rewards(self, prices: FloatArray, *, single: bool = False) -> Rewards:
+        """What the search is sent when all calls are in; with items, single rewards too.
+
+        `prices` are those of the arms, for calls of which nobody said what they cost."""
+        entries, arms, draws, times = self._numbering.places(self._numbering.tickets)
         size, calls = self._numbering.pulls.arms.size, self._numbering.total
         self._make_room(calls)
         sums = sums_by_entry(self._sums[:calls], times, self._opening[:calls], entries, size)
         squares = np.bincount(entries, self._squares[:calls], size)
         each = self._each(np.lexsort((draws, entries))) if single else None
-        return Rewards(sums, np.asarray(squares, dtype=np.float64), each)
+        costs = None
+        if self._costs:
+            paid = times * prices[arms]  # (calls,)
+            paid[list(self._costs)] = list(self._costs.values())
+            costs = np.bincount(entries, paid, size).astype(np.float64)
+        return Rewards(sums, np.asarray(squares, dtype=np.float64), each, costs)
 
     def _call(self, ticket: int) -> int:
         """The number of a call in its request, for which there is room."""

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.sameness import Sameness
+from shortlist.experiment.dealer import Dealer
 from shortlist.experiment.durations import Durations
 from shortlist.experiment.handing import (
     Asking,
@@ -24,16 +24,22 @@ from shortlist.experiment.leaving import (
     leaving_arm,
     may_leave,
     retirement,
-    worst_rewards,
 )
 from shortlist.experiment.place import Place, checked_name, checked_worker, opened, the_only
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.runnable import Runnable
 from shortlist.experiment.settings import OnFailure, Settings
-from shortlist.experiment.telling import Telling, known_id, new_tellings, pairs
+from shortlist.experiment.telling import (
+    Result,
+    Telling,
+    costs_of,
+    known_id,
+    new_tellings,
+    triples,
+)
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.experiment.view import Clock
-from shortlist.experiment.writer import Writer, made_in
+from shortlist.experiment.writer import made_in
 from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
@@ -42,10 +48,8 @@ from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import flag, text, words
 
-WINDOW = 1000  # tickets looked through at a time for those of arms that left
 
-
-class Experiment(Writer, Runnable):
+class Experiment(Dealer, Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -77,7 +81,7 @@ class Experiment(Writer, Runnable):
         name: str = "experiment",
         epsilon: float | None = None,
         delta: float = 0.05,
-        budget: int | None = None,
+        budget: float | None = None,
         rewards: RewardsDeclared | None = None,
         minimize: bool = False,
         items: ItemsGiven | None = None,
@@ -174,6 +178,9 @@ class Experiment(Writer, Runnable):
             state = self._known.state(now)
             going = state in (State.READY, State.PENDING)
             ids = self._next_tickets(holder, limit, now) if going else []
+            if going and not ids:
+                state = self._end_if_spent(now, state)
+                going = state in (State.READY, State.PENDING)
             terms = new_lease(holder, self.settings.late, now, seconds, alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
@@ -185,36 +192,28 @@ class Experiment(Writer, Runnable):
             return Handout(tickets, State.PENDING, self._known.best_so_far())
         return Handout(tickets, state)
 
-    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
-        """The tickets to hand out, after those of arms that left were told."""
-        while self._known.ledger.retired:
-            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
-            told, leases = worst_rewards(self._known, window, now)
-            if not told:
-                break
-            events = [*self._known.new_steps(now), *leases]
-            self._store.append(self.name, told=told, events=events)
-            self._catch_up()
-        return list(islice(self._known.available(holder, now), limit))
-
-    def tell(self, ticket: Ticket | int, reward: float) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        Telling the same again changes nothing; another reward for the same ticket is an error, and
-        the first stays. A late reward counts if it is the first, unless `late` is a reward."""
-        self.tell_many([(ticket, reward)])
+        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
+        changes nothing; another reward or cost for the same ticket is an error, and the first
+        stays. A late reward counts if it is the first, unless `late` is a reward."""
+        self.tell_many([(ticket, reward, cost)])
 
-    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
-        """Record the rewards of many tickets at once: all of them, or after an error none."""
-        tellings = self._tell(pairs(results))
+    def tell_many(self, results: Iterable[Result]) -> None:
+        """Record the rewards of many tickets at once: all of them, or after an error none.
+
+        Each is a ticket and its reward, and perhaps what the pull did cost."""
+        tellings = self._tell(triples(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
 
     @insistent
-    def _tell(self, told: Sequence[tuple[Ticket | int, float]]) -> Sequence[Telling]:
+    def _tell(self, told: Sequence[tuple[Ticket | int, float, float | None]]) -> Sequence[Telling]:
         with self._writing() as now:
             tellings = new_tellings(told, self._known, now)
-            self._store.append(self.name, told=[(*telling, now) for telling in tellings])
+            rows = [telling.row(now) for telling in tellings]
+            self._store.append(self.name, told=rows, events=costs_of(tellings, now))
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
         return tellings
 

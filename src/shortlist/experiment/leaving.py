@@ -70,7 +70,9 @@ def worst_rewards(
     told = [(each, arm, worst, now) for each, arm in arms if arm in known.ledger.retired]
     # tickets are handed out in order: those between are given back before anybody has them
     new = sorted(each for each in ids if each >= known.ledger.issued)
-    return told, _free(new) if told else []
+    unpaid = [each for each, *_ in told] if problem.costs is not None else []
+    free = [Event(Kind.COST, each, 1, "0.0", now) for each in unpaid]  # nobody made these pulls
+    return told, [*_free(new), *free] if told else []
 
 
 def _worst(problem: Problem, told: FloatArray) -> float:

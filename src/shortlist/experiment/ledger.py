@@ -1,7 +1,7 @@
 """What the log of an experiment says: which tickets are told, who holds which of the others, what
 failed."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import inf
 
@@ -11,6 +11,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.experiment.lease import FREE, Lease
 from shortlist.present import Tally
 from shortlist.problem import Problem
+from shortlist.purse import spending
 from shortlist.search import Rewards
 from shortlist.storage import Event, Kind, News, Told
 
@@ -19,8 +20,14 @@ class Ledger:
     """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an
     object a ticket."""
 
-    def __init__(self, retries: int) -> None:
+    def __init__(self, retries: int, prices: FloatArray) -> None:
+        """`prices` are what a pull of every arm is declared to cost."""
         self._retries = retries
+        self._prices = prices
+        self.declared = 0.0  # what the pulls told were to cost, and
+        self.spent = 0.0  # what they did
+        self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
+        self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # arms that left, and why
         self.position = 0  # in the log
         self.told = 0
@@ -42,12 +49,33 @@ class Ledger:
             return None
         return float(self.rewards[ticket])
 
+    def cost(self, ticket: int, arm: int) -> float:
+        """What a pull that was told did cost."""
+        return self.costs.get(ticket, float(self._prices[arm]))
+
+    def costs_in(self, tickets: range) -> dict[int, float]:
+        """What those of these pulls did cost of which that was said."""
+        if not self.costs:
+            return {}
+        return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
+
     def tally(self, n_arms: int) -> Tally:
         """All that was told, by arm."""
         told = np.flatnonzero(~np.isnan(self.rewards))
         rewards, tally = self.rewards[told], Tally(n_arms)
         tally.add(self.arms[told], np.ones_like(told), Rewards(rewards, rewards**2))
         return tally
+
+    def spending(self) -> FloatArray:
+        """What the pulls of every arm that were told cost: (n,)."""
+        told = self.arms[np.flatnonzero(~np.isnan(self.rewards))]
+        pulls = np.bincount(told, minlength=self._prices.size)
+        said: defaultdict[int, list[float]] = defaultdict(list)
+        for ticket, cost in self.costs.items():
+            said[int(self.arms[ticket])].append(cost)
+        for arm, costs in said.items():
+            pulls[arm] -= len(costs)
+        return spending(pulls, self._prices, said)
 
     def due(self, ticket: int) -> float:
         """When the result of a ticket is expected; FREE if nobody holds it."""
@@ -115,6 +143,9 @@ class Ledger:
         self.rewards[told.tickets] = told.rewards
         self.arms[told.tickets] = told.arms
         self.told += told.tickets.size
+        declared = float(self._prices[told.arms].sum())
+        self.declared += declared
+        self.spent += declared
         self.ended = max(self.ended, float(told.times.max()))
         for ticket in self.leases.keys() & set(told.tickets.tolist()):
             del self.leases[ticket]
@@ -128,6 +159,13 @@ class Ledger:
             self.stopped = None
         elif event.kind is Kind.RETIRE:
             self.retired.setdefault(event.span, event.text)
+        elif event.kind is Kind.COST:
+            if event.ticket not in self.costs:
+                self.costs[event.ticket] = float(event.text)
+                price = float(self._prices[self.arms[event.ticket]])
+                self.spent += self.costs[event.ticket] - price
+        elif event.kind is Kind.SPENT:
+            self.spent_at = event.time
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
             if event.ticket in self.leases:

@@ -11,6 +11,7 @@ from shortlist.arrays import IntArray
 from shortlist.errors import StoreDamaged
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.settings import Settings
+from shortlist.problem import MOST_COST
 from shortlist.storage import Event, Kind, News, Told
 
 MOST_UNDER_WAY = 1_000_000  # tickets handed out and not told: each takes memory
@@ -23,6 +24,7 @@ def check_news(news: News, ledger: Ledger, settings: Settings, where: str) -> No
     _check_rewards(news.told, settings, where)
     for event in news.events:
         _check_event(event, settings.problem.n_arms, where)
+    _check_paid(news, ledger, where)
     leases = [event.ticket + event.span for event in news.events if event.kind is Kind.LEASE]
     handed_out = max([*leases, _largest(news.told.tickets) + 1])
     told = ledger.told + news.told.tickets.size
@@ -46,6 +48,23 @@ def _check_rewards(told: Told, settings: Settings, where: str) -> None:
     )
 
 
+def _check_paid(news: News, ledger: Ledger, where: str) -> None:
+    """Refuse the cost of a pull that was not told."""
+    costs = [event.ticket for event in news.events if event.kind is Kind.COST]
+    told = set(news.told.tickets.tolist()) if costs else set()
+    for ticket in costs:
+        if ticket not in told and ledger.reward(ticket) is None:
+            raise StoreDamaged(f"the cost of ticket {ticket} is in {where}, but not its reward")
+
+
+def is_cost(text: str) -> bool:
+    """Whether an event may say that a pull did cost this."""
+    try:
+        return 0 <= float(text) <= MOST_COST
+    except ValueError:
+        return False
+
+
 def _largest(numbers: IntArray) -> int:
     """The largest of numbers from 0; one below 0 counts as larger than all."""
     return int(np.ascontiguousarray(numbers).view(np.uint64).max()) if numbers.size else -1
@@ -53,6 +72,7 @@ def _largest(numbers: IntArray) -> int:
 
 def _check_event(event: Event, n_arms: int, where: str) -> None:
     nobody = event.kind is Kind.RETIRE and event.span >= n_arms
+    nobody |= event.kind is Kind.COST and not is_cost(event.text)
     if event.ticket < 0 or event.span < 0 or nobody or not isfinite(event.time):
         raise StoreDamaged(
             f"{event.kind} of {event.span} tickets from {event.ticket} at {event.time} is in"

@@ -69,7 +69,7 @@ def outlook(experiment: Experiment, *, runs: int = RUNS, seed: int = 0) -> Outlo
     runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
     rng = np.random.default_rng(seeded(seed))
     settings = experiment.settings
-    ledger = Ledger(settings.retries)
+    ledger = Ledger(settings.retries, settings.problem.prices)
     ledger.take_in(experiment.store.read(experiment.name))
     if not ledger.seen(settings.problem).rewards.has_range:
         raise InvalidInput("`rewards` have no range, but an outlook needs one: say (low, high)")
@@ -94,6 +94,8 @@ class _Ahead:
 
     def run(self, rng: np.random.Generator) -> tuple[int, int]:
         """Pulls and requests until the end."""
+        if self.ledger.spent_at is not None:
+            return 0, 0
         replay, told = Replay(self.settings), self.ledger.rewards
         means = self._means(rng)
         requests = 0
@@ -105,7 +107,8 @@ class _Ahead:
             missing = np.isnan(rewards)
             requests += bool(missing.any())
             rewards[missing] = self._draws(arms[missing], means, rng)
-            replay.reply(rewards, arms)
+            costs = self.ledger.costs_in(range(replay.numbering.first, replay.end))
+            replay.reply(rewards, arms, costs)
         return replay.end - self.ledger.told, requests
 
     def _means(self, rng: np.random.Generator) -> FloatArray:

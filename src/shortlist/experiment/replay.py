@@ -1,5 +1,6 @@
 """The search of an experiment, run again from its beginning with the rewards that were told."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -28,6 +29,7 @@ class Replay:
         self._run = counted(algorithm, settings.problem, rng, **settings.options)
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
         self._on_items = settings.cells is not None
+        self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
         self.digests: list[str] = []  # of every request, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
@@ -49,10 +51,11 @@ class Replay:
         np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
         return asked
 
-    def reply(self, rewards: FloatArray, arms: IntArray) -> None:
+    def reply(self, rewards: FloatArray, arms: IntArray, costs: Mapping[int, float]) -> None:
         """Answer the request with the rewards of its tickets, in their order.
 
-        `arms` are those that the log says they are of."""
+        `arms` are those that the log says they are of, `costs` what those tickets did cost that
+        did not cost what was declared."""
         numbering = self.numbering
         requested = numbering.places(numbering.tickets).arms
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -62,8 +65,14 @@ class Replay:
             )
         received = Received(numbering)
         received.take_all(rewards)
+        for ticket, cost in costs.items():
+            received.pay(ticket, cost)
         self._drawn = self.asked
-        self._next(received.rewards(single=self._on_items))
+        self._next(received.rewards(self._prices, single=self._on_items))
+
+    def cut(self, outcome: Outcome) -> None:
+        """End within a request, with the outcome of what was told."""
+        self.outcome = outcome
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)

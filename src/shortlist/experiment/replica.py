@@ -43,7 +43,7 @@ class Replica:
     def _forget(self) -> None:
         """Know nothing of the log."""
         self.replay = Replay(self.settings)
-        self.ledger = Ledger(self.settings.retries)
+        self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
         self._compared = 0  # steps of the search that are those of the log
         self._halfway = False  # in reading
 
@@ -58,10 +58,14 @@ class Replica:
         self._halfway = True
         self.ledger.take_in(news)
         while self.replay.outcome is None and self.ledger.told >= self.replay.end:
-            span = slice(self.replay.numbering.first, self.replay.end)
-            self.replay.reply(self.ledger.rewards[span], self.ledger.arms[span])
+            numbering, ledger = self.replay.numbering, self.ledger
+            span = slice(numbering.first, self.replay.end)
+            costs = ledger.costs_in(range(numbering.first, self.replay.end))
+            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs)
         self._compare_steps()
         self._check_asked()
+        if self.ledger.spent_at is not None and self.replay.outcome is None:
+            self.replay.cut(self._outcome_so_far())
         self._halfway = False
 
     def _compare_steps(self) -> None:
@@ -88,6 +92,11 @@ class Replica:
                 f" experiment {self.name!r}, but its search asked for {replay.end} in"
                 f" {len(replay.digests)}"
             )
+
+    @property
+    def _cut(self) -> bool:
+        """Whether the budget ended within a request."""
+        return self.ledger.spent_at is not None
 
     def available(self, worker: str, now: float) -> Iterator[int]:
         """Tickets that this worker may be handed now."""
@@ -170,11 +179,13 @@ class Replica:
             trouble=self.trouble(),
             told=ledger.told,
             held=holders.total(),
-            wanted=self.replay.end - ledger.told - holders.total(),
+            wanted=0 if self._cut else self.replay.end - ledger.told - holders.total(),
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.replay.numbering.pulls.progress,
             overdue=sum(lease.due <= now for lease in held),
+            spent=ledger.spent,
+            budget=self.settings.problem.goal.budget,
             bound=self._bound(),
         )
 
@@ -200,14 +211,17 @@ class Replica:
 
     def present(self) -> Result:
         """What the answer would be if the experiment ended now."""
+        return replace(self._result(self._outcome_so_far()), partial=True)
+
+    def _outcome_so_far(self) -> Outcome:
         problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
         tally = self.ledger.tally(problem.n_arms)
-        outcome = present_outcome(problem, tally, progress, self.settings.seed)
-        return replace(self._result(outcome), partial=True)
+        return present_outcome(problem, tally, progress, self.settings.seed)
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
         outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
+        outcome = replace(outcome, spending=self.ledger.spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)

@@ -82,7 +82,7 @@ class Runnable:
 @contextmanager
 def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
     """What a worker is to call after every step."""
-    with display(progress, kept.settings.problem.goal.budget) as show:
+    with display(progress, kept.settings.problem.counted_budget) as show:
         yield lambda: show(*kept.standing())
 
 

@@ -98,6 +98,8 @@ class Settings:
             record["items"] = self.cells.to_record()
         if self.problem.limits is not None:
             record["limits"] = self.problem.limits
+        if self.problem.costs is not None:
+            record["costs"] = self.problem.costs
         if self.on_failure != "stop":
             record["on_failure"] = self.on_failure
         return json.dumps(record, ensure_ascii=False)
@@ -112,6 +114,8 @@ class Settings:
             return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
         if self.problem.limits != other.problem.limits:
             return "other limits"
+        if self.problem.costs != other.problem.costs:
+            return "other costs"
         if self.on_failure != other.on_failure:
             return f"on_failure = {self.on_failure!r} and not {other.on_failure!r}"
         mine, theirs = self._flat(), other._flat()
@@ -167,10 +171,10 @@ class Settings:
             if "epsilon" in data["goal"]
             else FixedBudget(**data["goal"])
         )
-        minimize, limits = data.get("minimize", False), data.get("limits")
+        minimize, limits, costs = data.get("minimize", False), data.get("limits"), data.get("costs")
         cells = _cells(data, len(labels), rewards)
         items = None if cells is None else cells.problem_items
-        said = {"minimize": minimize, "limits": limits, "items": items}
+        said = {"minimize": minimize, "limits": limits, "items": items, "costs": costs}
         problem = Problem(len(labels), data["k"], goal, rewards, **said)
         late = data.get("late", WAIT)
         manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)

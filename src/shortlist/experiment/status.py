@@ -81,6 +81,8 @@ class Status(Tabular):
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
     overdue: int = 0  #: tickets held for longer than their lease, and waited for
+    spent: float = 0.0  #: what the pulls cost, in the unit of the costs; else their number
+    budget: float | None = None  #: the most that may be spent, if there is a limit
     #: what the present choice loses at most, as far as it is proved; None if nothing is
     bound: float | None = None
 
@@ -94,6 +96,8 @@ class Status(Tabular):
             "held": self.held,
             "overdue": self.overdue,
             "wanted": self.wanted,
+            "spent": self.spent,
+            "budget": self.budget,
             "failures": self.failures,
             "workers": dict(self.workers),
             "bound": self.bound,
@@ -124,9 +128,16 @@ class Status(Tabular):
         if self.overdue:
             waiting += f" and {self.overdue:,} of those overdue"
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
-        line = f"{self.name}: {self.state.value}, {told} told, {waiting}, {failures}"
+        told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
+        line = f"{self.name}: {self.state.value}, {told}, {waiting}, {failures}"
         line += "" if self.bound is None else f", at most {self.bound:.3g} is lost so far"
         return f"{line}\n{self.trouble}" if self.trouble else line
+
+    @property
+    def _cost(self) -> str:
+        """What was spent, and of how much."""
+        of_all = "" if self.budget is None else f" of {self.budget:,.6g}"
+        return f"{self.spent:,.6g}{of_all}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,7 @@ def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
     retired = counted.retired
     where = tuple("retired" if arm in retired else each for arm, each in enumerate(where))
     likely = _chances(problem, counted.tally, where, decided=counted.chosen is not None)
-    to_go = counted.asked - pulls
+    to_go = counted.asked - pulls if counted.chosen is None else np.zeros_like(pulls)
     for shared in (pulls, means, low, high, to_go, likely):  # by all who ask before there is news
         shared.flags.writeable = False
     return ArmsTold(labels, pulls, means, low, high, where, to_go, likely, problem.minimize)

@@ -9,12 +9,16 @@ import numpy as np
 from shortlist.arms import Label
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
 from shortlist.evaluation.numbering import Numbering
-from shortlist.evaluation.rewards import checked_reward
+from shortlist.evaluation.rewards import checked_cost, checked_reward
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.ticket import Ticket
 from shortlist.reward_models import RewardModel
+from shortlist.storage import Event, Kind, RewardRow
 from shortlist.validation import MOST_TOLD, collected, shown, whole
+
+# a ticket and its reward, and perhaps what the pull did cost
+Result = tuple[Ticket | int, float] | tuple[Ticket | int, float, float | None]
 
 
 class Telling(NamedTuple):
@@ -23,44 +27,67 @@ class Telling(NamedTuple):
     ticket: int
     arm: int
     reward: float
+    cost: float | None  # None if it is as declared
+
+    def row(self, now: float) -> RewardRow:
+        """The reward, for the log."""
+        return self.ticket, self.arm, self.reward, now
 
 
-def pairs(results: object) -> Sequence[tuple[Ticket | int, float]]:
-    """Results as a list, if they are pairs of a ticket and its reward."""
+def costs_of(tellings: Iterable[Telling], now: float) -> list[Event]:
+    """What pulls did cost that did not cost what was declared, for the log."""
+    return [
+        Event(Kind.COST, each.ticket, 1, repr(each.cost), now)
+        for each in tellings
+        if each.cost is not None
+    ]
+
+
+def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None]]:
+    """Results as a list, if they are pairs of a ticket and its reward, or have a cost, too."""
     if not isinstance(results, Iterable):
         raise InvalidInput(
             f"{shown(results)} is told, but must be pairs of a ticket and its reward"
         )
     told = collected("results", results, at_most=MOST_TOLD)
     for each in told:
-        if not (isinstance(each, tuple | list) and len(each) == 2):
+        if not (isinstance(each, tuple | list) and len(each) in (2, 3)):
             raise InvalidInput(
                 f"{shown(each)} is told, but must be a pair of a ticket and its reward"
             )
-    return told
+    return [(*each, None) if len(each) == 2 else tuple(each) for each in told]
 
 
 def new_tellings(
-    results: Sequence[tuple[Ticket | int, float]], known: Replica, now: float
+    results: Sequence[tuple[Ticket | int, float, float | None]], known: Replica, now: float
 ) -> Sequence[Telling]:
     """What is new in these results; or an error, if one of them may not be told."""
     ledger, settings = known.ledger, known.settings
-    ids = [known_id(ticket, known) for ticket, _ in results]
+    ids = [known_id(ticket, known) for ticket, _, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
     missed = known.missed(now)
     new: dict[int, Telling] = {}
-    for (ticket, value), id_, arm in zip(results, ids, arms, strict=True):
+    over = known.replay.outcome is not None
+    for (ticket, value, said), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
         _check_item(ticket, id_, arm, known)
-        telling = Telling(id_, arm, told_reward(value, id_, label, settings.problem.rewards))
+        cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
+        reward = told_reward(value, id_, label, settings.problem.rewards)
+        telling = Telling(id_, arm, reward, cost)
+        if over and ledger.reward(id_) is None:
+            continue  # it came after the budget had ended
         if id_ in missed or ledger.reward(id_) == settings.late:
             continue  # it came after its lease, and counts as it was agreed
         if arm in ledger.retired and ledger.reward(id_) is not None:
             continue  # it came after its arm left
         _check_conflict(telling, ledger.reward(id_), new.get(id_))
-        if ledger.reward(id_) is None:
-            new.setdefault(id_, telling)
+        if ledger.reward(id_) is not None:
+            _check_cost(telling, ledger.cost(id_, arm))
+        elif id_ in new:
+            _check_cost(telling, new[id_].cost)
+        else:
+            new[id_] = telling
     return list(new.values())
 
 
@@ -99,6 +126,16 @@ def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
         )
 
 
+def _check_cost(telling: Telling, before: float | None) -> None:
+    """Refuse a second cost of a pull, unless it is the same or none is said."""
+    if telling.cost is not None and telling.cost != before:
+        first = "none" if before is None else repr(before)
+        raise ConflictingReward(
+            f"ticket {telling.ticket} is told to cost {telling.cost!r}, but was told {first}"
+            " before, which stays"
+        )
+
+
 def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> None:
     """Refuse a score on another item, while it is not known yet."""
     numbering = known.replay.numbering
@@ -115,7 +152,7 @@ def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> Non
 
 def _check_conflict(telling: Telling, before: float | None, beside: Telling | None) -> None:
     """Refuse a second reward for a ticket, unless it is the same."""
-    id_, _, reward = telling
+    id_, _, reward, _ = telling
     if before is not None and before != reward:
         raise ConflictingReward(
             f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"

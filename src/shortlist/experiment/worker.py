@@ -16,9 +16,11 @@ from shortlist.evaluation.calls import Call, Evaluation
 from shortlist.evaluation.command import Command
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop, named
+from shortlist.evaluation.rewards import with_cost
 from shortlist.experiment.lease import FOREVER
 from shortlist.experiment.place import checked_worker
 from shortlist.experiment.status import Status
+from shortlist.experiment.telling import Result
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.printable import printable
 from shortlist.validation import MOST_JOBS, whole
@@ -36,10 +38,10 @@ class Work(Protocol):
     def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
         """Up to `limit` tickets, those that the worker holds first."""
 
-    def tell(self, ticket: Ticket | int, reward: float) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket."""
 
-    def tell_many(self, results: Iterable[tuple[Ticket | int, float]]) -> None:
+    def tell_many(self, results: Iterable[Result]) -> None:
         """Record the rewards of many tickets: all of them, or after an error none."""
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
@@ -222,19 +224,21 @@ class Crew:
 
     def take_in_rewards(self, done: Iterable[Done]) -> None:
         """Tell what was evaluated."""
-        results: list[tuple[Ticket | int, float]] = [
-            (self.tickets.pop(each.call.ticket), each.value) for each in done if each.error is None
+        results: list[tuple[Ticket | int, float, float | None]] = [
+            (self.tickets.pop(each.call.ticket), *with_cost(each.value))
+            for each in done
+            if each.error is None
         ]
         try:
             self.experiment.tell_many(results)
         except InvalidInput:  # one of them: none was told
-            for ticket, reward in results:
-                self._tell(ticket, reward)
+            for ticket, reward, cost in results:
+                self._tell(ticket, reward, cost)
 
-    def _tell(self, ticket: Ticket | int, reward: float) -> None:
+    def _tell(self, ticket: Ticket | int, reward: float, cost: float | None) -> None:
         """Tell a reward; one that came too late is noted, one that cannot be is a failure."""
         try:
-            self.experiment.tell(ticket, reward)
+            self.experiment.tell(ticket, reward, cost)
         except ConflictingReward as error:
             _note(ticket, str(error))
         except InvalidInput as error:

@@ -6,34 +6,46 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.exploration import tuning
+from shortlist.exploration.paid import explore_paid
 from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.sharing import share_out
+from shortlist.exploration.sharing import batch_size, share_out
+from shortlist.purse import Purse
 from shortlist.search import Progress, Pulls, Rewards
 
 
 def explore(
     posterior: Posterior,
-    until: int,
+    purse: Purse,
     rng: np.random.Generator,
     caps: IntArray | None = None,
     *,
     least: int = 0,
     rounds: int | None = None,
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until `until` pulls are spent in all, or every arm as often as `caps` says.
+    """Explore until the purse is empty, or every arm is pulled as often as `caps` says.
 
     Every request has at least `least` pulls, or what is left, and a first one less what caps take
     from its even shares. With `rounds` there are at most so many requests, and what is spent grows
     with their square."""
-    most = until if caps is None else min(until, int(np.minimum(caps, until).sum()))
+    if purse.costs is not None:
+        return (yield from explore_paid(posterior, purse, rng, caps, least, rounds))
+    most = purse.spent + _left(posterior, purse, caps)
     request = 0
-    while (left := most - posterior.spent) > 0 and request != rounds:
+    while (left := _left(posterior, purse, caps)) > 0 and request != rounds:
         request += 1
         wanted = least
         if rounds is not None:
-            wanted = max(least, int(most * min(1, request / rounds) ** 2) - posterior.spent)
+            wanted = max(least, int(most * min(1, request / rounds) ** 2 - purse.spent))
         wanted = left if left < wanted + least or request == rounds else wanted
-        yield from explore_once(posterior, left, rng, cap=caps, least=wanted)
+        yield from explore_once(posterior, left, rng, cap=caps, least=wanted, purse=purse)
+
+
+def _left(posterior: Posterior, purse: Purse, caps: IntArray | None) -> int:
+    """Pulls that the purse and the caps allow."""
+    left = int(purse.left)
+    if caps is None:
+        return left
+    return min(left, int(np.minimum(caps - posterior.pulls, max(0, left)).sum()))
 
 
 def explore_once(
@@ -45,12 +57,13 @@ def explore_once(
     growth: float | None = None,
     cap: int | IntArray | None = None,
     least: int = 0,
+    purse: Purse | None = None,
 ) -> Generator[Pulls, Rewards, None]:
     """Ask for one batch of at most `at_most` pulls and take in its reply.
 
     A batch is the share `early` of what was spent until it has a pull an arm, then `growth`, by
     default GROWTH, and at least `least`. No arm is pulled more than `cap` times in all, which may
-    differ by arm."""
+    differ by arm. A `purse` pays for it."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
@@ -59,18 +72,14 @@ def explore_once(
         times = times if cap is None else np.minimum(times, cap)
     else:
         growth = tuning.GROWTH if growth is None else growth
-        batch = _batch_size(n_arms, spent, growth if early is None else early, growth)
+        batch = batch_size(n_arms, spent, growth if early is None else early, growth)
         times = _shares(posterior, min(max(batch, least), at_most), rng, cap, least)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))
-    posterior.add(pulls, (yield pulls))
+    posterior.add(pulls, reply := (yield pulls))
+    if purse is not None:
+        purse.pay(pulls, reply)
     posterior.refresh()
-
-
-def _batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
-    """A share of what was spent, but enough for many arms and for parallel workers."""
-    at_first = min(n_arms, early * spent)
-    return int(max(tuning.LEAST, tuning.AN_ARM * n_arms, at_first, growth * spent))
 
 
 def _shares(

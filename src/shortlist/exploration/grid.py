@@ -51,14 +51,16 @@ class Grid:
             return False
         self._resolved = error
         self._covered = span
-        self.set(points_around(empirical_boundary(sums / pulls, k), error, span))
+        # arms that were never pulled are taken to be like all others
+        means = np.where(pulls > 0, sums / np.maximum(pulls, 1), sums.sum() / pulls.sum())
+        self.set(points_around(empirical_boundary(means, k), error, span))
         return True
 
 
 def standard_error(pulls: IntArray, noise: float) -> float:
     """The standard error of the mean of an arm that is pulled as often as the best known ones."""
     rank = int(BEST_KNOWN * pulls.size)
-    often = int(np.partition(pulls, rank)[rank])
+    often = max(1, int(np.partition(pulls, rank)[rank]))
     return math.sqrt(noise / often)
 
 

@@ -65,6 +65,12 @@ class Posterior:
         return self._grid.flat
 
     @property
+    def _counts(self) -> IntArray:
+        """Pulls to divide by: (arms,)."""
+        counts: IntArray = np.maximum(self.pulls, 1)
+        return counts
+
+    @property
     def spent(self) -> int:
         """Pulls made in all."""
         return int(self.pulls.sum())
@@ -142,8 +148,8 @@ class Posterior:
         """Variance of a reward around its arm's mean, pooled over arms; at most the largest."""
         if self.spent <= 2 * self.n_arms:
             return LARGEST_VARIANCE
-        within = float((self.squares - self.sums**2 / self.pulls).sum())
-        freedom = float((self.pulls - 1).sum())
+        within = float((self.squares - self.sums**2 / self._counts).sum())
+        freedom = float(np.maximum(self.pulls - 1, 0).sum())
         return float(np.clip(within / freedom, LEAST_VARIANCE, LARGEST_VARIANCE))
 
     @property
@@ -157,7 +163,7 @@ class Posterior:
         """Variance of the rewards relative to 0/1 rewards of the same means, 1 at most."""
         if self.rewards.is_binary or self.spent <= 2 * self.n_arms:
             return 1.0
-        means = self.sums / self.pulls
+        means = self.sums / self._counts
         of_binary = float((self.pulls * means * (1 - means)).sum())
         within = float((self.squares - self.sums * means).sum())
         return float(np.clip(within / max(of_binary, TINY), LEAST_DISPERSION, 1.0))
@@ -165,10 +171,10 @@ class Posterior:
     def dispersions(self) -> FloatArray:
         """The same for every arm, drawn to that of all arms as far as they are alike: (arms,)."""
         own, of_binary = self._own_dispersions()
-        freedom = self.pulls - 1
+        freedom = np.maximum(self.pulls - 1, 0)
         shared = self._shared_freedom()
         # variances may rather be alike than dispersions: the larger of the two is the safer guess
-        of_one = np.maximum(of_binary, TINY) / self.pulls
+        of_one = np.maximum(of_binary, TINY) / self._counts
         alike = np.clip(self.variance() / of_one, self._common_dispersion(), 1.0)
         drawn = (shared * alike + freedom * own) / (shared + freedom)
         return np.clip(drawn, LEAST_LEARNED, 1.0)
@@ -182,8 +188,8 @@ class Posterior:
 
     def _own_dispersions(self) -> tuple[FloatArray, FloatArray]:
         """The dispersion of every arm by itself, and the weight it has among all: (arms,) each."""
-        of_binary = np.maximum(self.sums * (1 - self.sums / self.pulls), 0)  # variance, N times
-        within = self.squares - self.sums**2 / self.pulls
+        of_binary = np.maximum(self.sums * (1 - self.sums / self._counts), 0)  # variance, N times
+        within = self.squares - self.sums**2 / self._counts
         ratio = np.clip(within / np.maximum(of_binary, TINY), 0, 1)
         # of N rewards, (N - 1 + ratio) / N of the variance of 0/1 rewards shows within them
         return self.pulls * ratio / np.maximum(self.pulls - 1 + ratio, TINY), of_binary
@@ -225,11 +231,12 @@ class Posterior:
         """Where the means can be: [0, 1], or around what was seen if there is no range."""
         if self.rewards.has_range:
             return 0.0, 1.0
-        means = self.sums / self.pulls
+        seen = self.pulls > 0
+        means = self.sums[seen] / self.pulls[seen]
         least = float(means.min())
         most = float(means.max())
         resolution = float(np.spacing(max(abs(least), abs(most), 1.0)))  # of floats there
-        deviations = 3 * float(np.sqrt(noise / self.pulls.min()))
+        deviations = 3 * float(np.sqrt(noise / self.pulls[seen].min()))
         margin = max(deviations, 1000 * resolution)
         return least - margin, most + margin
 
@@ -247,10 +254,11 @@ class Posterior:
         """Log-likelihood of every mean of the grid, largest in a row 0: (rows, grid)."""
         pulls = pulls[:, None]
         sums = sums[:, None]
+        seen = np.maximum(pulls, 1)  # of an arm that was never pulled every mean is as likely
         if not self.rewards.has_range:
-            log = -((self.grid - sums / pulls) ** 2) * pulls / (2 * self.variance())
+            log = -((self.grid - sums / seen) ** 2) * pulls / (2 * self.variance())
         elif self.scattered:  # a row is an arm
-            log = self._log_scattered(pulls, sums / pulls)
+            log = self._log_scattered(pulls, sums / seen)
         else:
             dispersion = self.dispersion()
             successes = sums / dispersion * self._grid.log_points
@@ -273,7 +281,7 @@ class Posterior:
         entropy = xlogy(means, means) + xlogy(1 - means, 1 - means)
         cross = means * self._grid.log_points + (1 - means) * self._grid.log_rest
         squared = 2 * pulls * np.maximum(entropy - cross, 0) / self.dispersions()[:, None]
-        freedom = self._shared_freedom() + pulls - 1
+        freedom = self._shared_freedom() + np.maximum(pulls - 1, 0)
         log: FloatArray = -(freedom + 1) / 2 * np.log1p(squared / freedom)
         return log
 

@@ -1,8 +1,15 @@
-"""Share out a batch of pulls by priority, ties broken at random."""
+"""How large a batch of pulls is, and how it is shared out by priority, ties broken at random."""
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.exploration import tuning
+
+
+def batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
+    """A share of what was spent, but enough for many arms and for parallel workers."""
+    at_first = min(n_arms, early * spent)
+    return int(max(tuning.LEAST, tuning.AN_ARM * n_arms, at_first, growth * spent))
 
 
 def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:

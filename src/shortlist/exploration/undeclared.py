@@ -67,20 +67,21 @@ class UndeclaredPosterior(Posterior):
         if self.rewards.has_range:
             return super().variance()
         within = float(self._within().sum())
-        freedom = float((self.pulls - 1).sum())
+        freedom = float(np.maximum(self.pulls - 1, 0).sum())
         return max(LEAST_VARIANCE, (within + LARGEST_VARIANCE) / (freedom + 1))
 
     def _within(self) -> FloatArray:
         """Squared deviations from every arm's mean: (arms,)."""
-        within: FloatArray = np.maximum(0.0, self.squares - self.sums**2 / self.pulls)
+        within: FloatArray = np.maximum(0.0, self.squares - self.sums**2 / self._counts)
         return within
 
     def _log_likelihood(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """That of Student's t, where the variance of an arm is learned, too: (arms, grid)."""
         if self.rewards.has_range:
             return super()._log_likelihood(pulls, sums)
-        freedom = SHARED[0] + pulls - 1  # (arms,)
+        freedom = SHARED[0] + np.maximum(pulls - 1, 0)  # (arms,)
         variances = (SHARED[0] * self.variance() + self._within()) / freedom
-        squared = (self.grid - (sums / pulls)[:, None]) ** 2 * (pulls / variances)[:, None]
+        means = sums / np.maximum(pulls, 1)  # (arms,)
+        squared = (self.grid - means[:, None]) ** 2 * (pulls / variances)[:, None]
         log: FloatArray = -(freedom[:, None] + 1) / 2 * np.log1p(squared / freedom[:, None])
         return self._trimmed(log)

@@ -18,13 +18,14 @@ class Prospect:
     """What an algorithm is to spend and to lose, in every run."""
 
     algorithm: str  #: its name
-    budget: int | None  #: the pulls it may spend; None if it stops by epsilon and delta
+    budget: float | None  #: what it may spend; None if it stops by epsilon and delta
     pulls: IntArray = field(repr=False)  #: (runs,) what every run spends
     regret: FloatArray = field(repr=False)  #: (runs,) what every run loses, R_T
     epsilon: float | None  #: the regret from which on a run has failed, if there is one
     rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
     days: FloatArray | None = field(repr=False, default=None)  #: (runs,) if their pace was given
     n_cells: int | None = None  #: arms times items, where there is a test set
+    spent: FloatArray | None = field(repr=False, default=None)  #: (runs,) cost, where arms have one
 
     @property
     def share(self) -> float | None:
@@ -49,6 +50,7 @@ class Prospect:
             "rounds": quantiles(self.rounds),
             **({} if self.days is None else {"days": quantiles(self.days)}),
             **({} if self.n_cells is None else {"cells": cells}),
+            **({} if self.spent is None else {"spent": quantiles(self.spent)}),
             "failure_rate": self.failure_rate,
         }
 
@@ -68,7 +70,7 @@ class Forecast(Tabular):
     left_out: tuple[str, ...]  #: algorithms that would have taken too long
     seconds: float  #: that all runs took together
 
-    def prospect(self, algorithm: AlgorithmLike, budget: int | None = None) -> Prospect:
+    def prospect(self, algorithm: AlgorithmLike, budget: float | None = None) -> Prospect:
         """The prospect of that algorithm for that budget, or for epsilon and delta."""
         name = algorithm if isinstance(algorithm, str) else find(algorithm).name
         for prospect in self.prospects:
@@ -82,7 +84,7 @@ class Forecast(Tabular):
         budgets = list(dict.fromkeys(prospect.budget for prospect in self.prospects))
         return [self._table(budget, budget == budgets[0]) for budget in budgets]
 
-    def _table(self, budget: int | None, first: bool) -> TextTable:
+    def _table(self, budget: float | None, first: bool) -> TextTable:
         rows = [_cells(each) for each in self.prospects if each.budget == budget]
         shares = tuple(quantiles(np.zeros(1)))
         timed = any(each.days is not None for each in self.prospects)
@@ -99,11 +101,14 @@ class Forecast(Tabular):
     @property
     def _unit(self) -> str:
         """What is spent."""
+        if self.prospects[0].spent is not None:
+            return "cost"
         return "pulls" if self.prospects[0].n_cells is None else "cells"
 
-    def _heading(self, budget: int | None) -> str:
+    def _heading(self, budget: float | None) -> str:
         if budget is not None:
-            return f"Regret after {budget:,} {self._unit}:"
+            spent = f"a cost of {budget:,}" if self._unit == "cost" else f"{budget:,} {self._unit}"
+            return f"Regret after {spent}:"
         sure = f"with probability {1 - self.delta:g}"
         return f"{self._unit.capitalize()} until at most {self.epsilon:g} is lost {sure}:"
 
@@ -138,7 +143,8 @@ def quantiles(values: FloatArray | IntArray) -> dict[str, float]:
 
 def _cells(prospect: Prospect) -> tuple[str, ...]:
     """A row: the pulls where the search stops by itself, the regret where a budget ends it."""
-    shares = quantiles(prospect.pulls if prospect.budget is None else prospect.regret)
+    spent = prospect.pulls if prospect.spent is None else prospect.spent
+    shares = quantiles(spent if prospect.budget is None else prospect.regret)
     others = [quantiles(prospect.rounds)["p50"]]
     if prospect.days is not None:
         others.append(quantiles(prospect.days)["p50"])

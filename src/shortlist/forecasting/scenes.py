@@ -1,7 +1,8 @@
 """What a trial runs on: arms that can be pulled for ever, or a test set that is made up for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable
 
-Row = tuple[int, float, int]  # pulls, regret and rounds of a run
+Row = tuple[int, float, int, float]  # pulls, regret, rounds and cost of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Scene:
     believed: Guess
     items: Items | None
     order: str
+    costs: tuple[float, ...] | None = None  # of a pull, an arm in the order of the means
 
     @property
     def words(self) -> str:
@@ -50,6 +52,9 @@ class Scene:
     ) -> Row:
         """One run, on means (and scores) that depend on its seed alone, not on the algorithm."""
         means_rng, run_rng = np.random.default_rng(seed).spawn(2)
+        if self.costs is not None:  # shuffled as guessed means are
+            order = deepcopy(means_rng).permutation(problem.n_arms)
+            problem = replace(problem, costs=tuple(np.array(self.costs)[order].tolist()))
         means = self.believed.draw(means_rng)
         if self.items is None:
             outcome = drive(algorithm, problem, BernoulliBandit(means), run_rng, **options)
@@ -60,18 +65,24 @@ class Scene:
         return _row(outcome, problem.sign * scores.mean(1))
 
 
-def scene_of(believed: Guess, items: ItemsGiven | None, order: str) -> Scene:
+def scene_of(
+    believed: Guess,
+    items: ItemsGiven | None,
+    order: str,
+    costs: tuple[float, ...] | None = None,
+) -> Scene:
     """The scene that these arguments name."""
     checked_order(order)
     if items is None:
         if order != "shared":
             raise InvalidInput("`order` is given without `items`, but only goes with them")
-        return Scene(believed, None, order)
+        return Scene(believed, None, order, costs)
     size = len(item_labels(items))
     check_cells(believed.n_arms, size)
-    return Scene(believed, Items(size), order)
+    return Scene(believed, Items(size), order, costs)
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:
     lost = aggregate_regret(means, outcome.answer.top)
-    return int(outcome.pulls.sum()), lost, outcome.rounds
+    spent = outcome.pulls if outcome.spending is None else outcome.spending
+    return int(outcome.pulls.sum()), lost, outcome.rounds, float(spent.sum())

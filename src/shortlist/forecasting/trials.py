@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,10 @@ from shortlist.evaluation.cells import ItemsGiven
 from shortlist.forecasting.beliefs import guess
 from shortlist.forecasting.prospects import Forecast, Prospect
 from shortlist.forecasting.scenes import Row, Scene, scene_of
-from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
+from shortlist.problem import FixedBudget, FixedConfidence, Problem, budget_of, goal_of
 from shortlist.reward_models import Binary
 from shortlist.simulation.parallel import parallel_map
+from shortlist.simulation.simulate import checked_prices
 from shortlist.validation import (
     MOST_RUNS,
     check_sendable,
@@ -28,7 +30,6 @@ from shortlist.validation import (
     manners,
     number,
     shown,
-    whole,
 )
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
@@ -36,7 +37,7 @@ FOR_BUDGET = ("expected-loss", "sar", "uniform")
 SECONDS = {"clucb-pac": 1e-3}  # that a run takes per arm, for algorithms that may take too long
 LONGEST = 20.0  # seconds for all runs of an algorithm that nobody asked for by name
 
-Wanted = tuple[Algorithm, int | None]  # with a budget, or None for epsilon and delta
+Wanted = tuple[Algorithm, float | None]  # with a budget, or None for epsilon and delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Candidate:
     """One algorithm with one goal: a budget, or epsilon and delta if that is None."""
 
     algorithm: Algorithm
-    budget: int | None
+    budget: float | None
     problem: Problem
     options: dict[str, object]
 
@@ -61,7 +62,8 @@ def forecast(
     epsilon: float | None = None,
     delta: float = 0.05,
     minimize: bool = False,
-    budget: int | Sequence[int] | None = None,
+    budget: float | Sequence[float] | None = None,
+    costs: npt.ArrayLike | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
     rounds: int | None = None,
     least: int | None = None,
@@ -86,9 +88,10 @@ def forecast(
     items. `Prospect.share` says which share of all cells is evaluated.
 
     `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
-    what is lost after it. All algorithms see the same means in the same run. Those of `algorithms`,
-    by name or as search functions of your own, are tried with every goal they serve; without that
-    it is a good and a plain choice for each goal, less what would take too long. `rounds` and
+    what is lost after it. With `costs` of a pull, one an arm in the order of `means`, budgets are
+    in their unit. All algorithms see the same means in the same run. Those of `algorithms`, by name
+    or as search functions of your own, are tried with every goal they serve; without that it is a
+    good and a plain choice for each goal, less what would take too long. `rounds` and
     `least` are as in `select`, for the algorithms that can be told. With `per_day` pulls a day and
     a `delay` of so many days until a reward is there, the forecast has days, too. `progress` is
     called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
@@ -97,7 +100,9 @@ def forecast(
     delta = number("delta", delta, above=0, below=1)
     function_or_none("progress", progress)
     believed = guess(n, k, means, prior, pilot)
-    scene = scene_of(believed, items, order)
+    if costs is not None and pilot is not None:
+        raise InvalidInput("`costs` are given with a `pilot`, but go with `means` or a `prior`")
+    scene = scene_of(believed, items, order, checked_prices(costs))
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and epsilon is not None and items is None:
@@ -135,7 +140,7 @@ def _simulated(
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
     tell = None if progress is None else lambda done: progress(done / len(work))
     rows = np.array(parallel_map(partial(_run, scene, seed), work, jobs, tell))
-    rows = rows.reshape(runs, len(candidates), 3)  # pulls, regret and rounds
+    rows = rows.reshape(runs, len(candidates), 4)  # pulls, regret, rounds and cost
     return tuple(
         Prospect(
             candidate.algorithm.name,
@@ -146,6 +151,7 @@ def _simulated(
             rows[:, j, 2].astype(np.int64),
             _days(pace, rows[:, j, 0], rows[:, j, 2]),
             scene.n_cells,
+            None if scene.costs is None else rows[:, j, 3],
         )
         for j, candidate in enumerate(candidates)
     )
@@ -175,12 +181,12 @@ def _days(
 
 
 def _goals(
-    epsilon: float | None, delta: float, budget: int | Sequence[int] | None
-) -> list[int | None]:
+    epsilon: float | None, delta: float, budget: float | Sequence[float] | None
+) -> list[float | None]:
     """None for epsilon, and every budget once."""
     several = budget if isinstance(budget, Sequence) else [] if budget is None else [budget]
     given = collected("budget", several, at_most=MOST_RUNS)
-    budgets = [whole("budget", each, at_least=1) for each in given]
+    budgets = [budget_of(each) for each in given]
     goals = [*([] if epsilon is None else [None]), *dict.fromkeys(budgets)]
     if not goals:
         goal_of(None, delta, None)  # refuses, in the words that every call has for it
@@ -195,7 +201,7 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
 
 
 def _defaults(
-    goals: Sequence[int | None], left_out: Sequence[str], *, on_items: bool
+    goals: Sequence[float | None], left_out: Sequence[str], *, on_items: bool
 ) -> Iterator[Wanted]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
@@ -220,7 +226,7 @@ def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
 
 
 def _served(
-    algorithms: Sequence[Algorithm], goals: Sequence[int | None], epsilon: float | None
+    algorithms: Sequence[Algorithm], goals: Sequence[float | None], epsilon: float | None
 ) -> Iterator[Wanted]:
     """Every algorithm with the goals it serves; if there are none with the first, to be refused."""
     for goal in goals:
@@ -230,7 +236,7 @@ def _served(
                 yield algorithm, goal
 
 
-def _serves(algorithm: Algorithm, goal: int | None, epsilon: float | None) -> bool:
+def _serves(algorithm: Algorithm, goal: float | None, epsilon: float | None) -> bool:
     if goal is None or (algorithm.capped and epsilon is not None):
         return FixedConfidence in algorithm.goals
     return FixedBudget in algorithm.goals
@@ -238,7 +244,7 @@ def _serves(algorithm: Algorithm, goal: int | None, epsilon: float | None) -> bo
 
 def _candidate(
     algorithm: Algorithm,
-    goal: int | None,
+    goal: float | None,
     scene: Scene,
     k: int,
     epsilon: float | None,
@@ -249,7 +255,8 @@ def _candidate(
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
-    problem = Problem(n_arms, k, wanted, Binary(), minimize, items=scene.items)
+    of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs}
+    problem = Problem(n_arms, k, wanted, Binary(), minimize, **of_arms)
     known = options_of(algorithm.search)
     told = algorithm.paced(
         None, rounds if "rounds" in known else None, least if "least" in known else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from shortlist.arms import OwnLabel
+from shortlist.arrays import FloatArray
 from shortlist.confidence import intervals
 from shortlist.driver import Outcome
 from shortlist.problem import Problem
@@ -23,6 +24,8 @@ class ArmResult:
     high: float  #: the upper end
     chosen: bool  #: whether it is in `top`
     limit: int | None = None  #: the most pulls that it may have; None if there is no limit
+    cost: float = 1.0  #: of a pull, as declared
+    spent: float = 0.0  #: what its pulls cost in all
 
 
 def arms_of(outcome: Outcome, labels: Sequence[OwnLabel], problem: Problem) -> Iterator[ArmResult]:
@@ -31,7 +34,16 @@ def arms_of(outcome: Outcome, labels: Sequence[OwnLabel], problem: Problem) -> I
     low, high = intervals(problem, outcome.pulls, outcome.means)
     columns = [column.tolist() for column in (outcome.pulls, outcome.means, low, high)]
     limits = problem.limits or (None,) * problem.n_arms
-    rows = zip(labels, *columns, limits, strict=True)
-    for arm, (label, pulls, mean, below, above, limit) in enumerate(rows):
+    money = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
+    rows = zip(labels, *columns, limits, *money, strict=True)
+    for arm, (label, pulls, mean, below, above, limit, cost, spent) in enumerate(rows):
         known = None if isnan(mean) else mean
-        yield ArmResult(label, pulls, known, below, above, arm in chosen, limit)
+        yield ArmResult(label, pulls, known, below, above, arm in chosen, limit, cost, spent)
+
+
+def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:
+    """What the pulls of every arm cost: (n,)."""
+    if outcome.spending is not None:
+        return outcome.spending
+    result: FloatArray = outcome.pulls * problem.prices
+    return result

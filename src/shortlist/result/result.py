@@ -14,7 +14,7 @@ from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedConfidence, Goal, Problem
-from shortlist.result.arm_result import ArmResult, arms_of
+from shortlist.result.arm_result import ArmResult, arms_of, spending_of
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
 from shortlist.reward_models import RewardModel, Unranged
@@ -57,6 +57,7 @@ class Result(Tabular):
     #: what the bound rests on; its names depend on the algorithm
     evidence: Mapping[str, object] = field(repr=False, hash=False)
     partial: bool = False  #: whether the search had not ended: the choice may still change
+    spent: float = 0.0  #: what the evaluations cost, in the unit of the costs; else their number
 
     @classmethod
     def of(
@@ -88,6 +89,7 @@ class Result(Tabular):
             rewards=problem.rewards,
             minimize=problem.minimize,
             evidence=answer.evidence,
+            spent=float(spending_of(outcome, problem).sum()),
         )
 
     @property
@@ -102,10 +104,15 @@ class Result(Tabular):
         if self.partial:
             return f"The search has not ended, and the choice may still change. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
-            spent = self.goal.budget is not None and self.pulls >= self.goal.budget
-            ended = "Limits" if self.unresolved and not spent else "The budget"
+            ended = "Limits" if self.unresolved and not self._broke else "The budget"
             return f"{ended} ended before epsilon = {self.goal.epsilon:g} was reached. {lost}"
         return lost
+
+    @property
+    def _broke(self) -> bool:
+        """Whether the budget does not pay for a pull of every arm any more."""
+        budget, dearest = self.goal.budget, max(arm.cost for arm in self.arms)
+        return budget is not None and self.spent + dearest > budget
 
     @property
     def unresolved(self) -> tuple[OwnLabel, ...]:
@@ -214,6 +221,7 @@ class Result(Tabular):
             "reached": self.reached,
             "partial": self.partial,
             "pulls": self.pulls,
+            "spent": self.spent,
             "seconds": self.seconds,
             "unresolved": [plain_label(label) for label in self.unresolved],
             "evidence": _plain(self.evidence),
@@ -230,8 +238,13 @@ class Result(Tabular):
         return (
             f"{len(self.top):,} of {len(self.arms):,} arms,"
             f" chosen {'so far ' * self.partial}by {self.algorithm} with"
-            f" {self.pulls:,} pulls"
+            f" {self.pulls:,} pulls{self._cost}"
         )
+
+    @property
+    def _cost(self) -> str:
+        """What the pulls cost, in words; nothing where each of them cost 1."""
+        return "" if self.spent == self.pulls else f" that cost {self.spent:,.6g}"
 
 
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:

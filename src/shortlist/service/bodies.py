@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
-from shortlist.arms import Label
+from shortlist.arms import Arm, Label
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
@@ -108,8 +108,21 @@ def label(value: Any, of: str = "arm") -> Label:
     return value
 
 
-def results(body: Json) -> list[tuple[Ticket | int, float]]:
-    """Tickets and their rewards."""
+def arms_given(arms: object) -> object:
+    """Arms with what belongs to each, where any of them is an object."""
+    if not isinstance(arms, list) or not any(isinstance(arm, dict) for arm in arms):
+        return arms
+    return [_arm(arm) if isinstance(arm, dict) else arm for arm in arms]
+
+
+def _arm(given: Json) -> Arm:
+    check_fields(given, ("arm", "cost", "limit"), ("arm",))
+    cost = 1.0 if given.get("cost") is None else given["cost"]
+    return Arm(given["arm"], cost, given.get("limit"))
+
+
+def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
+    """Tickets, their rewards, and what the pulls did cost."""
     check_fields(body, ("results",), ("results",))
     given = body["results"]
     if not isinstance(given, list):
@@ -117,12 +130,12 @@ def results(body: Json) -> list[tuple[Ticket | int, float]]:
     return [_result(each) for each in given]
 
 
-def _result(given: Any) -> tuple[Ticket | int, float]:
+def _result(given: Any) -> tuple[Ticket | int, float, float | None]:
     if not isinstance(given, dict):
         rule = 'must be an object such as {"ticket": 0, "reward": 0.5}'
         raise InvalidInput(f"a result is {_short(given)}, but {rule}")
-    check_fields(given, (*NAMED, "reward"), ("ticket", "reward"))
-    return ticket(given), given["reward"]
+    check_fields(given, (*NAMED, "reward", "cost"), ("ticket", "reward"))
+    return ticket(given), given["reward"], given.get("cost")
 
 
 def listed_tickets(given: object) -> list[Ticket | int]:

@@ -10,6 +10,7 @@ from shortlist.errors import InvalidInput, LimitExceeded, ShortlistError
 from shortlist.experiment import Experiment, export_lines
 from shortlist.service.bodies import (
     NAMED,
+    arms_given,
     check_fields,
     held_ticket,
     label,
@@ -122,6 +123,7 @@ def create(inquiry: Inquiry) -> Reply:
             f"`algorithm` is {algorithm!r}, but must be one of `shortlist algorithms` at a service"
         )
     given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
+    given["arms"] = arms_given(body["arms"])
     there = inquiry.opened.store.names()
     made = inquiry.opened.create(
         **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}

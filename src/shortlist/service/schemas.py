@@ -50,7 +50,19 @@ REWARDS: Schema = {
         },
     ],
 }
-ARMS: Schema = {"anyOf": [{"type": "integer", "minimum": 2}, {**array(LABEL), "minItems": 2}]}
+ARM_GIVEN = record(
+    ("arm",),
+    arm=LABEL,
+    cost={**NUMBER, "exclusiveMinimum": 0, "default": 1},
+    limit={"type": ["integer", "null"], "minimum": 1},
+)
+ARMS: Schema = {
+    "description": "Their number, their labels, or objects of label, cost and limit.",
+    "anyOf": [
+        {"type": "integer", "minimum": 2},
+        {**array({"anyOf": [LABEL, ARM_GIVEN]}), "minItems": 2},
+    ],
+}
 PROGRESS = every(
     round=COUNT,
     accepted=COUNT,
@@ -87,6 +99,8 @@ CHOSEN_ARM = every(
     high=nullable("number"),
     chosen=FLAG,
     limit=nullable("integer"),
+    cost=NUMBER,
+    spent=NUMBER,
 )
 LISTED = every(
     name=TEXT,
@@ -97,7 +111,13 @@ LISTED = every(
     pulls=nullable("integer"),
 )
 RESULT_TOLD = record(
-    ("ticket", "reward"), ticket=COUNT, reward=NUMBER, arm=LABEL, experiment=TEXT, item=ITEM
+    ("ticket", "reward"),
+    ticket=COUNT,
+    reward=NUMBER,
+    cost={"type": ["number", "null"], "minimum": 0},
+    arm=LABEL,
+    experiment=TEXT,
+    item=ITEM,
 )
 
 CREATE = record(
@@ -107,7 +127,7 @@ CREATE = record(
     k=POSITIVE,
     epsilon={"type": ["number", "null"], "exclusiveMinimum": 0},
     delta={**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.05},
-    budget={"type": ["integer", "null"], "minimum": 1},
+    budget={"type": ["number", "null"], "exclusiveMinimum": 0},
     rewards=REWARDS,
     minimize={**FLAG, "default": False},
     algorithm={**TEXT, "default": "auto"},
@@ -179,6 +199,8 @@ STATUS = every(
     held=COUNT,
     overdue=COUNT,
     wanted=COUNT,
+    spent=NUMBER,
+    budget=nullable("number"),
     failures=COUNT,
     workers={"type": "object", "additionalProperties": COUNT},
     bound=nullable("number"),
@@ -192,7 +214,7 @@ RESULT = every(
     k=POSITIVE,
     epsilon=nullable("number"),
     delta=nullable("number"),
-    budget=nullable("integer"),
+    budget=nullable("number"),
     seed=COUNT,
     top=array(LABEL),
     regret_bound=nullable("number"),
@@ -200,6 +222,7 @@ RESULT = every(
     reached=nullable("boolean"),
     partial=FLAG,
     pulls=COUNT,
+    spent=NUMBER,
     seconds=NUMBER,
     unresolved=array(LABEL),
     evidence=ANYTHING,

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
-from shortlist.experiment import Experiment, Ticket
+from shortlist.experiment import Experiment
+from shortlist.experiment.telling import Result
 from shortlist.storage.insist import insist
 
-Results = Sequence[tuple[Ticket | int, float]]
+Results = Sequence[Result]
 Act = Callable[[Experiment], Any]  # what is done to an experiment, and what that gives
 MOST = 20_000  # rewards in one transaction,
 TOGETHER = 100  # and callers, so that others get their turn

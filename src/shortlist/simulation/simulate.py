@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from shortlist.validation import (
     function_or_none,
     manners,
     number,
+    reals,
     shown,
 )
 
@@ -37,7 +38,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "gaussian": GaussianBandit,
 }
 
-Row = tuple[int, float, float, int]  # pulls, regret, bound, rounds
+Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Runs(Tabular):
     seconds: float  #: that all runs took together
     rounds: IntArray = field(repr=False)  #: (runs,) requests, each after all rewards of the last
     n_items: int | None = None  #: how many items there are, where a matrix of scores was given
+    spent: FloatArray | None = field(repr=False, default=None)  #: (runs,) cost, where arms have one
 
     @property
     def failed(self) -> BoolArray:
@@ -83,6 +85,8 @@ class Runs(Tabular):
         if self.n_items is not None:
             mean = float(self.pulls.mean())
             figures["cells"] = {"mean": mean, "share": mean / (self.n_arms * self.n_items)}
+        if self.spent is not None:
+            figures["spent"] = {"mean": float(self.spent.mean()), "max": float(self.spent.max())}
         return figures
 
     def tables(self) -> tuple[TextTable]:
@@ -101,7 +105,8 @@ def simulate(
     k: int,
     epsilon: float | None = None,
     delta: float = 0.05,
-    budget: int | None = None,
+    budget: float | None = None,
+    costs: npt.ArrayLike | None = None,
     runs: int = 1,
     seed: int = 0,
     jobs: int = 1,
@@ -119,9 +124,10 @@ def simulate(
     `algorithm` is a name, a search function of your own (problem, rng, *, option=...), or
     "package.module:function"; with `jobs` processes it must be defined at the top of a module.
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
-    failure (and for an algorithm that takes both, the budget is a cap). The same `seed` gives the
-    same result for any `jobs`. `options` are the algorithm's own, `rounds` and `least` are as in
-    `select`; `progress` is called with the number of runs done.
+    failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
+    of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
+    `jobs`. `options` are the algorithm's own, `rounds` and `least` are as in `select`; `progress`
+    is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
     of them, may be given: then a run draws the order of the items, the same for all arms unless
@@ -133,7 +139,7 @@ def simulate(
     chosen = find(algorithm)
     given = chosen.paced(options, rounds, least)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    world = World(means, scores, rewards, order, minimize)
+    world = World(means, scores, rewards, order, minimize, checked_prices(costs))
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if jobs > 1:
@@ -141,9 +147,11 @@ def simulate(
     started = time.perf_counter()
     rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
     seconds = time.perf_counter() - started
-    pulls, regret, bound, made = (np.array(column) for column in zip(*rows, strict=True))
+    pulls, regret, bound, made, spent = (np.array(column) for column in zip(*rows, strict=True))
     size = None if problem.items is None else problem.items.size
-    return Runs(chosen.name, problem.n_arms, k, epsilon, pulls, regret, bound, seconds, made, size)
+    paid = None if problem.costs is None else spent
+    figures = (pulls, regret, bound, seconds, made, size, paid)
+    return Runs(chosen.name, problem.n_arms, k, epsilon, *figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +163,7 @@ class World:
     rewards: str
     order: str
     minimize: bool
+    costs: tuple[float, ...] | None = None
 
 
 def _prepared(
@@ -163,7 +172,8 @@ def _prepared(
     """What to do in a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
         bandit = bandit_with(world.means, world.rewards)
-        problem = Problem(bandit.means.size, k, goal, bandit.model, world.minimize)
+        declared = (bandit.model, world.minimize)
+        problem = Problem(bandit.means.size, k, goal, *declared, costs=world.costs)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
@@ -174,7 +184,8 @@ def _prepared(
     matrix = score_matrix(scores if named is None else named.scores)
     model = model_of_scores(matrix)
     items = Items(matrix.shape[1])
-    problem = Problem(len(matrix), k, goal, model, world.minimize, items=items)
+    declared = (model, world.minimize)
+    problem = Problem(len(matrix), k, goal, *declared, items=items, costs=world.costs)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
@@ -194,12 +205,13 @@ def _run(
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> Row:
-    """One run: pulls, regret, bound, rounds.
+    """One run: pulls, regret, bound, rounds, what was spent.
 
     Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)
-    theta = rng.permutation(bandit.means)
-    outcome = drive(algorithm, problem, bandit.with_means(theta), rng, **options)
+    order = rng.permutation(bandit.means.size)
+    theta, shuffled = bandit.means[order], _shuffled(problem, order)
+    outcome = drive(algorithm, shuffled, bandit.with_means(theta), rng, **options)
     return _row(outcome, problem.sign * theta)
 
 
@@ -213,11 +225,24 @@ def _run_on_scores(
 ) -> Row:
     """One run on a matrix of scores: arms are shuffled, and items."""
     rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(matrix)
+    places = rng.permutation(len(matrix))
+    shuffled, problem = matrix[places], _shuffled(problem, places)
     search_rng, order_rng = rng.spawn(2)
     table = ScoreTable(shuffled, order_rng, order)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
     return _row(outcome, problem.sign * shuffled.mean(axis=1))
+
+
+def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
+    """Costs as a problem has them, if they are a list of numbers."""
+    return None if costs is None else tuple(reals("costs", costs).tolist())
+
+
+def _shuffled(problem: Problem, order: IntArray) -> Problem:
+    """The same problem with its arms in that order."""
+    if problem.costs is None:
+        return problem
+    return replace(problem, costs=tuple(problem.prices[order].tolist()))
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:
@@ -227,4 +252,5 @@ def _row(outcome: Outcome, means: FloatArray) -> Row:
         aggregate_regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,
+        float(outcome.pulls.sum() if outcome.spending is None else outcome.spending.sum()),
     )

@@ -30,6 +30,8 @@ class Kind(StrEnum):
     FAIL = "fail"  # the evaluation failed at `time`, for the reason `text`
     RESUME = "resume"  # at `time` somebody let the experiment go on despite its failures
     RETIRE = "retire"  # the arm number `span` left at `time`, for the reason `text`
+    COST = "cost"  # the pull did cost `text`, a number, and not what was declared
+    SPENT = "spent"  # at `time` what was left of the budget did not pay for the present request
 
 
 class Event(NamedTuple):

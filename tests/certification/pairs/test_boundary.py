@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from shortlist.certification.design import ROUNDING, fixed_design, swap_failure
-from shortlist.certification.pairs import net
 from shortlist.certification.pairs.boundary import (
     MOST_DISTANCE,
     MOST_PULLS,
@@ -19,11 +18,9 @@ from shortlist.certification.pairs.boundary import (
     failure,
 )
 from shortlist.certification.pairs.net import Net
-from shortlist.certification.pairs.race import Race
-from shortlist.certification.pairs.standing import Pace
 from shortlist.certification.pairs.swap_race import swap_race
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.reward_models import Binary, Bounded
+from shortlist.reward_models import Binary
 from shortlist.search import Pulls, advance
 from shortlist.simulation.bandit import BernoulliBandit
 
@@ -144,60 +141,10 @@ def test_as_far_as_it_may_be_sums_are_exact() -> None:
     assert found[0] == pytest.approx(1 / (1 + (1.016 / 0.984) ** MOST_DISTANCE), rel=1e-5)
 
 
-def two(rewards: Binary | Bounded, delta: float = 0.05, budget: int | None = None) -> Net:
-    problem = Problem(2, 1, FixedConfidence(0.1, delta, budget), rewards)
-    return Net(problem, 2, np.random.default_rng(0))
-
-
-def test_shares_of_two_arms_add_up_to_delta() -> None:
-    for rewards, late in ((Binary(), 0.0), (Bounded(), net.LATE)):
-        judged = two(rewards)
-        assert judged.distance is not None
-        spent = judged.share + late + net.PLACING
-        assert judged.delta_left == pytest.approx(0.05 * (1 - spent))
-        assert judged.delta_left >= net.RACE * 0.05
-        assert judged.delta_left_at_edge > 0.8 * 0.05
-
-
-def test_two_arms_are_not_led_by_a_boundary_with_a_budget_or_where_delta_is_large() -> None:
-    assert two(Binary(), budget=1000).distance is None
-    assert two(Binary(), delta=0.5).distance is None
-    problem = Problem(3, 1, FixedConfidence(0.1, 0.05), Binary())
-    assert Net(problem, 2, np.random.default_rng(0)).distance is None
-
-
-def test_a_leader_is_as_far_ahead_as_it_must_be_without_the_pilot() -> None:
-    judged = two(Bounded())
-    c = judged.distance
-    assert c is not None
-    judged.look(np.array([2, 2]), np.array([2.0, 0.0]), np.array([2.0, 0.0]), first=True)
-    pulls = np.array([40, 40])
-    assert judged.leader(pulls, np.array([c + 1.0, 0.0])) is None
-    assert judged.leader(pulls, np.array([c + 2.0, 0.0])) == 0
-    assert judged.leader(pulls, np.array([2.0, c])) == 1
-    assert judged.leader(np.array([40, 41]), np.array([c + 2.0, 0.0])) is None
-
-
-def test_a_pilot_that_is_not_binary_leaves_the_race_what_the_larger_samples_do() -> None:
-    problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
-    race = Race(problem, np.random.default_rng(0), Pace())
-    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
-    before = race.levels[0]
-    race.pulls += pulls
-    race.sums += sums
-    race.squares += sums / 2
-    race.look(first=True)
-    assert race.net.distance is None
-    assert race.levels[0] < before  # no boundary takes part of delta any more
-    spent = race.net.share + net.LATE + net.PLACING
-    assert race.levels[0] == pytest.approx(-np.log(0.05 * (1 - spent)))
-    assert race.net.size == fixed_design(2, 1, 0.1, (race.net.share + net.LATE) * 0.05, Bounded())
-
-
 @pytest.mark.parametrize("least", [None, 40])
 def test_a_lead_ends_a_race(least: int | None) -> None:
     problem = Problem(2, 1, FixedConfidence(0.1, 0.05), Binary())
-    judged = two(Binary())
+    judged = Net(problem, 0, np.random.default_rng(0))
     assert judged.distance is not None
     led = 0
     for seed in range(20):

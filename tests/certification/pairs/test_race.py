@@ -120,23 +120,6 @@ def test_no_run_asks_for_more_than_one_and_a_half_designs(
         assert np.sum(requests) <= most
 
 
-@pytest.mark.parametrize("delta", [0.01, 0.05, 0.2, 0.4])
-@pytest.mark.parametrize(
-    "rewards", [Binary(), Bounded(), SubGaussian(0.5)], ids=lambda m: type(m).__name__
-)
-def test_samples_of_the_net_are_within_its_promise(delta: float, rewards: RewardModel) -> None:
-    judged = Binary() if isinstance(rewards, Bounded) else rewards
-    for n, k in [(2, 1), (3, 1), (5, 4), (6, 3), (20, 1), (50, 25), (100, 1), (100, 99)]:
-        problem = Problem(n, k, FixedConfidence(0.1, delta), rewards)
-        race = Race(problem, np.random.default_rng(0), Pace())
-        most = 1.5 * fixed_design(n, k, 0.1, delta, judged)
-        skipped = race.net.pilot if race.net.only_binary and race.racing else 0
-        assert race.net.size + skipped <= most
-        spent = race.net.share + race.net.late + race.net.placing
-        assert spent <= 1 + 1e-9
-        assert race.net.delta_left + spent * delta <= delta * (1 + 1e-9)
-
-
 def test_rewards_that_are_not_binary_get_larger_samples() -> None:
     problem = Problem(2, 1, FixedConfidence(0.2, 0.05))
     design = fixed_design(2, 1, 0.2, 0.05, Bounded())
@@ -144,17 +127,6 @@ def test_rewards_that_are_not_binary_get_larger_samples() -> None:
     for seed in range(5):
         _, requests = drive(bandit, problem, seed, **QUICK)
         assert np.sum(requests) <= 1.5 * 2 * design
-
-
-def test_a_reward_that_is_late_to_be_no_bit_enlarges_the_samples_once() -> None:
-    race = Race(Problem(2, 1, FixedConfidence(0.1, 0.05)), np.random.default_rng(0), Pace())
-    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
-    race.net.look(pulls, sums, sums, first=True)
-    before = race.net.size
-    race.net.look(2 * pulls, sums + 0.5, sums + 0.25, first=False)
-    assert not race.net.only_binary
-    assert race.net.size == fixed_design(2, 1, 0.1, net.LATE * 0.05, Bounded()) > before
-    assert (race.net.caps == race.net.size + pulls).all()
 
 
 @pytest.mark.parametrize(
@@ -276,15 +248,6 @@ def test_arms_without_a_range_that_are_not_pulled_prove_nothing(
     assert binomtest(wrong, 40, 0.05, alternative="greater").pvalue > 1e-4
 
 
-def test_where_the_net_needs_most_of_delta_the_run_is_the_fixed_design() -> None:
-    for model in (Binary(), Bounded()):
-        race = Race(
-            Problem(2, 1, FixedConfidence(0.05, 0.3), model), np.random.default_rng(0), Pace()
-        )
-        assert race.net.alone
-        assert not race.racing
-
-
 def test_a_budget_too_small_for_the_last_resort_says_what_is_proved_by_then() -> None:
     for model, most in ((Binary(), 1.0), (SubGaussian(0.5), None)):
         problem = Problem(2, 1, FixedConfidence(0.05, 0.05, 40), model)
@@ -314,31 +277,3 @@ def test_nothing_is_asked_for_where_all_entries_are_idle() -> None:
     with pytest.raises(StopIteration) as stop:
         next(idle)
     assert not stop.value.value.sums.any()
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_rewards_that_turn_out_not_to_be_0_or_1_make_samples_larger(first: bool) -> None:
-    problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
-    judged = net.Net(problem, 2, np.random.default_rng(0))
-    assert judged.only_binary
-    size = judged.size
-    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
-    if not first:
-        judged.look(pulls, sums, sums, first=True)
-        assert (judged.size, judged.only_binary) == (size, True)
-    judged.look(pulls, sums, np.array([0.5, 0.5]), first=first)
-    assert not judged.only_binary
-    assert judged.size > size
-    judged.look(pulls, sums, sums, first=False)  # nothing is judged any more
-    assert judged.size > size
-
-
-def test_arms_are_not_placed_where_that_would_leave_a_race_too_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    judged = net.Net(Problem(2, 1, FixedConfidence(0.05, 0.05)), 2, np.random.default_rng(0))
-    assert judged.placed
-    judged.placing = 0.0
-    monkeypatch.setattr(net, "MOST", 0.0)
-    judged._place()
-    assert not judged.placed

@@ -86,7 +86,7 @@ def race(
     A step pulls at most max(rule.least, floor(growth * pulls so far)) times. With a budget the
     radii are those of `delta`, and a race ends early only when the bound is 0."""
     if isinstance(problem.goal, FixedBudget):
-        return Race(problem, rng, rule, growth, delta).run(problem.goal.budget)
+        return Race(problem, rng, rule, growth, delta).run(problem.budget)
     return Race(problem, rng, rule, growth, problem.delta, problem.epsilon).run(inf)
 
 

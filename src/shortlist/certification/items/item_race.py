@@ -50,29 +50,29 @@ def _score(
     arms = np.flatnonzero(times)
     scores = np.empty(0)
     if arms.size:
-        reply = yield Pulls(arms, times[arms], progress)
+        pulls = Pulls(arms, times[arms], progress)
+        reply = yield pulls
         assert reply.each is not None
         scores = reply.each
-        standing.spent += int(times.sum())
+        standing.purse.pay(pulls, reply)
     standing.take(targets, scores)
     return True
 
 
 def _affordable(standing: Standing, targets: IntArray) -> IntArray:
     """The same targets, or lower ones for which the budget is enough."""
-    budget = standing.problem.goal.budget
-    if budget is None:
+    purse = standing.purse
+    if purse.budget is None:
         return targets
-    left = budget - standing.spent
     if not standing.reached.any():  # all arms alike
-        first = int(targets[0])
-        while first > 1 and standing.missing(np.full(targets.size, first)).sum() > left:
+        every, first = np.arange(targets.size), int(targets[0])
+        while first > 1 and not purse.affords(every, standing.missing(every * 0 + first)).all():
             first -= 1
-        return np.full(targets.size, first)
+        return every * 0 + first
     order = np.lexsort((standing.ties, standing.reached))
-    costs = np.cumsum(standing.missing(targets)[order])
+    beyond = order[~purse.affords(order, standing.missing(targets)[order])]
     allowed = targets.copy()
-    allowed[order[costs > left]] = standing.reached[order[costs > left]]
+    allowed[beyond] = standing.reached[beyond]
     return allowed
 
 
@@ -98,7 +98,7 @@ def _mirrored(problem: Problem, rng: np.random.Generator) -> Search:
         reply = yield request
         assert reply.each is not None
         squares = request.times - 2 * reply.sums + reply.squares
-        mirrored = Rewards(request.times - reply.sums, squares, 1 - reply.each)
+        mirrored = Rewards(request.times - reply.sums, squares, 1 - reply.each, reply.costs)
         try:
             request = search.send(mirrored)
         except StopIteration as stop:

@@ -8,6 +8,7 @@ from shortlist.certification.items.capital import Capital, every
 from shortlist.certification.items.matching import EXACT, doubtful
 from shortlist.certification.items.verdicts import Verdicts
 from shortlist.problem import Problem
+from shortlist.purse import Purse
 
 
 class Standing:
@@ -23,7 +24,7 @@ class Standing:
         self.scores: FloatArray = items.by_position(n)  # (arms, items), NaN where not seen
         self.known: BoolArray = ~np.isnan(self.scores)  # before the race began
         self.reached: IntArray = np.zeros(n, dtype=np.int64)
-        self.spent = 0  # cells asked for
+        self.purse = Purse(problem)
         self.pilot = 0  # items that all arms were scored on at first
         self.ties: IntArray = rng.permutation(n)
         grid = np.array(tuning.BOUNDS) * problem.epsilon

@@ -71,7 +71,8 @@ class Bounds:
         budget = self.problem.goal.budget
         if budget is None or not self.racing:
             return unit
-        return max(unit, 0.5 * math.sqrt(self.levels[0] * self.problem.n_arms / budget))
+        every = float(self.problem.prices.sum())  # what a pull of every arm costs
+        return max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
 
     @property
     def racing(self) -> bool:

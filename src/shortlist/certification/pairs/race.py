@@ -19,6 +19,7 @@ from shortlist.certification.pairs.standing import (
 )
 from shortlist.grouping import total_before
 from shortlist.problem import Problem
+from shortlist.purse import Purse
 from shortlist.search import Answer, Progress, Rewards
 
 FAR_BEYOND = 4  # times the fixed design that an arm is pulled beside others at their limits
@@ -38,6 +39,7 @@ class Race(Bounds):
         super().__init__(problem, rng, pilot, apart=pilot_apart)
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
+        self.purse = Purse(problem)
         self.most_pulls = _most_pulls(problem)
         # has too few pulls left for a stage
         self.exhausted: BoolArray = np.zeros(problem.n_arms, dtype=np.bool_)
@@ -145,6 +147,7 @@ class Race(Bounds):
             sample=self.net.size,
             planned=self.stages.planned,
             left=left,
+            costs=self.purse.costs,
         )
 
     def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> bool:

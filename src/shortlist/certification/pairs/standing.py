@@ -68,6 +68,7 @@ class Standing:
     sample: int  # pulls of an arm in the net's sample
     planned: IntArray  # pulls of every arm in all stages so far
     left: IntArray  # pulls until its sample is complete
+    costs: FloatArray | None = None  # (arm,) of a pull, where they differ
 
     def weight(self) -> float:
         """Pulls that the common mean is worth: variance within arms over variance between."""
@@ -215,7 +216,18 @@ def _ratios(standing: Standing, guess: Guess, doubts: FloatArray) -> FloatArray:
     ratio = _best_ratio(standing, guess) ** CAUTION
     larger = max(ratio, 1 / ratio)
     by_side = np.where(standing.top == (ratio > 1), larger, 1.0)  # (arm,)
-    result: FloatArray = np.maximum(by_side, larger**doubts)
+    result: FloatArray = np.maximum(by_side, larger**doubts) / _dearness(standing)
+    return result
+
+
+def _dearness(standing: Standing) -> FloatArray:
+    """The square roots of the prices, relative to the mean root of the open arms: (arm,).
+
+    Var/N summed over two arms is least for what they cost where N is as 1 over this."""
+    if standing.costs is None:
+        return np.ones(standing.open.size)
+    roots = np.sqrt(standing.costs)
+    result: FloatArray = roots / roots[standing.open].mean()
     return result
 
 

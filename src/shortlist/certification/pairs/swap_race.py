@@ -31,6 +31,7 @@ def swap_race(
 
     R_T <= its bound with probability >= 1 - delta, whenever it ends: at epsilon, at the budget, or
     by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
+    Where costs of arms differ, one is pulled in proportion to its cost to the power of -1/2.
     Where arms have limits there is no net: an arm that may not be pulled through the next stage
     stays where it is, the others go on, and the bound is what all pairs have earned by then.
     A request has about `batch` pulls and `growth` times what was spent, or at least `least` unless
@@ -57,12 +58,12 @@ def run(race: Race) -> Search:
         if stuck.any():
             race.exhaust(arms[stuck])
             continue
-        fits = _affordable(race, times) & (times <= left)
+        fits = race.purse.affords(arms, times) & (times <= left)
         if not fits.any():
             break
         requests += 1
         progress = race.progress(requests, bound)
-        given = yield from _draw(arms[fits], times[fits], progress)
+        given = yield from _draw(race, arms[fits], times[fits], progress)
         if race.book(stages[fits], arms[fits], given):
             return race.answer(race.bound())
         race.stand()
@@ -81,7 +82,7 @@ def last_resort(race: Race, requests: int, *, at_once: bool) -> Search:
         complete = in_pair(race.pairs_above(0.0))
     while True:
         missing = np.where(complete, race.net.caps - race.pulls, 0)
-        if not _affordable(race, missing).all():
+        if not race.purse.affords(np.arange(missing.size), missing).all():
             return race.answer(race.bound())
         if missing.any():
             requests += 1
@@ -105,27 +106,22 @@ def _choose_by_samples(race: Race, complete: BoolArray) -> None:
 def _complete(race: Race, missing: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
     """Draw what is missing, outside of all stages."""
     arms = np.flatnonzero(missing)
-    given = yield Pulls(arms, missing[arms], progress)
+    pulls = Pulls(arms, missing[arms], progress)
+    given = yield pulls
+    race.purse.pay(pulls, given)
     race.count(arms, Draws(missing[arms], given.sums, given.squares))
     race.net.look(race.pulls, race.sums, race.squares, first=False)
 
 
-def _affordable(race: Race, times: IntArray) -> BoolArray:
-    """The first entries of a request that the budget still allows."""
-    budget = race.problem.goal.budget
-    if budget is None:
-        return np.ones(times.size, dtype=np.bool_)
-    result: BoolArray = race.spent + np.cumsum(times) <= budget
-    return result
-
-
 def _draw(
-    arms: IntArray, times: IntArray, progress: Progress
+    race: Race, arms: IntArray, times: IntArray, progress: Progress
 ) -> Generator[Pulls, Rewards, Rewards]:
     """Ask for the entries that have pulls; the others give nothing."""
     pulled = times > 0
     sums, squares = np.zeros(times.size), np.zeros(times.size)
     if pulled.any():
-        given = yield Pulls(arms[pulled], times[pulled], progress)
+        pulls = Pulls(arms[pulled], times[pulled], progress)
+        given = yield pulls
+        race.purse.pay(pulls, given)
         sums[pulled], squares[pulled] = given.sums, given.squares
     return Rewards(sums, squares)

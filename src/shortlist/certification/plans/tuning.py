@@ -18,7 +18,7 @@ NEARLY = 0.7
 # times that a pilot may grow for that at once
 LARGER = 5.0
 # looks by plans before the split certificate takes over
-LOOKS = 1
+LOOKS = 2
 
 # beliefs.py:
 # points of the grid of means, evenly in angles,
@@ -100,13 +100,13 @@ HOPELESS = 1.6
 # ln of the first threshold that is tried,
 THRESHOLD = -9.0
 # and what the ln of the next is less,
-STEP = 0.5
+STEP = 0.7
 # tried up and down,
 MOST_TRIES = 16
 # from where charges are so many times what the first stage aims at,
-MANY = 3.0
+MANY = 2.0
 # to where they are such a share of what the last one does
-FEW = 0.4
+FEW = 0.5
 # what forecasts of all charges may be off, as a share of k epsilon,
 ROUGH = 0.02
 # what charges in all may be too large by, likewise, for the barrier and for the check each

@@ -63,7 +63,7 @@ def split_search_from(
     holdout = Holdout(problem.n_arms, problem.blur)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
     looks.failed = failed
-    budget = problem.goal.budget or UNLIMITED
+    budget = problem.most_affordable or UNLIMITED
     explorable = _explorable(problem) if samples is None else samples.explorable
     provable = UNLIMITED if samples is None else samples.provable
     cap = None if samples is None else samples.size
@@ -122,9 +122,9 @@ def look(
 
 def _explorable(problem: Problem) -> int:
     """Pulls that exploration may take: half of the budget, but one of every arm."""
-    if problem.goal.budget is None:
+    if problem.most_affordable is None:
         return UNLIMITED
-    return max(problem.n_arms, problem.goal.budget // 2)
+    return max(problem.n_arms, problem.most_affordable // 2)
 
 
 def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:

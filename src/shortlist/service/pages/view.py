@@ -136,7 +136,8 @@ def _left(status: Status, settings: Settings, bound: float, pace: float | None) 
     epsilon takes (bound / epsilon)^2 times the pulls so far. That of the intervals is larger than
     it need be, and so is what is expected of it."""
     goal = settings.problem.goal
-    left = None if goal.budget is None else max(0, goal.budget - status.told)
+    most = settings.problem.counted_budget
+    left = None if most is None else max(0, most - status.told)
     words_before = ""
     if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
         grown = status.told * max(0.0, (bound / goal.epsilon) ** 2 - 1)

@@ -1,0 +1,36 @@
+"""Which tickets are dealt out next, and whether there is anything left to deal."""
+
+from itertools import islice
+
+from shortlist.experiment.affording import affordable, ending
+from shortlist.experiment.leaving import worst_rewards
+from shortlist.experiment.ticket import State
+from shortlist.experiment.writer import Writer
+
+WINDOW = 1000  # tickets looked through at a time for those of arms that left
+
+
+class Dealer(Writer):
+    """What `ask` deals out: nothing of arms that left, nothing that the budget does not pay for."""
+
+    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
+        """The tickets to hand out, after those of arms that left were told."""
+        while self._known.ledger.retired:
+            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
+            told, leases = worst_rewards(self._known, window, now)
+            if not told:
+                break
+            events = [*self._known.new_steps(now), *leases]
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()
+        available = list(islice(self._known.available(holder, now), limit))
+        return affordable(self._known, available, now)
+
+    def _end_if_spent(self, now: float, state: State) -> State:
+        """End the experiment if its budget does not pay for what it asked for; its state then."""
+        events = ending(self._known, now)
+        if not events:
+            return state
+        self._store.append(self.name, events=events)
+        self._catch_up()
+        return self._known.state(now)

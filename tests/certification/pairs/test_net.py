@@ -1,0 +1,127 @@
+"""The safety net: sizes and shares of its samples, and what the first rewards change."""
+
+import numpy as np
+import pytest
+from shortlist.certification.pairs.pace import Pace
+
+from shortlist.certification.design import fixed_design
+from shortlist.certification.pairs import net
+from shortlist.certification.pairs.net import Net
+from shortlist.certification.pairs.race import Race
+from shortlist.problem import FixedConfidence, Problem
+from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.2, 0.4])
+@pytest.mark.parametrize(
+    "rewards", [Binary(), Bounded(), SubGaussian(0.5)], ids=lambda m: type(m).__name__
+)
+def test_samples_of_the_net_are_within_its_promise(delta: float, rewards: RewardModel) -> None:
+    judged = Binary() if isinstance(rewards, Bounded) else rewards
+    for n, k in [(2, 1), (3, 1), (5, 4), (6, 3), (20, 1), (50, 25), (100, 1), (100, 99)]:
+        problem = Problem(n, k, FixedConfidence(0.1, delta), rewards)
+        race = Race(problem, np.random.default_rng(0), Pace())
+        most = 1.5 * fixed_design(n, k, 0.1, delta, judged)
+        skipped = race.net.pilot if race.net.only_binary and race.racing else 0
+        assert race.net.size + skipped <= most
+        spent = race.net.share + race.net.late + race.net.placing
+        assert spent <= 1 + 1e-9
+        assert race.net.delta_left + spent * delta <= delta * (1 + 1e-9)
+
+
+def test_a_reward_that_is_late_to_be_no_bit_enlarges_the_samples_once() -> None:
+    race = Race(Problem(2, 1, FixedConfidence(0.1, 0.05)), np.random.default_rng(0), Pace())
+    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
+    race.net.look(pulls, sums, sums, first=True)
+    before = race.net.size
+    race.net.look(2 * pulls, sums + 0.5, sums + 0.25, first=False)
+    assert not race.net.only_binary
+    assert race.net.size == fixed_design(2, 1, 0.1, net.LATE * 0.05, Bounded()) > before
+    assert (race.net.caps == race.net.size + pulls).all()
+
+
+def test_where_the_net_needs_most_of_delta_the_run_is_the_fixed_design() -> None:
+    for model in (Binary(), Bounded()):
+        race = Race(
+            Problem(2, 1, FixedConfidence(0.05, 0.3), model), np.random.default_rng(0), Pace()
+        )
+        assert race.net.alone
+        assert not race.racing
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_rewards_that_turn_out_not_to_be_0_or_1_make_samples_larger(first: bool) -> None:
+    problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
+    judged = net.Net(problem, 2, np.random.default_rng(0))
+    assert judged.only_binary
+    size = judged.size
+    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
+    if not first:
+        judged.look(pulls, sums, sums, first=True)
+        assert (judged.size, judged.only_binary) == (size, True)
+    judged.look(pulls, sums, np.array([0.5, 0.5]), first=first)
+    assert not judged.only_binary
+    assert judged.size > size
+    judged.look(pulls, sums, sums, first=False)  # nothing is judged any more
+    assert judged.size > size
+
+
+def test_arms_are_not_placed_where_that_would_leave_a_race_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged = net.Net(Problem(2, 1, FixedConfidence(0.05, 0.05)), 2, np.random.default_rng(0))
+    assert judged.placed
+    judged.placing = 0.0
+    monkeypatch.setattr(net, "MOST", 0.0)
+    judged._place()
+    assert not judged.placed
+
+
+def two(rewards: Binary | Bounded, delta: float = 0.05, budget: int | None = None) -> Net:
+    problem = Problem(2, 1, FixedConfidence(0.1, delta, budget), rewards)
+    return Net(problem, 2, np.random.default_rng(0))
+
+
+def test_shares_of_two_arms_add_up_to_delta() -> None:
+    for rewards, late in ((Binary(), 0.0), (Bounded(), net.LATE)):
+        judged = two(rewards)
+        assert judged.distance is not None
+        spent = judged.share + late + net.PLACING
+        assert judged.delta_left == pytest.approx(0.05 * (1 - spent))
+        assert judged.delta_left >= net.RACE * 0.05
+        assert judged.delta_left_at_edge > 0.8 * 0.05
+
+
+def test_two_arms_are_not_led_by_a_boundary_with_a_budget_or_where_delta_is_large() -> None:
+    assert two(Binary(), budget=1000).distance is None
+    assert two(Binary(), delta=0.5).distance is None
+    problem = Problem(3, 1, FixedConfidence(0.1, 0.05), Binary())
+    assert Net(problem, 2, np.random.default_rng(0)).distance is None
+
+
+def test_a_leader_is_as_far_ahead_as_it_must_be_without_the_pilot() -> None:
+    judged = two(Bounded())
+    c = judged.distance
+    assert c is not None
+    judged.look(np.array([2, 2]), np.array([2.0, 0.0]), np.array([2.0, 0.0]), first=True)
+    pulls = np.array([40, 40])
+    assert judged.leader(pulls, np.array([c + 1.0, 0.0])) is None
+    assert judged.leader(pulls, np.array([c + 2.0, 0.0])) == 0
+    assert judged.leader(pulls, np.array([2.0, c])) == 1
+    assert judged.leader(np.array([40, 41]), np.array([c + 2.0, 0.0])) is None
+
+
+def test_a_pilot_that_is_not_binary_leaves_the_race_what_the_larger_samples_do() -> None:
+    problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
+    race = Race(problem, np.random.default_rng(0), Pace())
+    pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
+    before = race.levels[0]
+    race.pulls += pulls
+    race.sums += sums
+    race.squares += sums / 2
+    race.look(first=True)
+    assert race.net.distance is None
+    assert race.levels[0] < before  # no boundary takes part of delta any more
+    spent = race.net.share + net.LATE + net.PLACING
+    assert race.levels[0] == pytest.approx(-np.log(0.05 * (1 - spent)))
+    assert race.net.size == fixed_design(2, 1, 0.1, (race.net.share + net.LATE) * 0.05, Bounded())
