@@ -9,6 +9,7 @@ from shortlist.certification.pairs.standing import Pace
 from shortlist.arrays import FloatArray
 from shortlist.certification.pairs.place import BELOW, EDGE, log_capital
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 
