@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from shortlist.certification.pairs.standing import Pace
 
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs import net

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from shortlist.certification.pairs.standing import Pace
 
 from shortlist.arrays import FloatArray
 from shortlist.certification.pairs.place import BELOW, EDGE, log_capital
