@@ -73,9 +73,9 @@ def test_the_search_for_epsilon_counts_what_it_costs_without_a_budget() -> None:
 
 
 def test_the_race_pulls_a_dear_arm_less_often_than_a_cheap_one() -> None:
-    means = np.array([0.6, 0.5])
-    for costs, more in (((1.0, 9.0), 0), ((9.0, 1.0), 1)):
-        problem = Problem(2, 1, FixedConfidence(0.02, 0.05), Binary(), costs=costs)
+    means = np.array([0.6, 0.5, 0.3])
+    for costs, more in (((1.0, 9.0, 1.0), 0), ((9.0, 1.0, 1.0), 1)):
+        problem = Problem(3, 1, FixedConfidence(0.02, 0.05), Binary(), costs=costs)
         rng = np.random.default_rng(5)
         outcome = drive(find("certified"), problem, BernoulliBandit(means), rng)
         assert outcome.pulls[more] > 1.5 * outcome.pulls[1 - more]

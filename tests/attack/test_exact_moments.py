@@ -103,7 +103,11 @@ def exact_offset(pulls: mpf, edge: mpf, strength: mpf, reach: mpf, slope: mpf) -
     """max N ln(1 - m u) + slope b + strength (m - b), m from b to b + reach, at most 1."""
     minus_u = mp.expm1(-slope / pulls)
     worst = min(max(-1 / minus_u - pulls / strength, edge), min(edge + reach, mpf(1)))
-    return pulls * mp.log1p(worst * minus_u) + slope * edge + strength * (worst - edge)
+    # 1 - m u loses its digits where u is all but 1
+    steep = slope > pulls
+    kept = (1 - worst) + worst * mp.exp(-slope / pulls)
+    log = mp.log(kept) if steep else mp.log1p(worst * minus_u)
+    return pulls * log + slope * edge + strength * (worst - edge)
 
 
 def exact_charge(case: Case, arm: int, *, has_range: bool) -> mpf:

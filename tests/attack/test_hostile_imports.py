@@ -167,7 +167,7 @@ def test_a_store_whose_links_are_right_and_whose_rows_are_not_is_refused(
     tmp_path: Path, told: list[Any], events: list[Event], message: str
 ) -> None:
     path = tmp_path / "store.db"
-    Experiment.create(4, 1, budget=40, store=path).close()
+    Experiment.create(4, 1, budget=40, rewards=(0, 1), store=path).close()
     with closing(SQLiteStore(path)) as store, store.exclusive():
         store.append("experiment", told, events)
     with pytest.raises(ShortlistError, match=message):

@@ -20,7 +20,7 @@ PYTHON = shlex.quote(sys.executable)
 NUMBERS: dict[str, int] = {"seed": 2**62, "draw": 3, "ticket": 17}
 
 
-def run(command: Command, arm: str | int = "a") -> float:
+def run(command: Command, arm: str | int = "a") -> float | tuple[float, float]:
     return command(arm, **NUMBERS)
 
 

@@ -18,7 +18,7 @@ PYTHON = shlex.quote(sys.executable)
 MEGABYTE = 2**20
 
 
-def run(code: str, timeout: float | None = 20.0, arm: str = "a") -> float:
+def run(code: str, timeout: float | None = 20.0, arm: str = "a") -> float | tuple[float, float]:
     command = Command(f"{PYTHON} -S -E -c {shlex.quote(code)} {{arm}}", timeout)
     return command(arm, seed=1, draw=0, ticket=0)
 
@@ -126,7 +126,7 @@ def test_where_children_are_reaped_by_themselves_a_program_still_ends() -> None:
     assert program.output.text == "1"
 
 
-def shell(script: str, arm: str) -> float:
+def shell(script: str, arm: str) -> float | tuple[float, float]:
     return Command(f"sh -c {shlex.quote(script)}")(arm, seed=5, draw=1, ticket=2)
 
 

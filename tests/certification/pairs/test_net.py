@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from shortlist.certification.pairs.pace import Pace
 
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs import net
 from shortlist.certification.pairs.net import Net
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 

@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from shortlist.certification.pairs.pace import Pace
 
 from shortlist.arrays import FloatArray
 from shortlist.certification.pairs.place import BELOW, EDGE, log_capital
 from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 

@@ -273,7 +273,8 @@ def test_arms_that_come_into_doubt_by_the_new_choice_complete_their_samples_too(
 
 
 def test_nothing_is_asked_for_where_all_entries_are_idle() -> None:
-    idle = _draw(np.array([0, 1]), np.zeros(2, dtype=np.int64), NO_PROGRESS)
+    race = Race(Problem(2, 1, FixedConfidence(0.2, 0.05)), np.random.default_rng(0), Pace())
+    idle = _draw(race, np.array([0, 1]), np.zeros(2, dtype=np.int64), NO_PROGRESS)
     with pytest.raises(StopIteration) as stop:
         next(idle)
     assert not stop.value.value.sums.any()
