@@ -143,7 +143,11 @@ class Server:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
         self.kill() if self._process.poll() is None else None
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for _ in range(20):  # its last processes may still write
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not self.folder.exists():
+                break
+            time.sleep(0.1)
 
 
 def _programs() -> Path:
