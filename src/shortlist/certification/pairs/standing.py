@@ -14,7 +14,7 @@ from shortlist.certification.pairs.least_favourable import information, least_fa
 from shortlist.certification.pairs.stages import Stage
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
-LEAST_SHIFT = 1.5, 2.2  # the least gap betted on, if the safety net is far away and if it is near
+LEAST_SHIFT = 1.4, 2.2  # the least gap betted on, if the safety net is far away and if it is near
 SETS_SHIFT = 1.4  # the same where swaps of several arms are to be excluded
 NEAR, FAR = 1.1, 2.0  # how far it is: what its samples prove of a tie, over what is to be proved
 STRONGEST = 1.2  # of all bets on arms in doubt: stronger ones hurt those that change sides later
