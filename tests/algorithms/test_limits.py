@@ -169,7 +169,7 @@ def test_the_result_says_what_limits_left_unresolved() -> None:
     arms: list[shortlist.Arm | str] = [shortlist.Arm(each, limit=50) for each in "ab"]
     arms.append("c")
     result = shortlist.select(
-        pull, arms=arms, k=1, epsilon=0.01, rewards="binary", progress=False, seed=1
+        pull, arms=arms, k=1, epsilon=0.01, rewards="binary", progress=False, seed=3
     )
     assert set(result.unresolved) == {"a", "b"}
     assert result.to_dict()["unresolved"] == ["a", "b"]

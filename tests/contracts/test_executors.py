@@ -166,7 +166,7 @@ def the_result_is_that_of_this_thread(place: Place, scratch: Path) -> None:
 
 def every_pull_of_an_arm_is_evaluated_anew(place: Place, scratch: Path) -> None:
     with watched() as replies:
-        place.select("unseeded", algorithm="watched")
+        place.select("unseeded", algorithm="watched", budget=20 * N_ARMS)
     (reply,) = replies
     spread = reply.squares / 10 - (reply.sums / 10) ** 2
     assert (spread > 0.001).all()  # ten equal rewards have none

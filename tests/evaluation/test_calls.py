@@ -125,7 +125,7 @@ def test_exactly_one_function_is_taken(pull: Any, pull_many: Any, message: str) 
 
 def test_a_refused_result_is_not_counted_at_all() -> None:
     with pytest.raises(InvalidReward, match=r"a reward of arm \d is 7, but must be"):
-        select(pull_many=lambda arm, times: [7] * times, arms=2, k=1, budget=9)
+        select(pull_many=lambda arm, times: [7] * times, arms=2, k=1, budget=9, rewards=(0, 1))
 
 
 def test_rewards_far_from_zero_are_not_rounded_in_one_direction() -> None:

@@ -23,7 +23,7 @@ def copy(*, source: str, target: str, name: str | None) -> None:
 
     \b
     Examples:
-      shortlist copy tests.db other.db
+      shortlist copy tests.db copied.db
       shortlist copy tests.db postgresql://ann@db.example.org/tests --name colours
     """
     from shortlist.display import plural
