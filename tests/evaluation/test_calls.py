@@ -123,6 +123,15 @@ def test_exactly_one_function_is_taken(pull: Any, pull_many: Any, message: str) 
         Evaluation.of(pull, pull_many)
 
 
+def test_a_function_must_have_room_for_what_it_is_called_with_first() -> None:
+    with pytest.raises(InvalidInput, match=r"takes \(arm, seed, …\), but it is called with an arm"):
+        select(lambda arm, seed: 0.5, arms=2, k=1, budget=4, items=3)
+    with pytest.raises(InvalidInput, match="with an arm and a number of pulls first"):
+        select(pull_many=lambda arm, seed: [0.5], arms=2, k=1, budget=4)
+    with pytest.raises(InvalidInput, match="with an arm first"):
+        select(lambda seed: 0.5, arms=2, k=1, budget=4)
+
+
 def test_a_refused_result_is_not_counted_at_all() -> None:
     with pytest.raises(InvalidReward, match=r"a reward of arm \d is 7, but must be"):
         select(pull_many=lambda arm, times: [7] * times, arms=2, k=1, budget=9, rewards=(0, 1))

@@ -58,8 +58,11 @@ class Evaluation:
             if function is not None and not callable(function):
                 raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
         if pull is not None and pull_many is None:
+            _check_places(pull, "an arm and an item" if on_items else "an arm", 1 + on_items)
             return cls(pull, False, wanted_by(pull), on_items, attempts)
         if pull_many is not None and pull is None:
+            beside = "a list of items" if on_items else "a number of pulls"
+            _check_places(pull_many, f"an arm and {beside}", 2)
             return cls(pull_many, True, wanted_by(pull_many), on_items, attempts)
         both = "`pull` and `pull_many`"
         given = f"neither of {both} is" if pull is None else f"both {both} are"
@@ -95,13 +98,26 @@ def wanted_by(function: Callable[..., Any]) -> tuple[str, ...]:
     """What a function is to be given by name.
 
     That is a `seed` if it has such a parameter, and `draw` and `ticket` if it cannot do without."""
-    try:
-        parameters = signature(function).parameters
-    except (TypeError, ValueError):  # some built-in functions have no signature
-        return ()
-    named = {name: each for name, each in parameters.items() if each.kind in BY_NAME}
+    named = {each.name: each for each in _parameters(function) if each.kind in BY_NAME}
     needed = [name for name in ("draw", "ticket") if _required(named.get(name))]
     return ("seed", *needed) if "seed" in named else tuple(needed)
+
+
+def _parameters(function: Callable[..., Any]) -> list[Parameter]:
+    try:
+        return list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return []
+
+
+def _check_places(function: Callable[..., Any], first: str, places: int) -> None:
+    """Refuse a function whose first parameters have names that are given by name."""
+    taken = [each.name for each in _parameters(function)[:places] if each.kind in BY_NAME]
+    for name in taken:
+        if name in wanted_by(function):
+            raise InvalidInput(
+                f"the function takes ({', '.join(taken)}, …), but it is called with {first} first"
+            )
 
 
 def _required(parameter: Parameter | None) -> bool:

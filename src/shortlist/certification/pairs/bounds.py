@@ -79,11 +79,6 @@ class Bounds:
         """Whether the net has left anything of delta."""
         return math.isfinite(self.levels[0])
 
-    @property
-    def spent(self) -> int:
-        """Pulls made in all."""
-        return int(self.pulls.sum())
-
     def pairs_above(self, gap: float) -> BoolArray:
         """[j, b]: j outside may be better than b inside by more than `gap`."""
         result: BoolArray = (self.gaps > gap) & ~self.top[:, None] & self.top
