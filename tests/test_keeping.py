@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shortlist
@@ -225,3 +226,19 @@ def test_what_a_program_held_that_is_gone_is_made_at_once(tmp_path: Path) -> Non
         release_the_dead(experiment)
         assert experiment.status().held == 4
         assert set(experiment.status().workers) == {living, elsewhere}
+
+
+@pytest.mark.parametrize("executor", [np.array([True, False]), "", 0])
+def test_an_executor_that_is_none_is_refused_with_a_store_too(
+    tmp_path: Path, executor: object
+) -> None:
+    with pytest.raises(InvalidInput, match=r"`executor` is .*, but must be 'threads'"):
+        shortlist.select(
+            lambda arm: 1.0,
+            arms=3,
+            k=1,
+            budget=9,
+            store=tmp_path / "kept.db",
+            executor=executor,
+            progress=False,
+        )

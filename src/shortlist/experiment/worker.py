@@ -94,7 +94,8 @@ def work(experiment: Work, job: Job, executor: object) -> State:
     If this is interrupted, programs that are running are ended; what was evaluated by then is told,
     and the rest is given back."""
     release_the_dead(experiment)
-    with opened(executor or "threads", job.jobs, job.evaluation) as flight:
+    where = "threads" if executor is None else executor
+    with opened(where, job.jobs, job.evaluation) as flight:
         crew = Crew(experiment, job, flight.submit)
         try:
             while (state := crew.ask()) is None:
