@@ -147,7 +147,7 @@ def test_other_settings_in_the_same_store_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"pull_many": pull}, "`pull_many` is given with a `store`"),
+        ({"pull_many": lambda arm, times: [0.5] * times}, "`pull_many` is given with a `store`"),
         ({"pull": pull, "batch": 3}, "`batch` is 3"),
         ({"pull": pull, "workers": 0}, "`workers` is 0"),
         ({"pull": pull, "retries": -1}, "`retries` is -1"),

@@ -22,6 +22,7 @@ from shortlist.validation import (
     COUNTABLE,
     MOST_ARMS,
     MOST_JOBS,
+    MOST_RETRIES,
     MOST_RUNS,
     MOST_TOLD,
     SEEDS,
@@ -241,7 +242,16 @@ def test_an_option_keeps_to_the_range_of_its_type() -> None:
 
 def test_the_limits_are_those_that_the_docs_state() -> None:
     page = (Path(__file__).parents[1] / "docs" / "select.md").read_text()
-    for limit in (MOST_ARMS, MOST_RUNS, MOST_TOLD, MOST_JOBS, MOST_ROWS, COUNTABLE, LONGEST):
+    for limit in (
+        MOST_ARMS,
+        MOST_RUNS,
+        MOST_TOLD,
+        MOST_JOBS,
+        MOST_RETRIES,
+        MOST_ROWS,
+        COUNTABLE,
+        LONGEST,
+    ):
         assert f"{limit:,}" in page
     assert MOST_ROWS == MOST_ARMS
     assert COUNTABLE == 2**62

@@ -19,6 +19,7 @@ COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit n
 MOST_ARMS = 10**6  # docs/select.md says how much memory so many take
 MOST_RUNS = 10**6  # their outcomes are held together
 MOST_JOBS = 10**4  # processes or threads
+MOST_RETRIES = 10**3  # of a call that fails: more would be as good as for ever
 SEEDS = 2**128  # as many as a generator has states to begin in
 MOST_TOLD = 10**6  # rewards at once
 MOST_CELLS = 10**7  # of arms and items: a search holds a few arrays of them

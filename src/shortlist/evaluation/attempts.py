@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from shortlist.errors import EvaluationFailed
-from shortlist.validation import seconds, whole
+from shortlist.validation import MOST_RETRIES, seconds, whole
 
 logger = logging.getLogger("shortlist.evaluation")
 
@@ -28,7 +28,7 @@ class Attempts:
     def of(cls, retries: object, timeout: object) -> "Attempts":
         """Take what a user said, if it makes sense."""
         most = None if timeout is None else seconds("timeout", timeout)
-        return cls(whole("retries", retries, at_least=0), most)
+        return cls(whole("retries", retries, at_least=0, at_most=MOST_RETRIES), most)
 
     def make(self, evaluate: Callable[[], Any]) -> Any:
         """What the first attempt that does not fail returns; what the last one raises."""

@@ -23,7 +23,7 @@ from shortlist.experiment.status import Status
 from shortlist.experiment.telling import Result
 from shortlist.experiment.ticket import Handout, State, Ticket
 from shortlist.printable import printable
-from shortlist.validation import MOST_JOBS, whole
+from shortlist.validation import MOST_JOBS, MOST_RETRIES, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
@@ -84,7 +84,7 @@ class Job:
         """Take what a user said, if it makes sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
         jobs = whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
-        retries = whole("retries", retries, at_least=0)
+        retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
         return cls(Evaluation.of(pull, on_items=on_items), jobs, retries, name, show)
 
 
