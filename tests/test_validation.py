@@ -260,3 +260,14 @@ def test_the_limits_are_those_that_the_docs_state() -> None:
 
 def test_the_largest_number_of_arms_can_be_had() -> None:
     assert shortlist.instances.uniform(MOST_ARMS).size == MOST_ARMS
+
+
+def test_words_that_cannot_be_looked_up_are_refused_in_words() -> None:
+    class Unhashable(str):
+        __hash__ = None  # type: ignore[assignment]
+
+    for name in ("kl-lucb", "track-and-stop"):
+        with pytest.raises(InvalidInput, match="`threshold` is 'u', but must be"):
+            shortlist.simulate(
+                name, [0.6, 0.4], k=1, epsilon=0.2, runs=1, options={"threshold": Unhashable("u")}
+            )

@@ -12,6 +12,7 @@ from shortlist.algorithms.subroutines.race import Rule, hoeffding_ends, race
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.search import Search
+from shortlist.validation import text
 
 # of the exploration rate ln(K1 n t^ALPHA / delta): K1 must be at least zeta(ALPHA) = 10.58, for
 # which Theorem 1 has 1 + 1 / (ALPHA - 1)
@@ -46,6 +47,7 @@ def kl_lucb(
     k1 > 1 + 1 / (alpha - 1) in ln(k1 n t^alpha / delta); a larger k1, 405.5 for alpha = 1.1, is for
     their bound on the number of pulls. There t counts rounds of two pulls, and a step is one round
     (`growth` = 0); here batches are as in `lucb`."""
+    threshold = text("threshold", threshold)
     if threshold not in RATES:
         raise InvalidInput(f"`threshold` is {threshold!r}, but must be {' or '.join(RATES)}")
     return race(problem, rng, _rule(problem, threshold), growth, problem.delta)

@@ -17,6 +17,7 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.reward_models import RewardModel
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.validation import text
 
 THRESHOLDS = ("proven", "iterated-logarithm", "customary")
 
@@ -53,6 +54,7 @@ def track_and_stop(
     pull (`growth` = 0); here it is a share `growth` of all pulls so far."""
     if problem.k != 1:
         raise InvalidInput(f"`k` is {problem.k}, but must be 1: track-and-stop finds one best arm")
+    threshold = text("threshold", threshold)
     if threshold not in THRESHOLDS:
         raise InvalidInput(f"`threshold` is {threshold!r}, but must be {' or '.join(THRESHOLDS)}")
     return Tracking(problem, rng, growth).run(threshold)
