@@ -271,3 +271,10 @@ def test_words_that_cannot_be_looked_up_are_refused_in_words() -> None:
             shortlist.simulate(
                 name, [0.6, 0.4], k=1, epsilon=0.2, runs=1, options={"threshold": Unhashable("u")}
             )
+
+
+def test_nobody_tries_for_ever() -> None:
+    with pytest.raises(InvalidInput, match=r"`retries` is 1001, but must be at most 1,?000"):
+        shortlist.Experiment.create(3, 1, budget=9, retries=1001)
+    with pytest.raises(InvalidInput, match=r"`retries` is 1001, but must be at most 1,?000"):
+        shortlist.select(lambda arm: 0.5, arms=3, k=1, budget=9, retries=1001)

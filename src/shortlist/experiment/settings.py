@@ -15,7 +15,7 @@ from shortlist.experiment.lease import WAIT, Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel, Undeclared
-from shortlist.validation import number, seeded, shown, whole
+from shortlist.validation import MOST_RETRIES, number, seeded, shown, whole
 
 OnFailure = Literal["stop", "retire"]
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
@@ -50,7 +50,9 @@ class Settings:
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
-        manners = _manners(seed, lease, retries, late, asked.problem.rewards)
+        # checked here, since stores that are there already may say more
+        tries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
+        manners = _manners(seed, lease, tries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
         identity = secrets.token_hex(8)
         cells = asked.cells
