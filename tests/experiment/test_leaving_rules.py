@@ -208,8 +208,8 @@ class SQLiteLeaving(Leaving):
 
 TestLeavingInMemory = MemoryLeaving.TestCase
 TestLeavingInAFile = SQLiteLeaving.TestCase
-for _case in (TestLeavingInMemory, TestLeavingInAFile):
-    _case.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestLeavingInMemory.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestLeavingInAFile.settings = TestLeavingInMemory.settings
 
 
 def test_an_unfinished_experiment_has_a_partial_result_only() -> None:
