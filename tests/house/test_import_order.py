@@ -181,7 +181,7 @@ INSIDE: dict[str, Layers] = {
     "reproduction.findings": (("finding", "curves", "decisions"), ("lead", "claims", "theorems")),
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
-        ("completion", "output"),
+        ("completion", "numbers", "output"),
         ("options", "stores"),
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),
