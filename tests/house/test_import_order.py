@@ -125,8 +125,8 @@ INSIDE: dict[str, Layers] = {
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",), ("carrying",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
-        ("store", "files", "tokens", "words", "address", "insist"),
-        ("memory", "chain", "database"),
+        ("store", "files", "tokens", "in_words", "address", "insist"),
+        ("memory", "chain", "database", "words"),
         ("migration", "sql"),
         ("schema",),
         ("connection",),

@@ -100,7 +100,7 @@ class _Ahead:
         means = self._means(rng)
         requests = 0
         while replay.outcome is None:
-            arms = replay.numbering.places(replay.numbering.tickets).arms
+            arms = replay.numbering.arms(replay.numbering.tickets)
             rewards = np.full(arms.size, np.nan)
             known = told[replay.numbering.first : replay.end]
             rewards[: known.size] = known
