@@ -8,11 +8,13 @@ from hashlib import blake2b
 
 import numpy as np
 
+from shortlist.ahead import Partly, Underway
 from shortlist.arms import Label
 from shortlist.display import plural
 from shortlist.driver import Outcome, present_outcome
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
+from shortlist.evaluation.rewards import by_entry
 from shortlist.experiment.lease import FREE
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.news import MOST_UNDER_WAY, check_news
@@ -197,6 +199,19 @@ class Replica:
         if progress.bound is None or progress.top is None:
             return None
         return self.present().regret_bound
+
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None once there is an answer."""
+        if self.replay.outcome is not None:
+            return None
+        replay, ledger, settings = self.replay, self.ledger, self.settings
+        rewards = ledger.rewards[replay.numbering.first : replay.end]
+        told = np.flatnonzero(~np.isnan(rewards))
+        tickets, rewards = replay.numbering.first + told, rewards[told]
+        problem, tally = ledger.seen(settings.problem), ledger.tally(settings.problem.n_arms)
+        partly = Partly(*by_entry(replay.numbering, tickets, rewards, rewards**2))
+        replies = tuple(replay.replies)
+        return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
 
     def counted(self) -> Counted:
         """What was told of every arm."""
