@@ -69,7 +69,8 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification.pairs": (
         ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
-        ("stages", "net"),
+        ("stages", "lead"),
+        ("net",),
         ("standing",),
         ("bounds",),
         ("race",),

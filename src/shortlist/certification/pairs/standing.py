@@ -31,6 +31,7 @@ LEAST_VARIANCE = 1e-4  # of a guess
 ENOUGH = 4.0  # times what proves a tie on average: for so many pulls limited rounds are planned
 PART = 0.15  # of a large request, as a share of all pulls of an arm before it ...
 FIRST_PART = 10.0  # ... or of so many, if there were fewer
+LEAST_LOOK = 0.02  # share of a usual request that one has at least, however near the end seems
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
 
 
@@ -69,6 +70,7 @@ class Standing:
     planned: IntArray  # pulls of every arm in all stages so far
     left: IntArray  # pulls until its sample is complete
     costs: FloatArray | None = None  # (arm,) of a pull, where they differ
+    worth: float = math.inf  # pulls of an arm before it is worth while to look again
 
     def weight(self) -> float:
         """Pulls that the common mean is worth: variance within arms over variance between."""
@@ -275,9 +277,11 @@ def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> f
         aim = (request / pace.rounds) ** 2 * _enough(standing)
         return max(1.0, least * (pace.least > 0), aim - usual)
     share = max(pace.batch, pace.growth * standing.pulls.sum()) // shares
+    share = max(share, pace.growth * usual)
+    share = min(share, max(standing.worth, LEAST_LOOK * share))
     if pace.least > 0:
         share = max(share, least)
-    return max(1.0, float(share), pace.growth * usual)
+    return max(1.0, float(share))
 
 
 def _enough(standing: Standing) -> float:
