@@ -69,7 +69,8 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification.pairs": (
         ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
-        ("stages", "net"),
+        ("stages", "lead"),
+        ("net",),
         ("standing",),
         ("bounds",),
         ("race",),
@@ -126,8 +127,8 @@ INSIDE: dict[str, Layers] = {
     "result": (("arm_result", "lift"), ("frame", "picture"), ("result",), ("carrying",)),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
-        ("store", "files", "tokens", "words", "address", "insist"),
-        ("memory", "chain", "database"),
+        ("store", "files", "tokens", "in_words", "address", "insist"),
+        ("memory", "chain", "database", "words"),
         ("migration", "sql"),
         ("schema",),
         ("connection",),
@@ -182,7 +183,7 @@ INSIDE: dict[str, Layers] = {
     "reproduction.findings": (("finding", "curves", "decisions"), ("lead", "claims", "theorems")),
     "reproduction.report": (("looks", "tables"), ("figures",), ("page",)),
     "cli": (
-        ("completion", "output"),
+        ("completion", "numbers", "output"),
         ("options", "stores"),
         ("items",),
         ("arms", "instance", "rewards", "status", "algorithms", "demo", "reproduce"),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shortlist.cli.numbers import whole_number
 from shortlist.cli.output import note
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Columns, Line, read_columns
@@ -102,9 +103,10 @@ def _arm(line: Line) -> "Arm":
 def _terms(cost: str, limit: str) -> tuple[float, int | None]:
     from shortlist.evaluation.command import decimal
 
-    if limit and not limit.isdecimal():
+    most = whole_number(limit)
+    if limit and most is None:
         raise InvalidInput(f"limit {limit!r} must be a whole number")
-    return decimal(cost) if cost else 1.0, int(limit) if limit else None
+    return decimal(cost) if cost else 1.0, most
 
 
 def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:

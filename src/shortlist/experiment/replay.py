@@ -63,7 +63,7 @@ class Replay:
         `arms` are those that the log says they are of, `costs` what those tickets did cost that
         did not cost what was declared."""
         numbering = self.numbering
-        requested = numbering.places(numbering.tickets).arms
+        requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
             raise CannotReplay(
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"

@@ -116,7 +116,7 @@ class Replica:
     def late_rewards(self, now: float) -> list[RewardRow]:
         """What is to be told of the tickets that were missed."""
         missed = sorted(self.missed(now))
-        arms = self.replay.numbering.places(missed).arms.tolist()
+        arms = self.replay.numbering.arms(missed).tolist()
         late = float(self.settings.late)
         return [(ticket, arm, late, now) for ticket, arm in zip(missed, arms, strict=True)]
 
