@@ -66,7 +66,8 @@ def _select(rng: random.Random) -> Arguments:
 def _select_many(rng: random.Random) -> Arguments:
     pull = _pull()
 
-    def pull_many(arm: object, times: int, seed: int) -> list[float]:
+    def pull_many(arm: object, asked: Any, seed: int) -> list[float]:
+        times = asked if isinstance(asked, int) else len(asked)  # on a test set they are items
         return [pull(arm, seed + draw) for draw in range(times)]
 
     return {"pull_many": pull_many, "batch": 20, "progress": False, **question(rng)}
