@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 import shortlist
+from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, StoreDamaged, Unfinished
 from shortlist.experiment import Experiment, State, Ticket
+from shortlist.experiment.staying import staying
 from shortlist.metrics import aggregate_regret
+from shortlist.problem import FixedBudget, Problem
+from shortlist.reward_models import Binary
+from shortlist.search import Answer
 from shortlist.storage import Event, Kind
 from shortlist.storage.memory import MemoryStore
 
@@ -168,6 +173,13 @@ def test_an_algorithm_of_which_it_is_not_proved_promises_nothing_then() -> None:
         finish(experiment, {"a": 0.0, "b": 1.0, "c": 0.0})
         assert experiment.result().top == ("b",)
         assert (experiment.result().regret_bound is None) == leaving
+
+
+def test_who_takes_the_place_of_an_arm_that_left_is_drawn_by_lot_where_arms_are_alike() -> None:
+    problem = Problem(4, 1, FixedBudget(4), Binary())
+    ended = Outcome(Answer(np.array([0])), np.ones(4, dtype=np.int64), np.array([1.0, 0, 0, 0]))
+    joined = {int(staying(ended, [0], problem, "lucb", seed).answer.top[0]) for seed in range(30)}
+    assert joined == {1, 2, 3}
 
 
 def test_an_unfinished_experiment_has_a_partial_result_only() -> None:

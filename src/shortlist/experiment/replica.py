@@ -235,12 +235,13 @@ class Replica:
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
-        outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
+        how = settings.problem, settings.algorithm, settings.seed
+        outcome = staying(outcome, self.ledger.retired, *how)
         outcome = replace(outcome, spending=self.ledger.spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
-        how = algorithm, settings.seed, seconds, self.ledger.retired
-        return Result.of(outcome, settings.labels, problem, *how)
+        run = algorithm, settings.seed, seconds, self.ledger.retired
+        return Result.of(outcome, settings.labels, problem, *run)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""

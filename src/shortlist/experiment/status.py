@@ -162,7 +162,8 @@ class Counted:
         """What the ledger says now."""
         problem, chosen = ledger.seen(settings.problem), None
         if replay.outcome is not None:
-            outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
+            how = problem, settings.algorithm, settings.seed
+            outcome = staying(replay.outcome, ledger.retired, *how)
             chosen = frozenset(outcome.answer.top.tolist())
         tally, retired = ledger.tally(problem.n_arms), frozenset(ledger.retired)
         return cls(ledger.position, problem, tally, replay.asked, chosen, retired)
