@@ -174,8 +174,18 @@ def test_the_result_says_what_limits_left_unresolved() -> None:
     assert set(result.unresolved) == {"a", "b"}
     assert result.to_dict()["unresolved"] == ["a", "b"]
     assert result.verdict.startswith("Limits ended before epsilon = 0.01")
-    assert "at the limit of their pulls: a, b." in str(result)
+    assert "at or near the limit of their pulls: a, b." in str(result)
     assert [arm.limit for arm in result.arms] == [50, 50, None]
+
+
+def test_nothing_is_unresolved_where_epsilon_was_reached() -> None:
+    def pull(arm: str, seed: int) -> float:
+        return float(np.random.default_rng(seed).random() < {"a": 0.5, "b": 0.45, "c": 0.1}[arm])
+
+    arms = [shortlist.Arm(each, limit=60) for each in "abc"]
+    result = shortlist.select(pull, arms=arms, k=1, epsilon=0.4, rewards="binary", progress=False)
+    assert result.reached
+    assert result.unresolved == ()
 
 
 @pytest.mark.parametrize("limits", [(1, 2), (1, 2, 0), "abc", 5])

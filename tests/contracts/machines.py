@@ -50,8 +50,9 @@ class Machine(RuleBasedStateMachine):
 
     @property
     def store(self) -> Store:
-        """Where the present experiment is kept."""
-        return log_of(self._opened[-1])
+        """The store that the experiment itself writes to, not the reader's."""
+        kept: Store = self.experiment.store if self.kind != "http" else log_of(self._opened[0])
+        return kept
 
     def log(self) -> News:
         return log_of(self._opened[0]).read(NAME)

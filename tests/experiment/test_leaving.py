@@ -30,8 +30,11 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
         experiment.tell(ticket, float(ticket.arm == "c"))
     experiment.retire("c", "she moved away")
     assert all(ticket.arm != "c" for ticket in finish(experiment, {"a": 0.0, "b": 1.0}))
-    assert experiment.result().top == ("b",)
+    result = experiment.result()
+    assert result.top == ("b",)
     assert experiment.status().arms.places == ("out", "in", "retired")
+    assert [arm.left for arm in result.arms] == [False, False, True]
+    assert "count as the worst reward: c." in str(result)
 
 
 def test_what_is_under_way_of_it_is_not_waited_for_and_may_still_come() -> None:

@@ -82,3 +82,21 @@ def test_the_command_line_shows_it(tmp_path: Path) -> None:
     data = json.loads(CliRunner().invoke(main, [*words, "--format", "json"]).stdout)
     assert data["outlook"]["pulls"] == {"median": 60 - told, "high": 60 - told}
     assert data["outlook"]["seconds"]["high"] > 0
+
+
+def test_a_test_set_has_an_outlook_of_no_more_than_its_cells() -> None:
+    experiment = Experiment.create(4, 1, epsilon=0.1, items=50, rewards="binary")
+    advanced(experiment, np.random.default_rng(0), 30)
+    left = 4 * 50 - experiment.status().told
+    ahead = outlook(experiment, runs=3)
+    assert 0 < ahead.median <= ahead.high <= left
+
+
+def test_what_has_too_many_requests_behind_it_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shortlist.ahead.MOST_REPLIES", 1)
+    experiment = Experiment.create(4, 1, **ASKED)
+    advanced(experiment, np.random.default_rng(0), 30)
+    with pytest.raises(InvalidInput, match="too many requests"):
+        outlook(experiment)

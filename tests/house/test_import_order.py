@@ -51,11 +51,11 @@ INSIDE: dict[str, Layers] = {
         ("plans", "certify", "by_spread"),
     ),
     "certification.items": (
-        ("tuning", "matching"),
-        ("capital",),
-        ("verdicts",),
+        ("tuning", "matching", "cells"),
+        ("capital", "band"),
+        ("verdicts", "history"),
+        ("paired", "single"),
         ("standing",),
-        ("history",),
         ("item_race",),
     ),
     "certification.plans": (
@@ -69,7 +69,8 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification.pairs": (
         ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
-        ("stages", "net"),
+        ("stages", "lead"),
+        ("net",),
         ("standing",),
         ("bounds",),
         ("race",),

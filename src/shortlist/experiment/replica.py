@@ -239,7 +239,8 @@ class Replica:
         outcome = replace(outcome, spending=self.ledger.spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
-        return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
+        how = algorithm, settings.seed, seconds, self.ledger.retired
+        return Result.of(outcome, settings.labels, problem, *how)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""
