@@ -29,11 +29,14 @@ SHARES = (0.05, 0.15)
 @click.option("--matrices", default=10, show_default=True)
 @click.option("--runs", default=20, show_default=True, help="Orders of the items a matrix.")
 @click.option("--seed", default=0, show_default=True, help="Of the first matrix.")
-@click.option("--only", type=click.Choice(["certified", "budget", "prompts", "tuning"]))
+@click.option("--only", type=click.Choice(["certified", "budget", "prompts", "evidence", "tuning"]))
 def main(matrices: int, runs: int, seed: int, only: str | None) -> None:
     if only in (None, "certified"):
         for size, k in product(SIZES, (1, 5)):
             print_certified(size, k, matrices, seed)
+    if only == "evidence":
+        for n, k in ((6, 1), (12, 1), (24, 3), (12, 4), (24, 8), (60, 12)):
+            print_evidence(n, k, matrices, seed)
     if only == "tuning":
         print_tuning(matrices, runs, seed)
     if only in (None, "prompts"):
@@ -59,6 +62,27 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
         f"{ARMS} x {size}, k={k}: share {np.mean(shares):.3f}, most {max(shares):.3f},"
         f" {failures} failed, {np.mean(seconds):.2f} s a run"
     )
+
+
+def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:
+    """Share of cells where arms are judged in pairs and one by one, n x 500, epsilon 0.03."""
+    usual = of_race.LOPSIDED, of_race.MANY
+    shares = []
+    for from_here in (n, 0):
+        of_race.LOPSIDED = of_race.MANY = from_here + 1 if from_here else 0
+        cells = [
+            simulate(
+                *("certified",),
+                scores=instances.item_response(n, 500, np.random.default_rng(each)),
+                k=k,
+                epsilon=0.03,
+                seed=each,
+            ).pulls[0]
+            for each in range(seed, seed + matrices)
+        ]
+        shares.append(float(np.mean(cells)) / (n * 500))
+    of_race.LOPSIDED, of_race.MANY = usual
+    click.echo(f"{n} x 500, k={k}: pairs {shares[0]:.3f}, one by one {shares[1]:.3f}")
 
 
 def print_prompts(matrices: int, seed: int) -> None:
