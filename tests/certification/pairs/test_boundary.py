@@ -17,6 +17,7 @@ from shortlist.certification.pairs.boundary import (
     SURE,
     Boundary,
     _level_ends,
+    _tilts,
     boundary,
     log_odds,
     mistaken,
@@ -88,6 +89,11 @@ def test_levels_cover_all_average_means() -> None:
         assert ends[-1] == gap
         assert (np.diff(ends) < 0).all()
         assert (ends[:-1] / ends[1:]).max() <= COARSEST + 1e-9
+
+
+def test_odds_are_finite_in_every_level() -> None:
+    ends = np.array([0.2, np.nextafter(0.1, 1), 0.1])
+    assert log_odds(_tilts(ends, 0.1)) == pytest.approx(np.log([3, 2e9]), rel=1e-6)
 
 
 def test_a_level_begins_at_its_least_mean() -> None:

@@ -24,8 +24,9 @@ from shortlist.rounding import ROUNDED
 
 FINEST, COARSEST = 1.001, 1.02  # ratio of the ends of a level: the first one, and the last ones
 WIDENED = 1.2  # from one level to the next
-MOST_PULLS = 1_000_000  # of an arm: up to there powers are exact to ROUNDING
+MOST_PULLS = 10_000_000  # of an arm: up to there powers are exact to ROUNDING
 LARGEST_EXPONENT = 300.0  # of odds at a place, on both sides of 1
+MOST_TILT = 1 - 1e-9
 MOST_DISTANCE = 1024  # ahead: up to there the sum over all places of a walk is short
 REFUTED = 0.02  # share of the error at every level, at least, for evidence that it is another one
 SURE = 1 - 1e-6  # of the error is used: what floats lose on the way to it is less
@@ -75,19 +76,25 @@ def _level_ends(gap: float) -> FloatArray:
 
 def _is_far_enough(ends: FloatArray, gap: float, pulls: int, distance: int, delta: float) -> bool:
     """Whether choosing at `distance` leaves REFUTED of the error at all of these levels."""
-    tilts = gap / ends[:-1]
+    tilts = _tilts(ends, gap)
     left = SURE * delta - undecided(tilts, ends[1:], pulls, distance)
     return bool((mistaken(log_odds(tilts), distance) <= (1 - REFUTED) * left).all())
 
 
 def _made(ends: FloatArray, gap: float, pulls: int, distance: int, delta: float) -> Boundary:
-    tilts, moves = gap / ends[:-1], ends[1:]
+    tilts, moves = _tilts(ends, gap), ends[1:]
     errors = SURE * delta - undecided(tilts, moves, pulls, distance)
     odds = log_odds(tilts)
     # 2 m (1 - m) + gap^2 / 2 = moves, and m <= 1/2
     means = (1 - np.sqrt(np.maximum(1 - 2 * moves + gap**2, 0.0))) / 2
     floors = mistaken(odds, distance) / errors
     return Boundary(pulls, distance, odds, means, moves, errors, floors)
+
+
+def _tilts(ends: FloatArray, gap: float) -> FloatArray:
+    """The least g/s in every level, or less: odds are finite."""
+    result: FloatArray = np.minimum(gap / ends[:-1], MOST_TILT)
+    return result
 
 
 def log_odds(tilts: FloatArray) -> FloatArray:

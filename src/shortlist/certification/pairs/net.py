@@ -154,7 +154,7 @@ class Net:
 
     def leader(self, sums: FloatArray) -> int | None:
         """That one of two arms which is so far ahead in the samples that it is chosen."""
-        if self.lead is None or self.lead.short(self._ahead(sums)) > 0:
+        if self.lead is None or not self.lead.short(self._ahead(sums)) <= 0:  # NaN is not enough
             return None
         return int(self.order(sums)[0])  # if neither is ahead, by lot
 
