@@ -144,6 +144,7 @@ def test_a_boundary_is_far_enough_at_every_level(monkeypatch: pytest.MonkeyPatch
         (0.1, 0, 0.05),
         (0.1, MOST_PULLS + 1, 0.05),
         (1.0, 10, 0.05),
+        (1 - 1e-9, 10, 0.05),  # its levels are lost to rounding
         (0.1, 10, 0.05),  # as few pulls fail more often even without a boundary
         (1e-3, MOST_PULLS, 1.001 * swap_failure(1e-3, MOST_PULLS)),  # too far away
     ],

@@ -24,6 +24,7 @@ from shortlist.rounding import ROUNDED
 
 FINEST, COARSEST = 1.001, 1.02  # ratio of the ends of a level: the first one, and the last ones
 WIDENED = 1.2  # from one level to the next
+LARGEST_GAP = 0.999  # nearer to 1 the odds lose their digits, and then there is no level left
 MOST_PULLS = 10_000_000  # of an arm: up to there powers are exact to ROUNDING
 LARGEST_EXPONENT = 300.0  # of odds at a place, on both sides of 1
 MOST_TILT = 1 - 1e-9
@@ -48,7 +49,7 @@ class Boundary:
 @cache
 def boundary(gap: float, pulls: int, delta: float) -> Boundary | None:
     """The nearest boundary that chooses an arm worse by `gap` with probability <= delta."""
-    if not 1 <= pulls <= MOST_PULLS or gap >= 1 or swap_failure(gap, pulls) >= delta:
+    if not 1 <= pulls <= MOST_PULLS or gap > LARGEST_GAP or swap_failure(gap, pulls) >= delta:
         return None
     ends = _level_ends(gap)
     low, high = 0, 1
