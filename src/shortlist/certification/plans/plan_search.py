@@ -1,5 +1,6 @@
 """A pilot that chooses the plans, plans that choose the set and prove it."""
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -28,11 +29,13 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
+    before = math.inf  # fresh pulls that a smaller pilot predicted
     while failed < tuning.LOOKS and _is_binary(posterior):
         look = _look(problem, posterior, failed, rng)
         if not look.promising:
             break
-        wanted = _wanted(look, posterior)
+        wanted = _wanted(look.expected_pulls, before, posterior)
+        before = look.expected_pulls
         if posterior.spent < tuning.NEARLY * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
@@ -59,16 +62,21 @@ def _pilot(
     while posterior.spent < until and _is_binary(posterior):
         early = posterior.spent < tuning.PILOT * posterior.n_arms
         growth = tuning.GROWTH if early else tuning.LATER_GROWTH
-        yield from explore_once(posterior, until - posterior.spent, rng, growth=growth)
+        batch = math.ceil(growth * posterior.spent)
+        yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
-def _wanted(look: Look, posterior: Posterior) -> float:
-    """Pulls that a pilot should have for what its plans are predicted to take."""
-    fresh = look.expected_pulls
+def _wanted(fresh: float, before: float, posterior: Posterior) -> float:
+    """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones."""
     small = tuning.PILOT * posterior.n_arms
-    if posterior.spent < tuning.NEARLY * small:  # it is too small to predict more than that
+    spent = posterior.spent
+    if spent < tuning.NEARLY * small:  # it is too small to predict more than that
         return min(small, fresh)
-    return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
+    share = tuning.PILOT_SHARE / math.sqrt(posterior.n_arms)
+    wanted = min(share * fresh, tuning.LARGER * spent)
+    if fresh > tuning.RISING * before and spent < tuning.MOST_SHARE * fresh:
+        return max(wanted, 2 * spent)  # it does not know yet what is to come
+    return wanted
 
 
 def _is_binary(posterior: Posterior) -> bool:
