@@ -220,8 +220,10 @@ def test_stages_without_hope_are_not_drawn(
     monkeypatch.setattr(Stage, "proof", lambda *_: None)
     run(tape(MEANS, 6))
     monkeypatch.setattr(Stage, "candidates", lambda *_: [])
+    monkeypatch.setattr(tuning, "LOOKS", 3)  # there is no other after one that was mistaken
     run(tape(MEANS, 6))
 
+    assert [failed for _, failed in handed_over] == [1, 1]
     all_stages, one_stage = (spent for spent, _ in handed_over)
     assert one_stage < all_stages
 

@@ -3,6 +3,7 @@
 The plans of a later stage stop an arm nowhere that those of the stage before would not, so that
 every arm goes on from where it stopped. All stages are declared before the fresh rewards."""
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -30,6 +31,7 @@ class Look:
         self.pulls: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.successes: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.binary = True  # no reward was anything but 0 or 1
+        self.bound = math.inf  # on K R_T, about, after the last stage that was drawn
         self.record: list[tuple[Pulls, Rewards]] = []
 
     @property
@@ -57,13 +59,14 @@ class Look:
             proof = stage.proof(found, *ended, k, rng)
             if proof is not None:
                 return proof
-            number = self._next(number, max(self.reach, found[0].rough)) if found else None
+            self.bound = max(self.reach, found[0].rough) if found else math.inf
+            number = self._next(number)
         return None
 
-    def _next(self, number: int, bound: float) -> int | None:
+    def _next(self, number: int) -> int | None:
         """The first later stage that should do, or the last one if it may do; None without hope."""
         expected = self._expected()
-        predicted = bound * expected / expected[number]
+        predicted = self.bound * expected / expected[number]
         later = np.arange(expected.size) > number
         should = np.flatnonzero(later & (predicted <= tuning.SURE * self.reach))
         if should.size:
@@ -77,6 +80,11 @@ class Look:
         least = [float(each.thresholds.min()) for each in self.boundaries[: charges.size]]
         result: FloatArray = charges + np.array(least) / self.strength
         return result
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether the bound says that the pilot had it wrong."""
+        return self.bound > tuning.MISTAKEN * self.reach
 
     def stage(self, number: int) -> Stage:
         """What is declared for stage `number`: plans that stop later the larger it is."""

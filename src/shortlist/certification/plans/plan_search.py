@@ -14,7 +14,7 @@ from shortlist.certification.split.split_search import split_search_from
 from shortlist.exploration.explore import explore_once
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.search import Answer, Pulls, Rewards, Search
 
 
 def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
@@ -24,8 +24,8 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     near it; plans are declared from it, and their fresh rewards label every arm and give the bound
     U of docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
     rewards so far are the pilot of the next look, which has its own share of delta. After some
-    looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, all
-    rewards so far being exploration."""
+    looks, after one that was far off, or with the first reward that is neither 0 nor 1, the split
+    certificate takes over, all rewards so far being exploration."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
@@ -47,18 +47,20 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         for pulls, rewards in look.record:
             posterior.add(pulls, rewards)
         posterior.refresh()
+        if look.mistaken:
+            break
     return (yield from split_search_from(posterior, problem, rng, failed=failed))
 
 
 def _pilot(
     posterior: Posterior, until: int, rng: np.random.Generator
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until so many pulls are spent, in few requests."""
+    """Explore until so many pulls are spent, in few requests.
+
+    Where rewards may be scores, the first one is that of the split certificate."""
     if posterior.spent == 0:
-        every = np.arange(posterior.n_arms)
-        pulls = Pulls(every, np.full(every.size, tuning.FIRST), Progress(undecided=every.size))
-        posterior.add(pulls, (yield pulls))
-        posterior.refresh()
+        first = until if posterior.rewards.is_binary else 0
+        yield from explore_once(posterior, until, rng, least=first)
     while posterior.spent < until and _is_binary(posterior):
         early = posterior.spent < tuning.PILOT * posterior.n_arms
         growth = tuning.GROWTH if early else tuning.LATER_GROWTH

@@ -128,6 +128,8 @@ STAGES = ((1.0, 0.4), (0.9, 0.12), (0.8, 0.12), (0.68, 0.12), (0.5, 0.12), (0.35
 SURE = 0.97
 # and what it may be after the last one for that to have a chance
 HOPELESS = 1.5
+# and above which no other look by plans is made
+MISTAKEN = 10.0
 
 # drafts.py:
 # ln of the first threshold that is tried,
