@@ -1,6 +1,7 @@
 """Certified selection: which certificate it takes, what it costs at most, and if it is right."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ GOAL = FixedConfidence(0.2, 0.1)
         (1000, 999, "pairs"),
         (200, 2, "split"),
         (100, 50, "split"),
-        (101, 10, "split"),
-        (1000, 500, "split"),
+        (101, 20, "plans"),
+        (1000, 500, "plans"),
+        (1000, 980, "plans"),
         (1000, 995, "split"),
     ],
 )
@@ -70,6 +72,9 @@ def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) 
         Problem(60, 20, GOAL, Binary(), limits=(9,) * 60),
     ):
         assert suitable(problem) != "plans"
+        assert (
+            suitable(replace(problem, n_arms=200, limits=problem.limits and (9,) * 200)) != "plans"
+        )
         with pytest.raises(InvalidInput, match="plans need rewards with a range, no budget"):
             find("certified").start(problem, rng, **force)
 

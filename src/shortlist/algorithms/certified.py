@@ -19,6 +19,7 @@ MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swa
 # they end, and what they cost
 MOST_LIMITED = 1000
 MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
+LEAST_PLANNED = 20  # arms to choose, and to leave out, from which on plans say what to do with all
 
 
 def certified(
@@ -33,16 +34,16 @@ def certified(
 
     R_T <= epsilon with probability >= 1 - delta; with a budget, what could be proved by then. Where
     K (n - K) <= 300, or only one arm is to be chosen or left out, every swap of arms is bounded
-    ("pairs", docs/pairs.md). Elsewhere the choice is proved on fresh rewards, where the errors of
-    many arms average out ("split", docs/certificate.md), unless arms have limits, or costs within a
-    budget: pairs are bounded at any time, and so however these end it. That is settled before any
-    reward is seen; only where rewards may be scores a pilot, on which nothing else rests, tells
-    whether they scatter so little that the split certificate is better
-    (certification/by_spread.py). A budget in another unit than pulls counts every pull as one of
-    the dearest arm for the split certificate.
-    For rewards with a range and without a budget, `certificate` "plans" declares in advance what to
-    do at every arm, so that the same rewards choose and prove (docs/plans.md); where rewards turn
-    out not to be 0/1, plans give way to the split certificate.
+    ("pairs", docs/pairs.md). Where more than 100 arms have rewards with a range and 20 or more are
+    to be chosen, and to be left out, without a budget or limits, it is declared in advance what to
+    do at every arm, so that the same rewards choose and prove ("plans", docs/plans.md); if rewards
+    turn out not to be 0/1, plans give way to the split certificate. Elsewhere the choice is proved
+    on fresh rewards, where the errors of many arms average out ("split", docs/certificate.md),
+    unless arms have limits, or costs within a budget: pairs are bounded at any time, and so however
+    these end it. That is settled before any reward is seen; only where rewards may be scores a
+    pilot, on which nothing else rests, tells whether they scatter so little that the split
+    certificate is better (certification/by_spread.py). A budget in another unit than pulls counts
+    every pull as one of the dearest arm for the split certificate.
 
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
@@ -58,8 +59,8 @@ def certified(
         _check_items(problem, certificate)
         _refuse("the certificate on items cannot be told", rounds=rounds, least=least)
         return item_race(problem, rng)
-    taken = suitable(problem) if certificate == "auto" else certificate
     cut = least is not None or rounds is not None
+    taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _net(problem, rng))
     if taken == "pairs":
@@ -110,13 +111,18 @@ def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
     return split_search(problem, rng, learns_spread=False)
 
 
-def suitable(problem: Problem) -> str:
-    """The certificate that needs fewer pulls on most arms, by n and k alone."""
+def suitable(problem: Problem, *, cut: bool = False) -> str:
+    """The certificate that needs fewer pulls on most arms, by what is asked alone.
+
+    Plans have their own way to `cut` pulls into requests."""
     inside, outside = problem.k, problem.n_arms - problem.k
     few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
     in_money = problem.costs is not None and problem.goal.budget is not None
     few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
-    return "pairs" if few else "split"
+    if few:
+        return "pairs"
+    many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_NETTED
+    return "plans" if many and not cut and _plannable(problem) else "split"
 
 
 def _plannable(problem: Problem) -> bool:

@@ -1,7 +1,8 @@
 """What all rewards so far say about the means, finest next to the boundary.
 
-One prior for all arms, by nonparametric maximum likelihood as in `exploration`, but on a grid that
-resolves the boundary far better than the rewards so far do: plans will draw many more."""
+One prior for all arms, as in `exploration`, but on a grid that resolves the boundary far better
+than the rewards so far do, since plans will draw many more; and smooth, since the likeliest prior
+is made of spikes, and a boundary between two of them is sure of itself and wrong."""
 
 import math
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from shortlist.grouping import grouped_by
 
 QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
 EDGE = 0.02  # least angle of a mean, and least distance from the largest angle
+TINY = 1e-12  # stands in for no variance at all
 LEAST_SPREAD = 1e-5  # of a belief
 OUTERMOST = 2e-3  # no boundary is nearer to 0 or 1
 
@@ -37,9 +39,18 @@ class Belief:
         self.sizes = np.bincount(self.row).astype(np.float64)  # (rows,): arms
         self.k = k
         self._fit(guess)
-        self._fit(self._balance())
+        if abs(_angle(self._balance()) - _angle(guess)) > tuning.NEAR_ANGLE / 2:
+            self._fit(self._balance())
         self.boundary = float(np.clip(self._balance(), OUTERMOST, 1 - OUTERMOST))
         self.error = self._error()
+
+    @property
+    def nodes(self) -> list[tuple[float, float]]:
+        """Boundaries that plans are made for, and how much each of them counts."""
+        away = tuning.SPREAD * self.error
+        values = np.clip(self.boundary + np.array([-away, 0.0, away]), OUTERMOST, 1 - OUTERMOST)
+        weights = (tuning.ASIDE, 1 - 2 * tuning.ASIDE, tuning.ASIDE)
+        return list(zip(values.tolist(), weights, strict=True))
 
     @property
     def all_arms(self) -> FloatArray:
@@ -70,25 +81,66 @@ class Belief:
         log = self.row_sums[:, None] * np.log(self.grid)
         log += (self.row_pulls - self.row_sums)[:, None] * np.log1p(-self.grid)
         log -= log.max(axis=1, keepdims=True)  # (rows, grid)
-        prior = _prior(np.exp(log), self.sizes / self.sizes.sum(), self.grid)
+        prior = self._fitted(np.exp(log))
         self.sharp = _normalised(np.exp(log) * prior)  # (rows, grid)
         power = np.minimum(1.0, tuning.BLUNT / self.row_pulls)[:, None]
         self.blunt = _normalised(np.exp(power * log) * prior)  # (rows, grid)
         self.expected = product(self.sizes[None], self.sharp)[0]  # (grid,): arms
 
+    def _fitted(self, likelihood: FloatArray) -> FloatArray:
+        """The smoothest prior that the rewards do not speak against: (grid,)."""
+        deviation = 0.5 / math.sqrt(float(np.average(self.row_pulls, weights=self.sizes)))
+        prior = _flat(self.grid)
+        evidence = -math.inf
+        for width in tuning.SMOOTH:
+            kernel = _kernel(self.grid, width * deviation)
+            sharper = self._by_em(likelihood, prior, kernel)
+            of_arms = np.log(np.einsum("rg,g->r", likelihood, sharper))
+            more = float(np.einsum("r,r->", self.sizes, of_arms))
+            if more <= evidence + tuning.SPEAKS:
+                break
+            prior, evidence = sharper, more
+        return prior
+
+    def _by_em(self, likelihood: FloatArray, prior: FloatArray, kernel: FloatArray) -> FloatArray:
+        """Steps of EM: the mean posterior, smoothed (Silverman 1990), and a flat floor."""
+        shares = self.sizes / self.sizes.sum()
+        for _ in range(tuning.STEPS):
+            evidence = np.einsum("rg,g->r", likelihood, prior)
+            mean_posterior = np.einsum("r,rg->g", shares / evidence, likelihood) * prior
+            smooth = np.einsum("gh,h->g", kernel, mean_posterior)
+            prior = (1 - tuning.FLOOR) * smooth + tuning.FLOOR * _flat(self.grid)
+        return prior
+
     def _balance(self) -> float:
         """Where k arms are expected above."""
-        above = np.cumsum(self.expected[::-1])[::-1] - self.expected / 2
-        return float(np.interp(-self.k, -above, self.grid))
+        return float(np.interp(-self.k, -_above(self.expected), self.grid))
 
     def _error(self) -> float:
-        """Standard deviation of the number of arms above, by the density of arms there."""
-        density = self.expected / np.gradient(self.grid)
-        here = float(np.interp(self.boundary, self.grid, density))
+        """How far the boundary may be off: the error in the number of arms above, by their density.
+
+        A prior is no finer than what an arm tells."""
         above = self.sharp[:, self.grid > self.boundary].sum(axis=1)
-        variance = float((self.sizes * above * (1 - above)).sum())
+        variances = self.sizes * above * (1 - above)  # (rows,)
+        variance = float(variances.sum())
+        error = tuning.INFLATE * math.sqrt(variance)
+        pulls = float(np.einsum("r,r->", variances, self.row_pulls)) / max(variance, TINY)
+        return max(error / self._density(max(pulls, 1.0)), LEAST_SPREAD)
+
+    def _density(self, pulls: float) -> float:
+        """Arms per unit of the mean next to the boundary, as finely as so many pulls tell."""
+        deviation = math.sqrt(self.boundary * (1 - self.boundary) / pulls)
+        ends = self.boundary + tuning.RESOLUTION * deviation * np.array([-1.0, 1.0])
+        ends = np.clip(ends, 0.0, 1.0)
+        low, high = np.interp(ends, self.grid, _above(self.expected))
         least = tuning.LEAST_DENSITY * self.row.size
-        return max(math.sqrt(variance) / max(here, least), LEAST_SPREAD)
+        return max(float((low - high) / (ends[1] - ends[0])), least)
+
+
+def _above(expected: FloatArray) -> FloatArray:
+    """Arms expected above every point of the grid, half of those that are on it: (grid,)."""
+    above: FloatArray = np.cumsum(expected[::-1])[::-1] - expected / 2
+    return above
 
 
 def grid_around(boundary: float) -> FloatArray:
@@ -101,15 +153,24 @@ def grid_around(boundary: float) -> FloatArray:
     return np.unique(np.round(np.sin(angles) ** 2, 9))
 
 
-def _prior(likelihood: FloatArray, shares: FloatArray, grid: FloatArray) -> FloatArray:
-    """Steps of EM from a flat prior: the mean posterior, mixed with a flat floor."""
-    flat = np.gradient(grid) / np.gradient(grid).sum()
-    prior: FloatArray = flat
-    for _ in range(tuning.STEPS):
-        evidence = np.einsum("rg,g->r", likelihood, prior)
-        mean_posterior = np.einsum("r,rg->g", shares / evidence, likelihood) * prior
-        prior = (1 - tuning.FLOOR) * mean_posterior + tuning.FLOOR * flat
-    return prior
+def _kernel(grid: FloatArray, width: float) -> FloatArray:
+    """What becomes of weight on every point that is smoothed normally in angles: (to, from)."""
+    angles = _angle(grid)
+    apart = (angles[:, None] - angles) / width
+    kernel = np.exp(-(apart**2) / 2) * np.gradient(angles)[:, None]
+    result: FloatArray = kernel / kernel.sum(axis=0)
+    return result
+
+
+def _angle(mean: FloatArray | float) -> FloatArray:
+    angle: FloatArray = np.arcsin(np.sqrt(mean))
+    return angle
+
+
+def _flat(grid: FloatArray) -> FloatArray:
+    widths = np.gradient(grid)
+    flat: FloatArray = widths / widths.sum()
+    return flat
 
 
 def _normalised(joint: FloatArray) -> FloatArray:

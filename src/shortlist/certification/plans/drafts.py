@@ -4,7 +4,7 @@ For every group some thresholds of its policy are tried, and what they cost in p
 forecast. Which one each group takes is a knapsack, as in the split certificate."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,17 +45,17 @@ class Drafts:
         self.knapsack = Knapsack(np.ones(len(pulls)), pulls, charges, DEAREST)
 
     def stages(self, aim: float) -> list[Draft]:
-        """First the least pulls for which charges are expected to be `aim`, then ever more pulls.
+        """The least pulls for which charges are expected to be `aim`, then ever fewer charges.
 
         No group has a larger threshold than in the stage before. Empty if no charges are so small.
         """
-        choice = self.knapsack.cheapest(aim)
-        if choice is None:
-            return []
-        drafts = [self._mixed(choice)]
-        for times, _ in tuning.STAGES[1:]:
-            more = self.knapsack.within(math.ceil(times * drafts[0].pulls.sum()))
-            choice = choice if more is None else np.maximum(choice, more)
+        drafts: list[Draft] = []
+        choice = np.zeros(len(self.policies), dtype=np.int64)
+        for part, _ in tuning.STAGES:
+            cheapest = self.knapsack.cheapest(part * aim)
+            if cheapest is None:
+                break
+            choice = np.maximum(choice, cheapest)
             drafts.append(self._mixed(choice))
         return drafts
 
@@ -86,11 +86,19 @@ class Drafts:
     def _drafted(self, threshold: float) -> Draft:
         plans = [Plan(policy, threshold) for policy in self.policies]
         shift = self._shift(plans)
-        at = self.belief.boundary - shift
-        gap = tuning.ROUGH * self.stakes.strength * self.stakes.reach / self.belief.row.size
-        charges = [each.expected_charges(each.labels(at), self.stakes, gap) for each in plans]
         pulls = np.array([plan.expected_pulls for plan in plans])
-        return Draft(plans, shift, pulls, np.array(charges))
+        charges = np.array([self._expected_charges(plan, shift) for plan in plans])
+        return Draft(plans, shift, pulls, charges)
+
+    def _expected_charges(self, plan: Plan, shift: float) -> float:
+        """On average over the boundaries that plans are made for."""
+        gap = tuning.ROUGH * self.stakes.strength * self.stakes.reach / self.belief.row.size
+        charges = 0.0
+        for boundary, weight in self.belief.nodes:
+            stakes = replace(self.stakes, boundary=boundary)
+            labels = plan.labels(boundary - shift)
+            charges += weight * plan.expected_charges(labels, stakes, gap)
+        return charges
 
     def _shift(self, plans: list[Plan]) -> float:
         """How far below the boundary labels must change for k arms to be expected inside."""

@@ -3,11 +3,12 @@
 The plans of a later stage stop an arm nowhere that those of the stage before would not, so that
 every arm goes on from where it stopped. All stages are declared before the fresh rewards."""
 
+import math
 from collections.abc import Generator
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
@@ -30,6 +31,7 @@ class Look:
         self.pulls: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.successes: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.binary = True  # no reward was anything but 0 or 1
+        self.bound = math.inf  # on K R_T, about, after the last stage that was drawn
         self.record: list[tuple[Pulls, Rewards]] = []
 
     @property
@@ -46,17 +48,43 @@ class Look:
         self, k: int, rng: np.random.Generator, rounds: int
     ) -> Generator[Pulls, Rewards, Proof | None]:
         """Go through the stages until one of them proves a set."""
-        for number in range(len(self.drafts)):
+        number: int | None = 0
+        while number is not None:
             stage = self.stage(number)
             yield from self.draw(stage, rounds)
             if not self.binary:
                 return None
-            proof = stage.proof(self.pulls, self.successes, k, rng)
-            if proof.bound <= self.reach:
+            ended = self.pulls, self.successes
+            found = stage.candidates(*ended, k)
+            proof = stage.proof(found, *ended, k, rng)
+            if proof is not None:
                 return proof
-            if proof.bound > tuning.HOPELESS * self.reach:
-                return None
+            self.bound = max(self.reach, found[0].rough) if found else math.inf
+            number = self._next(number)
         return None
+
+    def _next(self, number: int) -> int | None:
+        """The first later stage that should do, or the last one if it may do; None without hope."""
+        expected = self._expected()
+        predicted = self.bound * expected / expected[number]
+        later = np.arange(expected.size) > number
+        should = np.flatnonzero(later & (predicted <= tuning.SURE * self.reach))
+        if should.size:
+            return int(should[0])
+        may = later[-1] and predicted[-1] <= tuning.HOPELESS * self.reach
+        return expected.size - 1 if may else None
+
+    def _expected(self) -> FloatArray:
+        """The bound that is expected after every stage."""
+        charges = np.array([each.charges.sum() for each in self.drafts])
+        least = [float(each.thresholds.min()) for each in self.boundaries[: charges.size]]
+        result: FloatArray = charges + np.array(least) / self.strength
+        return result
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether the bound says that the pilot had it wrong."""
+        return self.bound > tuning.MISTAKEN * self.reach
 
     def stage(self, number: int) -> Stage:
         """What is declared for stage `number`: plans that stop later the larger it is."""

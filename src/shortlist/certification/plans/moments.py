@@ -7,10 +7,11 @@ c each ln p_m(s) is concave in m, hence below its tangent at c, and L is linear 
     M(c + t) <= sum over s of p_c(s) q(s) exp(strength L(s, c) + slope(s) t),
 
 slope(s) being the derivative at c of ln p_m(s) + strength L(s, m). That is convex in t: the larger
-of its values at the ends of the cell bounds M in all of it. (Lemma 2)"""
+of its values at the ends of the cell bounds M in all of it. (Lemma 2) Cells whose bound exceeds the
+largest moment at any centre are halved, again and again."""
 
 import math
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,45 @@ from shortlist.certification.plans.stop_states import StopStates
 
 ROUNDING = 1e-7  # more than all roundings in a moment, relative
 QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
-WIDEST = 0.1  # cell, in standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What a moment is made of: states with their labels, q > 0 and stakes."""
+
+    states: StopStates
+    labels: IntArray  # (states,)
+    q: FloatArray  # (states,)
+    stakes: Stakes
+
+    def in_cells(self, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds on M in cells, (cells, 2), that L is linear on, and M at their centres."""
+        centres = cells.mean(axis=1)  # (cells,)
+        half = (cells[:, 1:] - cells[:, :1]) / 2  # (cells, 1)
+        lost = self._lost(centres)
+        log = self.states.log_probability(centres)
+        log += self.stakes.exponents(centres)[:, None] * lost
+        change = self._slopes(centres, lost) * half  # (cells, states)
+        with np.errstate(over="ignore"):  # an infinite bound is one, too
+            right = np.einsum("cs,s->c", np.exp(log + change), self.q)
+            left = np.einsum("cs,s->c", np.exp(log - change), self.q)
+        return np.maximum(left, right), np.einsum("cs,s->c", np.exp(log), self.q)
+
+    def _lost(self, centres: FloatArray) -> BoolArray:
+        """Which labels are wrong in which cells: (cells, states)."""
+        above = (centres > self.stakes.boundary)[:, None]
+        return np.where(above, wrong(self.labels, above=True), wrong(self.labels, above=False))
+
+    def _slopes(self, centres: FloatArray, lost: BoolArray) -> FloatArray:
+        """Derivative at the centres of ln p_m(s) + strength L(s, m): (cells, states)."""
+        means = centres[:, None]
+        failures = self.states.pulls - self.states.successes
+        slopes: FloatArray = self.states.successes / means - failures / (1 - means)
+        distance = centres - self.stakes.boundary
+        outward = self.stakes.strength * np.sign(distance)
+        outward[np.abs(distance) >= self.stakes.reach] = 0.0  # there L is constant
+        slopes += outward[:, None] * lost
+        return slopes
 
 
 def worst_moment(
@@ -29,69 +68,45 @@ def worst_moment(
 ) -> float:
     """A bound on M at all means in [0, 1], rounded up.
 
-    Cells are so small that it exceeds the largest moment by about `excess` at most, relative."""
+    Cells are halved until it exceeds the largest moment by `excess` at most, relative."""
     charged = q > 0  # the others add nothing
-    kept = states.only(charged)
-    step = min(WIDEST, math.sqrt(2 * excess))
-    bounds = [
-        _in_cells(kept, labels[charged], q[charged], stakes, edges).max()
-        for edges in _pieces(stakes, float(states.pulls.max()), step)
-    ]
-    return float(max(bounds)) * (1 + ROUNDING)
+    moments = Moments(states.only(charged), labels[charged], q[charged], stakes)
+    cells = _cells(stakes, float(states.pulls.max()))
+    worst, largest = 0.0, 0.0
+    for _ in range(tuning.HALVINGS):
+        bounds, at_centres = moments.in_cells(cells)
+        largest = max(largest, float(at_centres.max()))
+        wide = bounds > (1 + excess) * largest
+        worst = max(worst, float(bounds[~wide].max(initial=0.0)))
+        if not wide.any():
+            return worst * (1 + ROUNDING)
+        cells = _halved(cells[wide])
+    return max(worst, float(bounds[wide].max())) * (1 + ROUNDING)
 
 
-def _in_cells(
-    states: StopStates, labels: IntArray, q: FloatArray, stakes: Stakes, edges: FloatArray
-) -> FloatArray:
-    """Bounds on M in the cells between these edges, which L is linear on: (cells,)."""
-    above = bool(edges[-1] > stakes.boundary)
-    lost = wrong(labels, above=above)  # (states,)
-    centres = (edges[1:] + edges[:-1]) / 2  # (cells,)
-    half = (edges[1:] - edges[:-1])[:, None] / 2  # (cells, 1)
-    log = states.log_probability(centres) + stakes.exponents(centres)[:, None] * lost
-    change = _slopes(states, lost, stakes, centres, above=above) * half  # (cells, states)
-    right = np.einsum("cs,s->c", np.exp(log + change), q)
-    left = np.einsum("cs,s->c", np.exp(log - change), q)
-    result: FloatArray = np.maximum(left, right)
-    return result
+def _halved(cells: FloatArray) -> FloatArray:
+    """Both halves of every cell: (2 cells, 2)."""
+    middle = cells.mean(axis=1)
+    left = np.stack([cells[:, 0], middle], axis=1)
+    right = np.stack([middle, cells[:, 1]], axis=1)
+    return np.concatenate([left, right])
 
 
-def _slopes(
-    states: StopStates, lost: BoolArray, stakes: Stakes, centres: FloatArray, *, above: bool
-) -> FloatArray:
-    """Derivative at the centres of ln p_m(s) + strength L(s, m): (cells, states)."""
-    means = centres[:, None]
-    score = states.successes / means - (states.pulls - states.successes) / (1 - means)
-    if np.abs(centres - stakes.boundary).min() >= stakes.reach:  # there L is constant
-        return score
-    outward = stakes.strength if above else -stakes.strength
-    result: FloatArray = score + outward * lost
-    return result
-
-
-def _pieces(stakes: Stakes, pulls: float, step: float) -> list[FloatArray]:
-    """Edges of cells from 0 to b - reach, from there to b, to b + reach, to 1."""
+def _cells(stakes: Stakes, pulls: float) -> FloatArray:
+    """Cells that cover [0, 1] and straddle neither the boundary nor the ends of the reach."""
     b = stakes.boundary
     corners = np.clip([0.0, b - stakes.reach, b, b + stakes.reach, 1.0], 0.0, 1.0)
-    inner = _fine_edges(b, pulls, step)
-    pieces = []
-    for low, high in pairwise(corners):
-        between = inner[(inner > low) & (inner < high)]
-        if low < high:
-            pieces.append(np.unique(np.concatenate([[low], between, [high]])))
-    return pieces
+    edges = np.unique(np.concatenate([corners, _edges(b, pulls)]))
+    return np.stack([edges[:-1], edges[1:]], axis=1)
 
 
-def _fine_edges(boundary: float, pulls: float, step: float) -> FloatArray:
-    """Means between 0 and 1, `step` standard deviations apart.
+def _edges(boundary: float, pulls: float) -> FloatArray:
+    """Means between 0 and 1, geometrically away from the boundary in angles.
 
-    One is 1 / (2 sqrt(N)) in angles, N the pulls after which plans stop there: all of them next to
-    the boundary, and further out what tells the distance from 0."""
-    near = tuning.FAR / (2 * math.sqrt(pulls))
-    relative = step / tuning.FAR
-    even = np.arange(0.0, 1.0, relative)
-    further = np.exp(np.arange(0.0, max(0.0, math.log(QUARTER / near)) + relative, relative))
-    distances = near * np.concatenate([even, further])
+    The first is some standard deviations away, of which one is 1 / (2 sqrt(N)) after N pulls."""
+    near = tuning.CELL / (2 * math.sqrt(pulls))
+    further = 1 + np.arange(0.0, 1 + math.log(QUARTER / near) / math.log1p(tuning.WIDER))
+    distances = near * np.expm1(further * math.log1p(tuning.WIDER)) / tuning.WIDER
     centre = math.asin(math.sqrt(boundary))
     angles = np.concatenate([centre - distances, centre + distances])
     result: FloatArray = np.sin(angles[(angles > 0) & (angles < QUARTER)]) ** 2

@@ -1,5 +1,6 @@
 """A pilot that chooses the plans, plans that choose the set and prove it."""
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -13,7 +14,7 @@ from shortlist.certification.split.split_search import split_search_from
 from shortlist.exploration.explore import explore_once
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.search import Answer, Pulls, Rewards, Search
 
 
 def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
@@ -23,16 +24,18 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     near it; plans are declared from it, and their fresh rewards label every arm and give the bound
     U of docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
     rewards so far are the pilot of the next look, which has its own share of delta. After some
-    looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, all
-    rewards so far being exploration."""
+    looks, after one that was far off, or with the first reward that is neither 0 nor 1, the split
+    certificate takes over, all rewards so far being exploration."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
+    before = math.inf  # fresh pulls that a smaller pilot predicted
     while failed < tuning.LOOKS and _is_binary(posterior):
         look = _look(problem, posterior, failed, rng)
         if not look.promising:
             break
-        wanted = _wanted(look, posterior)
+        wanted = _wanted(look.expected_pulls, before, posterior)
+        before = look.expected_pulls
         if posterior.spent < tuning.NEARLY * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
@@ -44,31 +47,38 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         for pulls, rewards in look.record:
             posterior.add(pulls, rewards)
         posterior.refresh()
+        if look.mistaken:
+            break
     return (yield from split_search_from(posterior, problem, rng, failed=failed))
 
 
 def _pilot(
     posterior: Posterior, until: int, rng: np.random.Generator
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until so many pulls are spent, in few requests."""
+    """Explore until so many pulls are spent, in few requests.
+
+    Where rewards may be scores, the first one is that of the split certificate."""
     if posterior.spent == 0:
-        every = np.arange(posterior.n_arms)
-        pulls = Pulls(every, np.full(every.size, tuning.FIRST), Progress(undecided=every.size))
-        posterior.add(pulls, (yield pulls))
-        posterior.refresh()
+        first = until if posterior.rewards.is_binary else 0
+        yield from explore_once(posterior, until, rng, least=first)
     while posterior.spent < until and _is_binary(posterior):
         early = posterior.spent < tuning.PILOT * posterior.n_arms
         growth = tuning.GROWTH if early else tuning.LATER_GROWTH
-        yield from explore_once(posterior, until - posterior.spent, rng, growth=growth)
+        batch = math.ceil(growth * posterior.spent)
+        yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
-def _wanted(look: Look, posterior: Posterior) -> float:
-    """Pulls that a pilot should have for what its plans are predicted to take."""
-    fresh = look.expected_pulls
+def _wanted(fresh: float, before: float, posterior: Posterior) -> float:
+    """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones."""
     small = tuning.PILOT * posterior.n_arms
-    if posterior.spent < tuning.NEARLY * small:  # it is too small to predict more than that
+    spent = posterior.spent
+    if spent < tuning.NEARLY * small:  # it is too small to predict more than that
         return min(small, fresh)
-    return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
+    share = tuning.PILOT_SHARE / math.sqrt(posterior.n_arms)
+    wanted = min(share * fresh, tuning.LARGER * spent)
+    if fresh > tuning.RISING * before and spent < tuning.MOST_SHARE * fresh:
+        return max(wanted, 2 * spent)  # it does not know yet what is to come
+    return wanted
 
 
 def _is_binary(posterior: Posterior) -> bool:

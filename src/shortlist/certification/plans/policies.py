@@ -5,8 +5,10 @@ threshold. Exponential, since that is what (*) of docs/plans.md charges; blunt, 
 says is no proof: where it is sure, fresh rewards have to say it again."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+from scipy.special import gammaln
 
 from shortlist.arrays import FloatArray, IntArray, product
 from shortlist.certification.plans import tuning
@@ -28,6 +30,8 @@ class Policy:
         self.grid = belief.grid
         self.prior = (1 - tuning.SOFT) * group.blunt + tuning.SOFT * belief.all_arms
         self.believed = (1 - tuning.DOUBT) * group.sharp + tuning.DOUBT * belief.all_arms
+        self.nodes = belief.nodes
+        self._losses = self._exponential_losses()
         self._bands: list[_Band] = []
 
     def levels(self, threshold: float) -> list[Level]:
@@ -74,29 +78,56 @@ class Policy:
         width = max(1, int(tuning.BIN * deviation))
         middles = np.minimum(np.arange(low, high + 1, width) + (width - 1) / 2, pulls)
         losses = self._least_loss(np.full(middles.size, float(pulls)), middles)
-        drawn = min(tuning.BLUNT, self.group.pulls) + pulls
-        return _Band(pulls, low, np.repeat(losses / drawn, width)[: high + 1 - low])
+        losses /= min(tuning.BLUNT, self.group.pulls) + pulls
+        both = np.stack([losses, self._likely(pulls, middles)])
+        return _Band(pulls, low, *np.repeat(both, width, axis=1)[:, : high + 1 - low])
+
+    def _likely(self, pulls: int, successes: FloatArray) -> FloatArray:
+        """How likely numbers of successes after so many pulls are believed to be."""
+        failures = pulls - successes
+        log_paths = gammaln(pulls + 1) - gammaln(successes + 1) - gammaln(failures + 1)
+        log = successes[:, None] * np.log(self.grid) + failures[:, None] * np.log1p(-self.grid)
+        likely: FloatArray = product(np.exp(log + log_paths[:, None]), self.believed[:, None])[:, 0]
+        return likely
 
     def _least_loss(self, pulls: FloatArray, successes: FloatArray) -> FloatArray:
-        """The smaller of the expected exponential losses of IN and OUT, in every state."""
-        exponents = np.minimum(self.stakes.exponents(self.grid), LARGEST_EXPONENT)
-        losses = np.expm1(exponents) / self.stakes.strength
-        above = self.grid > self.stakes.boundary
-        both = np.stack([losses * above, losses * ~above], axis=1)  # (grid, 2)
-        least: FloatArray = product(self._posterior(pulls, successes), both).min(axis=1)
+        """The smaller of the expected exponential losses of IN and OUT, in every state.
+
+        On average over the boundaries that plans are made for."""
+        losses = product(self._posterior(pulls, successes), self._losses)
+        of_labels = losses.reshape(pulls.size, len(self.nodes), 2)
+        weights = np.array([weight for _, weight in self.nodes])
+        least: FloatArray = product(of_labels.min(axis=2), weights[:, None])[:, 0]
         return least
+
+    def _exponential_losses(self) -> FloatArray:
+        """Of OUT and of IN at every boundary that plans are made for: (grid, boundaries * 2)."""
+        columns = []
+        for boundary, _ in self.nodes:
+            stakes = replace(self.stakes, boundary=boundary)
+            exponents = np.minimum(stakes.exponents(self.grid), LARGEST_EXPONENT)
+            losses = np.expm1(exponents) / stakes.strength
+            above = self.grid > boundary
+            columns += [losses * above, losses * ~above]
+        return np.stack(columns, axis=1)
 
 
 class _Band:
-    """Successes at a level for which an arm may go on, with their expected loss per pull."""
+    """Successes at a level for which an arm may go on: expected loss per pull, how likely."""
 
-    def __init__(self, pulls: int, low: int, loss: FloatArray) -> None:
+    def __init__(self, pulls: int, low: int, loss: FloatArray, likely: FloatArray) -> None:
         self.pulls = pulls
         self.low = low
         self.loss = loss
+        self.likely = likely
 
     def level(self, threshold: float) -> Level:
+        """Where arms stop: nowhere, if they rarely would. Ever fewer stop, the less may be lost."""
         stops = np.ones(self.pulls + 1, dtype=np.bool_)
-        if self.pulls < tuning.MOST_PULLS:
-            stops[self.low : self.low + self.loss.size] = self.loss <= threshold
+        goes_on = self.loss > threshold
+        if self.pulls >= tuning.MOST_PULLS or not goes_on.any():
+            return Level(self.pulls, stops)
+        if float(self.likely[goes_on].sum()) > 1 - tuning.RARE:
+            return Level(self.pulls, np.zeros_like(stops))
+        stops[self.low : self.low + goes_on.size] = ~goes_on
         return Level(self.pulls, stops)

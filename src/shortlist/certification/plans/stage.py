@@ -1,6 +1,7 @@
 """One stage of a look: plans for all arms, and what the states in which they stopped prove."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,17 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A boundary and a free band for which some set of k arms exists; about what it would prove."""
+
+    band: int
+    j: int
+    labels: IntArray  # (arms,)
+    scores: FloatArray  # (arms,): by how much IN is better
+    rough: float  # bound
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """What is declared before the fresh rewards of a look: it depends on those before alone."""
 
@@ -41,34 +53,51 @@ class Stage:
             times[arms] = plan.missing(pulls[arms], successes[arms])
         return times
 
-    def proof(
-        self, pulls: IntArray, successes: IntArray, k: int, rng: np.random.Generator
-    ) -> Proof:
-        """A set whose bound is within the reach, at one of some boundaries, or else the least."""
-        best = Proof(np.arange(k), math.inf, math.nan)
+    def candidates(self, pulls: IntArray, successes: IntArray, k: int) -> list[Candidate]:
+        """Some boundaries of every free band, those with the least bounds first."""
+        found = []
         for band in range(len(tuning.FREE_BANDS)):
             labels, scores = self._labels(band, pulls, successes)
             inside = (labels == IN).sum(axis=0)
             free = (labels == FREE).sum(axis=0)
             possible = (inside <= k) & (k <= inside + free)  # the T exist
-            for j in self._likeliest(possible, np.abs(inside + free / 2 - k)):
-                bound = self.bound(band, int(j), pulls, successes)
-                if bound < best.bound:
-                    chosen = chosen_by(labels[:, j], scores[:, j], k, rng)
-                    best = Proof(chosen, bound, float(self.boundaries.values[j]))
-                if bound <= self.reach:
-                    return best
-        return best
+            for j in self._likeliest(possible, np.abs(inside + free / 2 - k)).tolist():
+                rough = self.bound(band, j, pulls, successes, roughly=True)
+                found.append(Candidate(band, j, labels[:, j], scores[:, j], rough))
+        return sorted(found, key=lambda each: each.rough)
 
-    def bound(self, band: int, j: int, pulls: IntArray, successes: IntArray) -> float:
-        """The charges of all arms and ln(1/delta_j) / strength, at boundary number j."""
+    def proof(
+        self,
+        found: Sequence[Candidate],
+        pulls: IntArray,
+        successes: IntArray,
+        k: int,
+        rng: np.random.Generator,
+    ) -> Proof | None:
+        """A set whose bound is within the reach, at one of the candidates that come near it."""
+        for each in found:
+            if each.rough > (1 + tuning.ROUGH) * self.reach:
+                break
+            bound = self.bound(each.band, each.j, pulls, successes)
+            if bound <= self.reach:
+                chosen = chosen_by(each.labels, each.scores, k, rng)
+                return Proof(chosen, bound, float(self.boundaries.values[each.j]))
+        return None
+
+    def bound(
+        self, band: int, j: int, pulls: IntArray, successes: IntArray, *, roughly: bool = False
+    ) -> float:
+        """The charges of all arms and ln(1/delta_j) / strength, at boundary number j.
+
+        Roughly, charges are not checked: no claim may rest on them."""
         boundary = float(self.boundaries.values[j])
         stakes = Stakes(boundary, self.strength, self.reach)
-        gap = tuning.EXACT * self.strength * self.reach / pulls.size
+        gap = (tuning.ROUGH if roughly else tuning.EXACT) * self.strength * self.reach / pulls.size
         bound = float(self.boundaries.thresholds[band, j]) / self.strength
         for plan in self.plans:
             arms = plan.policy.group.arms
-            charges = plan.charges(plan.labels(boundary - self.shift, band), stakes, gap)
+            labels = plan.labels(boundary - self.shift, band)
+            charges = (plan.rough_charges if roughly else plan.charges)(labels, stakes, gap)
             ended = plan.states.find(pulls[arms], successes[arms])
             if (ended == NOT_THERE).any():
                 return math.inf

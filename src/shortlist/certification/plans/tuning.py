@@ -9,16 +9,21 @@ FIRST = 4
 # pulls an arm in the pilot, unless it is predicted that there will be fewer fresh ones,
 PILOT = 10
 # growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
-GROWTH = 0.3
-LATER_GROWTH = 0.6
-# share of the predicted fresh pulls that the pilot has at least,
-PILOT_SHARE = 0.25
+GROWTH = 0.6
+LATER_GROWTH = 1.0
+# share of the predicted fresh pulls that the pilot has at least, times the root of the arms: the
+# fewer they are, the less a pull of each tells where the boundary is,
+PILOT_SHARE = 8.0
 # and share of that with which it is content,
 NEARLY = 0.7
 # times that a pilot may grow for that at once
 LARGER = 5.0
+# ratio of predictions by this pilot and the one before above which it is too small for them,
+RISING = 1.25
+# unless it has such a share of the fresh pulls
+MOST_SHARE = 0.3
 # looks by plans before the split certificate takes over
-LOOKS = 2
+LOOKS = 3
 
 # beliefs.py:
 # points of the grid of means, evenly in angles,
@@ -27,24 +32,39 @@ EVEN = 80
 NEAR = 81
 # up to this angle from it
 NEAR_ANGLE = 0.06
-# steps of EM
-STEPS = 1000
+# widths to which priors are smoothed, in standard deviations of an arm; each is tried
+SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05)
+# if the one before gained more than this in ln(likelihood) of all rewards,
+SPEAKS = 4.0
+# and steps of EM for each
+STEPS = 150
 # share of the prior that stays flat
-FLOOR = 0.02
+FLOOR = 0.01
 # pulls that a pilot counts for where arms are stopped and labelled: proofs need fresh rewards
 BLUNT = 9.0
 # standard deviations from the boundary between which arms are alike,
-ALIKE = (-3.5, -2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2, 3.5)
+ALIKE = (-3.0, -1.8, -0.9, 0.0, 0.9, 1.8, 3.0)
 # and ratio of their pulls
-ALIKE_PULLS = 1.6
+ALIKE_PULLS = 2.5
 # arms per unit of the mean next to the boundary at least, as a share of all
-LEAST_DENSITY = 0.2
+LEAST_DENSITY = 0.5
+
+# what the standard deviation of the number of arms above the boundary is multiplied by,
+INFLATE = 1.6
+# standard deviations of an arm within which the density of arms at the boundary is a mean,
+RESOLUTION = 1.0
+# distance of the other two boundaries that plans are made for, in errors of the boundary,
+SPREAD = 1.5
+# and how much each of them counts
+ASIDE = 1 / 6
 
 # policies.py:
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
-RATIO = 1.65
+RATIO = 1.6
+# share of arms that stop at a level below which it is none,
+RARE = 0.05
 # and pulls beyond which every arm stops
 MOST_PULLS = 20_000
 # standard deviations from the boundary beyond which every arm stops,
@@ -59,9 +79,9 @@ DOUBT = 0.03
 
 # boundaries.py:
 # boundaries on each side of the middle one,
-BOUNDARIES = 25
+BOUNDARIES = 35
 # errors of the boundary from the middle one to the next,
-SPACE = 0.3
+SPACE = 0.2
 # errors from which on they are spaced geometrically,
 TURN = 3.0
 # and half-width, in errors, of the Cauchy law that shares out delta
@@ -77,24 +97,39 @@ NEWTON_STEPS = 50
 SHRINK = 0.1
 
 # plan.py:
-# means on each side of the boundary at which charges are made,
-SUPPORT = 16
-# and their least distance, in standard deviations at the last level
+# least distance from the boundary of means at which charges are made, in standard deviations at the
+# last level,
 NEAREST = 0.3
+# distance of one from the next, relative to that from the boundary, in forecasts a larger one,
+APART = 0.2
+ROUGH_APART = 0.4
+# and standard deviations at the first level from which on they are as far apart
+EVEN_FROM = 4.0
+# standard deviations from the boundary beyond which successes are looked at as one: free arms are
+# so unlikely there that their exponential loss does not matter
+TAIL = 9.0
 
 # moments.py:
-# standard deviations from the boundary beyond which plans stop earlier
-FAR = 4.0
+# width of the first cells next to the boundary, in standard deviations,
+CELL = 0.5
+# by how much cells are wider than their neighbours on the way out, relative,
+WIDER = 0.15
+# and times that a cell is halved at most
+HALVINGS = 12
 
 # look.py:
 # strength in units of ln(1/delta) / (k epsilon),
 STRENGTH = 5.0
 # share of k epsilon that charges and what delta costs are expected to come to after one stage,
 AIM = 1.0
-# fresh pulls that are expected after every stage, in units of the first; share of delta
-STAGES = ((1.0, 0.5), (1.2, 0.25), (1.5, 0.25))
-# and how many times it a bound may be for the next stage to have a chance
-HOPELESS = 1.6
+# charges that are expected after every stage, as a share of what the first aims at; share of delta
+STAGES = ((1.0, 0.4), (0.9, 0.12), (0.8, 0.12), (0.68, 0.12), (0.5, 0.12), (0.35, 0.12))
+# share of k epsilon that a bound should be predicted to be for a later stage to be drawn,
+SURE = 0.97
+# and what it may be after the last one for that to have a chance
+HOPELESS = 1.5
+# and above which no other look by plans is made
+MISTAKEN = 10.0
 
 # drafts.py:
 # ln of the first threshold that is tried,
@@ -106,7 +141,7 @@ MOST_TRIES = 16
 # from where charges are so many times what the first stage aims at,
 MANY = 2.0
 # to where they are such a share of what the last one does
-FEW = 0.5
+FEW = 0.3
 # what forecasts of all charges may be off, as a share of k epsilon,
 ROUGH = 0.02
 # what charges in all may be too large by, likewise, for the barrier and for the check each
