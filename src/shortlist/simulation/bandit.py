@@ -11,6 +11,8 @@ from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import Rewards
 
 CHUNK = 1_000_000  # rewards held in memory at once where they are drawn one by one
+# of a beta law: nearly all rewards are 0 or 1 at the least, and all alike at the most
+LEAST_CONCENTRATION, MOST_CONCENTRATION = 1e-3, 1e15
 
 
 class Bandit(Protocol):
@@ -81,10 +83,13 @@ class GaussianBandit:
 class BetaBandit:
     """Beta(concentration * mean, concentration * (1 - mean)) rewards; means 0 and 1 give constants.
 
-    Sums of them have no law that is quick to draw from, so they are drawn one by one, in chunks."""
+    With `sd` the concentration is such that rewards have that standard deviation, or the largest
+    that their mean allows. Sums of them have no law that is quick to draw from, so they are drawn
+    one by one, in chunks."""
 
     means: FloatArray
     concentration: float = 4.0
+    sd: float | None = None
     model = Bounded()
 
     def with_means(self, means: FloatArray) -> "BetaBandit":
@@ -104,9 +109,18 @@ class BetaBandit:
     def _rewards(self, means: FloatArray, rng: np.random.Generator) -> FloatArray:
         inner = (means > 0) & (means < 1)
         rewards = means.copy()
-        alpha = self.concentration * means[inner]
-        rewards[inner] = rng.beta(alpha, self.concentration - alpha)
+        drawn = means[inner]
+        concentration = self._concentrations(drawn)
+        rewards[inner] = rng.beta(concentration * drawn, concentration * (1 - drawn))
         return rewards
+
+    def _concentrations(self, means: FloatArray) -> FloatArray:
+        """The variance of a beta law is mean (1 - mean) / (concentration + 1)."""
+        if self.sd is None:
+            return np.full(means.size, self.concentration)
+        with np.errstate(over="ignore"):
+            wanted = means * (1 - means) / self.sd / self.sd - 1
+        return np.clip(wanted, LEAST_CONCENTRATION, MOST_CONCENTRATION)
 
 
 def _portions(times: IntArray) -> Iterator[IntArray]:
