@@ -21,15 +21,14 @@ from shortlist.search import Pulls, advance
 from shortlist.simulation.bandit import BernoulliBandit
 
 LEVELS = (0.0, 0.05, 0.3, 0.425, 0.6, 0.8, 0.849)  # of the arms that tie
-LOSS = 0.15  # k * epsilon
 EXCESS = 1e-6  # by which the gap is larger
 GROWTH = 0.2  # of batches: the guarantee does not depend on it, and a run takes milliseconds
 UNBELIEVABLE = 1e-4  # chance of so many failures below which the guarantee is taken for broken
 
 
-def arms(n: int, k: int, level: float, rng: np.random.Generator) -> FloatArray:
+def arms(n: int, k: int, level: float, loss: float, rng: np.random.Generator) -> FloatArray:
     """One arm above all others, or, if it is one of those to be left out, below them."""
-    gap = LOSS * (1 + EXCESS)
+    gap = loss * (1 + EXCESS)
     means = np.full(n, level)
     if 2 * k > n:
         means += gap
@@ -39,10 +38,12 @@ def arms(n: int, k: int, level: float, rng: np.random.Generator) -> FloatArray:
     return rng.permutation(means)
 
 
-def fails(n: int, k: int, level: float, delta: float, rng: np.random.Generator) -> bool:
-    """Whether one race loses more than epsilon."""
-    bandit = BernoulliBandit(arms(n, k, level, rng))
-    problem = Problem(n, k, FixedConfidence(LOSS / k, delta), Bounded())
+def fails(
+    n: int, k: int, level: float, loss: float, delta: float, rng: np.random.Generator
+) -> bool:
+    """Whether one race loses more than epsilon, if `loss` is k * epsilon."""
+    bandit = BernoulliBandit(arms(n, k, level, loss, rng))
+    problem = Problem(n, k, FixedConfidence(loss / k, delta), Bounded())
     search = swap_race(problem, rng, batch=8, growth=GROWTH)
     turn = advance(search, None)
     while isinstance(turn, Pulls):
@@ -53,17 +54,19 @@ def fails(n: int, k: int, level: float, delta: float, rng: np.random.Generator) 
 @click.command()
 @click.option("--runs", default=2000, show_default=True)
 @click.option("--delta", default=0.3, show_default=True)
+@click.option("--loss", default=0.15, show_default=True)
 @click.option("--seed", default=0, show_default=True)
 @click.option("--arms", "sizes", multiple=True, type=int, default=(2, 3, 5, 10), show_default=True)
-def main(runs: int, delta: float, seed: int, sizes: tuple[int, ...]) -> None:
+def main(runs: int, delta: float, loss: float, seed: int, sizes: tuple[int, ...]) -> None:
     """Print failures for every k, and whether so many are believable."""
     table = Table("arms", "k", "failures", "rate", "chance of so many", box=SIMPLE_HEAD)
     broken = 0
     pairs = [(n, k) for n in sizes for k in range(1, n)]
     for n, k in track(pairs, transient=True):
         streams = np.random.default_rng([seed, n, k]).spawn(runs)
+        levels = [LEVELS[run % len(LEVELS)] for run in range(runs)]
         wrong = sum(
-            fails(n, k, LEVELS[run % len(LEVELS)], delta, rng) for run, rng in enumerate(streams)
+            fails(n, k, level, loss, delta, rng) for level, rng in zip(levels, streams, strict=True)
         )
         chance = float(binom.sf(wrong - 1, runs, delta))
         broken += chance < UNBELIEVABLE

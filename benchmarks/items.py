@@ -17,7 +17,11 @@ from shortlist import instances
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.items import tuning as of_race
 from shortlist.exploration import item_tuning as of_budget
+from shortlist.exploration.item_loss import explore_items
+from shortlist.items import Items
 from shortlist.metrics import aggregate_regret
+from shortlist.problem import FixedBudget, Problem
+from shortlist.search import Pulls, advance, rewards_of
 from shortlist.simulation.simulate import simulate
 
 ARMS = 80
@@ -29,11 +33,14 @@ SHARES = (0.05, 0.15)
 @click.option("--matrices", default=10, show_default=True)
 @click.option("--runs", default=20, show_default=True, help="Orders of the items a matrix.")
 @click.option("--seed", default=0, show_default=True, help="Of the first matrix.")
-@click.option("--only", type=click.Choice(["certified", "budget", "prompts", "tuning"]))
+@click.option("--only", type=click.Choice(["certified", "budget", "prompts", "evidence", "tuning"]))
 def main(matrices: int, runs: int, seed: int, only: str | None) -> None:
     if only in (None, "certified"):
         for size, k in product(SIZES, (1, 5)):
             print_certified(size, k, matrices, seed)
+    if only == "evidence":
+        for n, k in ((6, 1), (12, 1), (24, 3), (12, 4), (24, 8), (60, 12)):
+            print_evidence(n, k, matrices, seed)
     if only == "tuning":
         print_tuning(matrices, runs, seed)
     if only in (None, "prompts"):
@@ -59,6 +66,27 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
         f"{ARMS} x {size}, k={k}: share {np.mean(shares):.3f}, most {max(shares):.3f},"
         f" {failures} failed, {np.mean(seconds):.2f} s a run"
     )
+
+
+def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:
+    """Share of cells where arms are judged in pairs and one by one, n x 500, epsilon 0.03."""
+    usual = of_race.LOPSIDED, of_race.MANY
+    shares = []
+    for from_here in (n, 0):
+        of_race.LOPSIDED = of_race.MANY = from_here + 1 if from_here else 0
+        cells = [
+            simulate(
+                *("certified",),
+                scores=instances.item_response(n, 500, np.random.default_rng(each)),
+                k=k,
+                epsilon=0.03,
+                seed=each,
+            ).pulls[0]
+            for each in range(seed, seed + matrices)
+        ]
+        shares.append(float(np.mean(cells)) / (n * 500))
+    of_race.LOPSIDED, of_race.MANY = usual
+    click.echo(f"{n} x 500, k={k}: pairs {shares[0]:.3f}, one by one {shares[1]:.3f}")
 
 
 def print_prompts(matrices: int, seed: int) -> None:
@@ -143,44 +171,52 @@ def regret_left(matrices: int, runs: int, seed: int) -> float:
 
 
 def print_budget(size: int, k: int, share: float, matrices: int, runs: int, seed: int) -> None:
+    """Mean regret of all methods, each on the same orders of arms and items."""
     budget = int(share * ARMS * size)
-    methods: dict[str, Callable[[FloatArray, int], float]] = {
-        "expected-loss": lambda scores, each: float(
-            simulate(
-                "expected-loss", scores=scores, k=k, budget=budget, runs=runs, seed=each
-            ).regret.mean()
-        ),
-        "rejects": lambda scores, each: rejects(scores, k, budget, runs, each, shared=False),
-        "synchronized": lambda scores, each: rejects(scores, k, budget, runs, each, shared=True),
-    }
-    matrices_made = [(made(size, each), each) for each in range(seed, seed + matrices)]
-    regret = np.array([[run(*each) for run in methods.values()] for each in matrices_made])
-    no_worse = int((regret[:, 0] <= regret[:, 1:].min(1) + 1e-12).sum())
-    figures = ", ".join(
-        f"{name} {mean:.5f}" for name, mean in zip(methods, regret.mean(0), strict=True)
-    )
+    counts = phases(ARMS, size, k, budget)
+    regret = np.empty((matrices, runs, 3))
+    for matrix, run in product(range(matrices), range(runs)):
+        rng = np.random.default_rng([seed + matrix, run])
+        arms = rng.permutation(made(size, seed + matrix))[:, rng.permutation(size)]
+        chosen = (
+            explored(arms, k, budget, rng),
+            rejects(arms, counts),
+            rejects(rng.permuted(arms, axis=1), counts),
+        )
+        regret[matrix, run] = [aggregate_regret(arms.mean(1), each) for each in chosen]
+    means = regret.mean(1)  # (matrices, methods)
+    error = (regret[..., 0] - regret[..., 1]).std() / np.sqrt(matrices * runs)
+    no_worse = int((means[:, 0] <= means[:, 1:].min(1) + 1e-12).sum())
+    ours, synchronized, plain = means.mean(0)
     click.echo(
-        f"{ARMS} x {size}, k={k}, {share:.0%}: {figures}; no worse on {no_worse} of {matrices}"
+        f"{ARMS} x {size}, k={k}, {share:.0%}: expected-loss {ours:.5f},"
+        f" synchronized {synchronized:.5f} (difference +- {error:.5f}), rejects {plain:.5f};"
+        f" no worse on {no_worse} of {matrices}"
     )
 
 
-def rejects(
-    scores: FloatArray, k: int, budget: int, runs: int, seed: int, *, shared: bool
-) -> float:
-    """Mean regret of successive rejects without replacement."""
-    rng = np.random.default_rng(seed)
-    n, size = scores.shape
-    counts = phases(n, size, k, budget)
-    regrets = []
-    for _ in range(runs):
-        arms = rng.permutation(scores)
-        order = arms[:, rng.permutation(arms.shape[1])] if shared else rng.permuted(arms, axis=1)
-        totals = np.cumsum(order, axis=1)
-        left = list(range(len(arms)))
-        for count in counts:
-            left.remove(min(left, key=lambda arm: totals[arm, count - 1]))
-        regrets.append(aggregate_regret(arms.mean(1), np.array(left)))
-    return float(np.mean(regrets))
+def explored(arms: FloatArray, k: int, budget: int, rng: np.random.Generator) -> IntArray:
+    """What `expected-loss` chooses where arms meet items in this order."""
+    n, size = arms.shape
+    search = explore_items(Problem(n, k, FixedBudget(budget), items=Items(size)), rng)
+    seen = np.zeros(n, dtype=np.int64)
+    turn = advance(search, None)
+    while isinstance(turn, Pulls):
+        asked = zip(turn.arms, turn.times, strict=True)
+        each = np.concatenate([arms[arm, seen[arm] : seen[arm] + times] for arm, times in asked])
+        seen[turn.arms] += turn.times
+        entries = np.repeat(np.arange(turn.arms.size), turn.times)
+        turn = advance(search, rewards_of(each, entries, turn.arms.size))
+    return turn.top
+
+
+def rejects(arms: FloatArray, counts: IntArray) -> IntArray:
+    """What successive rejects choose, without replacement."""
+    totals = np.cumsum(arms, axis=1)
+    left = list(range(len(arms)))
+    for count in counts:
+        left.remove(min(left, key=lambda arm: totals[arm, count - 1]))
+    return np.array(left)
 
 
 def phases(n: int, size: int, k: int, budget: int) -> IntArray:

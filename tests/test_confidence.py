@@ -18,17 +18,18 @@ GOAL = FixedConfidence(0.1, 0.2)
 
 
 def test_all_intervals_hold_at_all_times_at_confidence() -> None:
-    rng, runs, missed = np.random.default_rng(0), 300, 0
+    rng, runs = np.random.default_rng(0), 3000
     means = np.array([0.05, 0.3, 0.5, 0.9])
     problem = Problem(4, 1, GOAL, Binary())
-    for _ in range(runs):
-        rewards = rng.random((60, 4)) < means
-        for pulls in range(1, 61):
-            low, high = intervals(problem, np.full(4, pulls), rewards[:pulls].mean(axis=0))
-            if (means < low).any() or (means > high).any():
-                missed += 1
-                break
-    assert binomtest(missed, runs, 0.2, alternative="greater").pvalue > 1e-6
+    successes = np.cumsum(rng.random((60, runs, 4)) < means, axis=0)  # after 1, ..., 60 pulls
+    missed = np.zeros(runs, dtype=bool)
+    for pulls, seen in enumerate(successes, start=1):
+        # an interval depends on the successes alone: those of all numbers of them, four at a time
+        possible = np.resize(np.arange(pulls + 1), (pulls // 4 + 1, 4))
+        ends = [intervals(problem, np.full(4, pulls), each / pulls) for each in possible]
+        low, high = (np.concatenate(column) for column in zip(*ends, strict=True))
+        missed |= ((means < low[seen]) | (means > high[seen])).any(axis=1)
+    assert binomtest(int(missed.sum()), runs, 0.2, alternative="greater").pvalue > 1e-6
 
 
 def test_intervals_of_three_values_are_missed_at_most_as_often_as_they_say() -> None:

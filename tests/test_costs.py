@@ -82,13 +82,19 @@ def test_the_race_pulls_a_dear_arm_less_often_than_a_cheap_one() -> None:
 
 
 def test_the_promise_is_kept_whatever_the_costs() -> None:
-    """Wrong with probability 5 % at most: more than 8 of 60 has a chance of 0.3 % (binomial)."""
+    """Wrong with probability 5 % at most: more than 8 of 60 has a chance of 0.3 % (binomial).
+
+    If it were 20 %, one of the first 20 would be wrong with a chance of 99 %."""
     means, costs = [0.5, 0.45, 0.4, 0.3], [1.0, 10.0, 10.0, 1.0]
-    given: dict[str, Any] = {"k": 1, "epsilon": 0.02, "runs": 60, "seed": 11}
-    runs = shortlist.simulate("certified", means, costs=costs, budget=3000, **given)
-    assert runs.spent is not None
-    assert (runs.spent <= 3000).all()
-    assert (runs.regret > runs.bound).sum() <= 8
+    given: dict[str, Any] = {"k": 1, "epsilon": 0.02, "seed": 11}
+    for tries in (20, 60):
+        runs = shortlist.simulate("certified", means, costs=costs, budget=3000, runs=tries, **given)
+        assert runs.spent is not None
+        assert (runs.spent <= 3000).all()
+        wrong = int((runs.regret > runs.bound).sum())
+        if not wrong:
+            break
+    assert wrong <= 8
 
 
 def test_free_pulls_are_free_but_do_not_go_on_for_ever() -> None:

@@ -9,7 +9,20 @@ from contextlib import contextmanager
 import pytest
 
 from shortlist.display import counting, display, displayed, in_words, standing
+from shortlist.foresight import Expected
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
+from shortlist.reward_models import Bounded
 from shortlist.search import Progress
+
+SURE = Problem(9, 2, FixedConfidence(0.1, 0.05))
+
+
+def within(budget: int) -> Problem:
+    return Problem(9, 2, FixedBudget(budget))
+
+
+def nobody_knows() -> None:
+    """Nothing to be simulated."""
 
 
 class Clock:
@@ -47,7 +60,7 @@ def terminal() -> Iterator[Terminal]:
 def test_elsewhere_than_on_a_terminal_there_is_a_line_every_ten_seconds(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with display(True, None) as show:
+    with display(True, SURE, nobody_knows) as show:
         for second in range(25):
             clock.now = 100.0 + second
             show(second, Progress(undecided=7))
@@ -57,7 +70,7 @@ def test_elsewhere_than_on_a_terminal_there_is_a_line_every_ten_seconds(
 
 
 def test_a_bar_appears_on_a_terminal_after_two_seconds(clock: Clock) -> None:
-    with terminal() as stderr, display(True, 500) as show:
+    with terminal() as stderr, display(True, within(500), nobody_knows) as show:
         clock.now += 1.9
         show(10, Progress())
         assert stderr.getvalue() == ""
@@ -70,7 +83,7 @@ def test_a_bar_appears_on_a_terminal_after_two_seconds(clock: Clock) -> None:
 
 
 def test_what_is_over_at_once_leaves_no_trace_on_a_terminal(clock: Clock) -> None:
-    with terminal() as stderr, display(True, None) as show:
+    with terminal() as stderr, display(True, SURE, nobody_knows) as show:
         show(1, Progress())
     assert stderr.getvalue() == ""
 
@@ -101,7 +114,7 @@ def test_the_pace_is_that_of_what_was_done_here(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An experiment that is gone on with has most of its pulls from before."""
-    with display(True, 1000) as show:
+    with display(True, within(1000), nobody_knows) as show:
         show(900, Progress())
         clock.now += 10
         show(950, Progress())
@@ -121,22 +134,64 @@ def test_a_caller_may_know_better_how_much_time_is_left(
 
 
 def test_lengths_of_time_in_words() -> None:
-    assert [in_words(seconds) for seconds in (0.2, 89, 150)] == ["0 s", "89 s", "2 min"]
+    lengths = (0.2, 89, 150, 86 * 60, 5 * 3600, 72 * 3600)
+    assert [in_words(each) for each in lengths] == [
+        "0 s",
+        "89 s",
+        "2 min",
+        "86 min",
+        "5 h",
+        "3 days",
+    ]
 
 
 @pytest.mark.parametrize("seconds", [5, 50])
 def test_silence_is_silent(clock: Clock, seconds: int) -> None:
-    with terminal() as stderr, display(False, None) as show:
+    with terminal() as stderr, display(False, SURE, nobody_knows) as show:
         clock.now += seconds
         show(1, Progress())
     assert stderr.getvalue() == ""
 
 
 def test_a_search_is_described_by_what_is_known() -> None:
-    assert standing(1500, None, Progress(round=2)) == "1,500 pulls"
+    assert standing(1500, SURE, Progress(round=2)) == "1,500 pulls"
     assert (
-        standing(5, 9, Progress(1, 2, 3, 4, 0.125))
+        standing(5, within(9), Progress(1, 2, 3, 4, 0.125))
         == "5 of 9 pulls, 2 accepted, 4 undecided, bound 0.125"
     )
-    assert standing(1, None, Progress()) == "1 pull"
-    assert standing(1, 1, Progress()) == "1 of 1 pull"
+    assert standing(1, SURE, Progress()) == "1 pull"
+    assert standing(1, within(1), Progress()) == "1 of 1 pull"
+
+
+def test_a_bound_is_in_the_units_of_the_rewards() -> None:
+    points = Problem(9, 2, FixedConfidence(5, 0.05), Bounded(0, 100))
+    assert standing(7, points, Progress(bound=0.125)) == "7 pulls, bound 12.5"
+
+
+def test_money_is_shown_where_pulls_cost_it() -> None:
+    paid = Problem(2, 1, FixedBudget(12.5), costs=(1.0, 2.0))
+    assert standing(3, paid, Progress(), 5.5) == "3 pulls for 5.5 of 12.5"
+    endless = Problem(2, 1, FixedConfidence(0.1, 0.05), costs=(1.0, 2.0))
+    assert standing(3, endless, Progress(), 5.5) == "3 pulls for 5.5"
+    assert standing(3, SURE, Progress(), 3.0) == "3 pulls"
+
+
+def test_what_is_expected_is_told_in_pulls_and_in_time(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with displayed(True, None) as shown:
+        shown.due(100)
+        clock.now += 10
+        shown.show_expected(150, "150 pulls", Expected(200, 1000))
+        shown.show_expected(100, "100 pulls", Expected(1, 2))
+    assert capsys.readouterr().err == (
+        "10 s: 150 pulls, about 200 more (90 %: 1,000), 40 s left (90 %: 3 min)\n"
+        "10 s: 100 pulls, about 1 more (90 %: 2)\n"
+    )
+
+
+def test_a_narrow_terminal_shows_all_of_it(clock: Clock) -> None:
+    with terminal() as stderr, displayed(True, None, before=0) as shown:
+        shown.show_expected(1000, "1,000 pulls, 5 undecided, bound 0.158", Expected(973, 4351))
+        assert "5 undecided, bound 0.158" in stderr.getvalue()
+        assert "about 973 more (90 %: 4,351)" in stderr.getvalue()

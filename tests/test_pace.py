@@ -134,13 +134,15 @@ def test_select_and_simulate_take_both() -> None:
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_five_rounds_are_hardly_dearer_than_any_number(name: str) -> None:
+def test_five_rounds_are_hardly_dearer_than_many(name: str) -> None:
     means, k, epsilon = INSTANCES[name]
     size = 12 if k > 1 else 40
     shared: dict[str, Any] = {"k": k, "epsilon": epsilon, "runs": size, "seed": 3}
-    free = shortlist.simulate("certified", means, **shared)
+    # rounds that are quick to simulate, and hardly dearer than any number of them
+    free = shortlist.simulate("certified", means, rounds=30, **shared)
     five = shortlist.simulate("certified", means, rounds=5, **shared)
     assert five.rounds.max() <= 5
+    assert free.rounds.mean() > 10
     # three standard errors, as these runs are few; docs/late.md has a table of many
     scatter = 3 * np.hypot(five.pulls.std(), 1.6 * free.pulls.std()) / np.sqrt(size)
     assert five.pulls.mean() <= 1.6 * free.pulls.mean() + scatter

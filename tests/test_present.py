@@ -77,6 +77,8 @@ def test_a_search_that_knows_a_bound_at_any_time_keeps_it_when_one_looks() -> No
         wrong += failed
         assert bounds
         assert bounds[-1] < 0.5
+        if seed == 15 and not wrong:  # at twice delta: a chance of 0.03 %
+            break
     assert wrong <= 14  # P(Bin(40, 0.2) > 14) < 0.01
 
 

@@ -105,6 +105,7 @@ def test_json_says_everything_in_plain_numbers() -> None:
         "chosen": False,
         "cost": 1.0,
         "spent": 0.0,
+        "left": False,
         "limit": None,
     }
     assert data["evidence"] == {
@@ -214,7 +215,7 @@ def test_a_control_must_be_an_arm() -> None:
 def test_a_result_is_a_data_frame_of_any_library(library: str | None) -> None:
     frame = result().to_frame(library)
     assert type(frame).__module__.startswith(library or "pandas")
-    named = ["arm", "pulls", "mean", "low", "high", "chosen", "limit", "cost", "spent"]
+    named = ["arm", "pulls", "mean", "low", "high", "chosen", "limit", "cost", "spent", "left"]
     assert list(frame.columns) == named
     assert frame["chosen"].to_list() == [False, True, True, False]
 

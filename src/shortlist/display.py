@@ -11,11 +11,19 @@ from contextlib import contextmanager
 from math import inf
 from typing import Protocol
 
+from shortlist.foresight import Expected, Foresight, Look
+from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
 from shortlist.validation import flag
 
-Show = Callable[[int, Progress], None]  # pulls so far, and where the search stands
 Count = Callable[[int], None]  # how many are done
+
+
+class Show(Protocol):
+    """What is called after every evaluation."""
+
+    def __call__(self, pulls: int, progress: Progress, spent: float | None = None) -> None:
+        """Take pulls so far, where the search stands, and what was spent if that is known."""
 
 
 class Surface(Protocol):
@@ -29,8 +37,8 @@ class Surface(Protocol):
     def pause(self) -> float:
         """Seconds between two looks."""
 
-    def draw(self, seconds: float, done: int, words: str) -> None:
-        """Show what stands after so many seconds."""
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
+        """Show what stands after so many seconds: what is done of how much, and facts in words."""
 
     def close(self) -> None:
         """Take away what is only of use while the work is done."""
@@ -42,7 +50,7 @@ class Silence:
     patience = inf
     pause = inf
 
-    def draw(self, seconds: float, done: int, words: str) -> None:
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
         """Nothing."""
 
     def close(self) -> None:
@@ -55,9 +63,9 @@ class Lines:
     patience = 10.0
     pause = 10.0
 
-    def draw(self, seconds: float, done: int, words: str) -> None:  # noqa: ARG002
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:  # noqa: ARG002
         """Print a line."""
-        print(f"{seconds:.0f} s: {words}", file=sys.stderr, flush=True)
+        print(f"{seconds:.0f} s: {', '.join(facts)}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Leave the lines."""
@@ -69,7 +77,7 @@ class Bar:
     patience = 2.0
     pause = 0.1
 
-    def __init__(self, total: int | None) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -82,11 +90,11 @@ class Bar:
             # what the user's function prints goes above it, never elsewhere
             redirect_stdout=sys.stdout.isatty(),
         )
-        self.task = self.bar.add_task("", total=total)
+        self.task = self.bar.add_task("", total=None)
 
-    def draw(self, seconds: float, done: int, words: str) -> None:  # noqa: ARG002
-        """Draw the bar."""
-        self.bar.update(self.task, completed=done, description=words)
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:  # noqa: ARG002
+        """Draw the bar, every fact on a line of its own: narrow terminals would cut them off."""
+        self.bar.update(self.task, completed=done, total=total, description="\n".join(facts))
         self.bar.start()
         self.bar.refresh()
 
@@ -115,17 +123,30 @@ class Display:
 
     def show(self, done: int, words: str, left: float | None = None) -> None:
         """Show it, with the seconds left as given or as the pace so far says."""
+        if left is None and self.total is not None:
+            left = self.seconds_for(self.total - done, done)
+        rest = "" if left is None else f", about {in_words(left)} left"
+        self._draw(done, self.total, words + rest)
+
+    def show_expected(self, done: int, words: str, expected: Expected) -> None:
+        """Show it, with how many more are expected, and how long these take."""
+        pulls = f"about {expected.median:,} more (90 %: {expected.high:,})"
+        median, high = (self.seconds_for(more, done) for more in expected)
+        if median is not None and high is not None:
+            pulls += f", {in_words(median)} left (90 %: {in_words(high)})"
+        self._draw(done, done + expected.median, words, pulls)
+
+    def _draw(self, done: int, total: int | None, *facts: str) -> None:
         now = time.monotonic()
         self.next = now + self.surface.pause
-        left = self._seconds_left(done, now) if left is None else left
-        rest = "" if left is None else f", about {in_words(left)} left"
-        self.surface.draw(now - self.started, done, words + rest)
+        self.surface.draw(now - self.started, done, total, *facts)
 
-    def _seconds_left(self, done: int, now: float) -> float | None:
+    def seconds_for(self, more: int, done: int) -> float | None:
+        """How long so many more take at the pace so far; None if that is not known."""
         before = self.before or 0
-        if self.total is None or not before < done < self.total:
+        if more <= 0 or done <= before:
             return None
-        return (now - self.started) * (self.total - done) / (done - before)
+        return (time.monotonic() - self.started) * more / (done - before)
 
 
 @contextmanager
@@ -133,7 +154,7 @@ def displayed(wanted: bool, total: int | None, before: int | None = None) -> Ite
     """A display of work that has so many steps, if that is known."""
     surface: Surface = Silence()
     if flag("progress", wanted):
-        surface = Bar(total) if sys.stderr.isatty() else Lines()
+        surface = Bar() if sys.stderr.isatty() else Lines()
     try:
         yield Display(surface, total, before)
     finally:
@@ -141,13 +162,24 @@ def displayed(wanted: bool, total: int | None, before: int | None = None) -> Ite
 
 
 @contextmanager
-def display(wanted: bool, budget: int | None) -> Iterator[Show]:
-    """What to call after every evaluation; it returns at once unless something is due."""
-    with displayed(wanted, budget) as shown:
+def display(wanted: bool, problem: Problem, look: Look) -> Iterator[Show]:
+    """What to call after every evaluation; it returns at once unless something is due.
 
-        def show(pulls: int, progress: Progress) -> None:
-            if shown.due(pulls):
-                shown.show(pulls, standing(pulls, budget, progress))
+    Where nobody knows how many pulls it takes, that is simulated from what `look` sees."""
+    total = problem.counted_budget if isinstance(problem.goal, FixedBudget) else None
+    with displayed(wanted, total) as shown:
+        foresight = Foresight(look, possible=wanted and total is None)
+
+        def show(pulls: int, progress: Progress, spent: float | None = None) -> None:
+            foresight.work()
+            if not shown.due(pulls):
+                return
+            words = standing(pulls, problem, progress, spent)
+            expected = foresight.expected(pulls)
+            if expected is None:
+                shown.show(pulls, words)
+            else:
+                shown.show_expected(pulls, words, expected)
 
         yield show
 
@@ -164,22 +196,29 @@ def counting(what: str, total: int) -> Iterator[Count]:
         yield count
 
 
-def standing(pulls: int, budget: int | None, progress: Progress) -> str:
-    """Where a search stands, in words."""
-    facts = [plural(pulls, "pull") if budget is None else f"{pulls:,} of {plural(budget, 'pull')}"]
+def standing(pulls: int, problem: Problem, progress: Progress, spent: float | None = None) -> str:
+    """Where a search stands, in words; its bound in the user's units."""
+    most, budget = problem.counted_budget, problem.goal.budget
+    facts = [plural(pulls, "pull") if most is None else f"{pulls:,} of {plural(most, 'pull')}"]
+    if problem.costs is not None and spent is not None:
+        of_all = "" if budget is None else f" of {budget:,.6g}"
+        facts[0] += f" for {spent:,.6g}{of_all}"
     facts += [
         f"{count:,} {name}"
         for name in ("accepted", "undecided")
         if (count := getattr(progress, name))
     ]
     if progress.bound is not None:
-        facts.append(f"bound {progress.bound:.3g}")
+        facts.append(f"bound {progress.bound * problem.rewards.scale:.3g}")
     return ", ".join(facts)
 
 
 def in_words(seconds: float) -> str:
     """A length of time for people."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
+        if seconds < most * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 86400:,.0f} days"
 
 
 def plural(count: int, noun: str) -> str:

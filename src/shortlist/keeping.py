@@ -43,7 +43,6 @@ class Keeping:
             workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
         self.evaluation = evaluation
         self.workers = workers
-        self._budget = asked.problem.counted_budget
         self._store, self._name = store, name
         self._settings = Settings.of(asked, seed, None, RETRIES, WAIT)
 
@@ -67,9 +66,9 @@ class Keeping:
         """The experiment, going on, and what to call after every step."""
         with (
             Experiment.of(self._settings, self._store, self._name, exist_ok=True) as experiment,
-            display(progress, self._budget) as show,
+            display(progress, self._settings.problem, experiment.underway) as show,
             carrying(lambda: experiment.result(partial=True)),
         ):
             if experiment.status().state is State.STOPPED:
                 experiment.resume()
-            yield experiment, lambda: show(*experiment.standing())
+            yield experiment, lambda: show(*experiment.standing(), experiment.spent())

@@ -28,6 +28,12 @@ class Tally:
         np.add.at(self.sums, arms, rewards.sums)
         np.add.at(self.squares, arms, rewards.squares)
 
+    def copy(self) -> "Tally":
+        """The same, to be added to on its own."""
+        other = Tally(self.pulls.size)
+        other.pulls, other.sums, other.squares = self.pulls + 0, self.sums + 0, self.squares + 0
+        return other
+
 
 def present_answer(
     problem: Problem, tally: Tally, progress: Progress, rng: np.random.Generator

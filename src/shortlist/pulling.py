@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.ahead import MOST_REPLIES, Partly, Underway
 from shortlist.arrays import FloatArray
 from shortlist.display import Show, display
 from shortlist.driver import (
     BudgetEnded,
     Outcome,
+    Run,
     counted,
     finish,
     finish_async,
@@ -64,8 +66,7 @@ class Selection:
         self.evaluation = evaluation
         self.seed = seeded(seed)
         self.workers = workers
-        rng = np.random.default_rng(self.seed)
-        self._search = counted(asked.algorithm, asked.problem, rng, **asked.options)
+        self._search = self._begin()
         self._most = batch if evaluation.many else 1  # pulls in a call
         self._drawn = np.zeros(asked.problem.n_arms, dtype=np.int64)  # pulls of every arm so far
         self._issued = 0  # calls so far
@@ -76,13 +77,18 @@ class Selection:
         self._account = Account(asked.problem, asked.labels)
         self._progress = NO_PROGRESS
         self._received: Received | None = None  # of the present request
+        self._replies: list[Rewards] = []  # to the requests before
+
+    def _begin(self) -> Run:
+        rng = np.random.default_rng(self.seed)
+        return counted(self.asked.algorithm, self.asked.problem, rng, **self.asked.options)
 
     def run(self, executor: object, progress: bool) -> Result:
         """Answer every request on `executor`."""
         started = time.perf_counter()
         with (
             opened(executor, self.workers, self.evaluation) as flight,
-            display(progress, self.asked.problem.counted_budget) as show,
+            display(progress, self.asked.problem, self._underway) as show,
             carrying(lambda: self._present(started)),
         ):
 
@@ -104,7 +110,7 @@ class Selection:
         started = time.perf_counter()
         flight = InLoop(self.workers or CONCURRENT, self.evaluation)
         with (
-            display(progress, self.asked.problem.counted_budget) as show,
+            display(progress, self.asked.problem, self._underway) as show,
             carrying(lambda: self._present(started)),
         ):
 
@@ -123,7 +129,21 @@ class Selection:
         return self._result(outcome, started)
 
     def _reply(self, received: Received) -> Rewards:
-        return received.rewards(self.asked.problem.prices, single=self.asked.cells is not None)
+        single = self.asked.cells is not None
+        reply = received.rewards(self.asked.problem.prices, single=single)
+        if len(self._replies) < MOST_REPLIES:
+            self._replies.append(reply)
+        return reply
+
+    def _underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None of a search that is not ours."""
+        received = self._received
+        if received is None or self.asked.algorithm.guarded:
+            return None
+        tally = self._tally.copy()
+        tally.add(*received.so_far())
+        partly = Partly(*received.by_entry())
+        return Underway(self._begin, self.asked.problem, tuple(self._replies), partly, tally)
 
     def _numbered(self, request: Pulls) -> Numbering:
         """Go on numbering where the request before ended."""
@@ -158,7 +178,7 @@ class Selection:
         def receive(done: Done) -> None:
             self._take(received, done.call, done.result())
             self._pulls += done.call.times
-            show(self._pulls, request.progress)
+            show(self._pulls, request.progress, self._account.spent)
 
         return receive
 

@@ -174,8 +174,18 @@ def test_the_result_says_what_limits_left_unresolved() -> None:
     assert set(result.unresolved) == {"a", "b"}
     assert result.to_dict()["unresolved"] == ["a", "b"]
     assert result.verdict.startswith("Limits ended before epsilon = 0.01")
-    assert "at the limit of their pulls: a, b." in str(result)
+    assert "at or near the limit of their pulls: a, b." in str(result)
     assert [arm.limit for arm in result.arms] == [50, 50, None]
+
+
+def test_nothing_is_unresolved_where_epsilon_was_reached() -> None:
+    def pull(arm: str, seed: int) -> float:
+        return float(np.random.default_rng(seed).random() < {"a": 0.5, "b": 0.45, "c": 0.1}[arm])
+
+    arms = [shortlist.Arm(each, limit=60) for each in "abc"]
+    result = shortlist.select(pull, arms=arms, k=1, epsilon=0.4, rewards="binary", progress=False)
+    assert result.reached
+    assert result.unresolved == ()
 
 
 @pytest.mark.parametrize("limits", [(1, 2), (1, 2, 0), "abc", 5])
@@ -193,7 +203,7 @@ def test_arms_without_a_limit_do_not_race_for_ever_beside_others_at_theirs() -> 
     problem = Problem(6, 4, FixedConfidence(0.05, 0.3), Bounded(), limits=limits)
     bandit = BernoulliBandit(np.array([0.9, 0.02, 0.02, 0.02, 0.9, 0.55]))
     most = FAR_BEYOND * fixed_design(6, 4, 0.05, 0.3, Bounded())
-    for seed in range(30):
+    for seed in range(10):
         outcome = drive(find("certified"), problem, bandit, np.random.default_rng(seed))
         assert outcome.pulls.max() <= max(most, 3000)
         assert outcome.pulls[5] <= 10

@@ -4,7 +4,10 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from click import Option
+
 import shortlist
+from shortlist.cli import main
 
 Words = list[str]
 
@@ -119,11 +122,24 @@ def command_line(rng: random.Random) -> Words:
         values.remove(words.index("--budget") + 1)
     for place in rng.sample(values, min(len(values), rng.choice((0, 1, 1, 2, 3)))):
         words[place] = hostile_word(rng, words[place])
+    if rng.random() < 0.2:
+        words += unusual_option(rng, words)
     if rng.random() < 0.1:
         words.insert(rng.randint(1, len(words)), rng.choice(HOSTILE))
     if rng.random() < 0.05:
         del words[rng.randrange(len(words))]
     return [*words, *NEVER_LONG.get(words[0] if words else "", ())]
+
+
+def unusual_option(rng: random.Random, words: Words) -> Words:
+    """An option that the command takes, and a value that it may not."""
+    command = main.commands.get(words[0])
+    there = [each for each in command.params if isinstance(each, Option)] if command else []
+    there = [each for each in there if each.opts[0] not in (*words, *LASTING)]
+    if not there:
+        return []
+    option = rng.choice(there)
+    return option.opts if option.is_flag else [*option.opts, rng.choice(HOSTILE)]
 
 
 def hostile_word(rng: random.Random, usual: str) -> str:
@@ -145,11 +161,14 @@ def standard_input(rng: random.Random) -> str | bytes:
 
 
 STORE = ("--store", "tests.db")
+# options that ask for more work, or for a table that is kept up to date for ever
+LASTING = ("--budget", "--epsilon", "--watch")
 # options that are given again at the end, where the last one counts: nothing runs for long
 NEVER_LONG: dict[str, Sequence[str]] = {
     "simulate": ("--jobs", "1"),
     "forecast": ("--jobs", "1"),
     "reproduce": ("--panel", "nowhere"),
+    "serve": ("--port", "nowhere"),
 }
 USUAL: Sequence[Sequence[str]] = (
     ("simulate", "--means", "means.csv", "-k", "1", "--algorithm", "uniform", "--budget", "30"),
@@ -192,6 +211,13 @@ USUAL: Sequence[Sequence[str]] = (
     ("tell", "1", "--failed", "no network", *STORE),
     ("tell", "--file", "rewards.csv", *STORE),
     ("resume", *STORE),
+    ("release", "0", *STORE, "--worker", "ann", "--overdue", "3"),
+    ("retire", "2", *STORE, "--reason", "sold out"),
+    ("copy", "tests.db", "copied.db", "--name", "experiment"),
+    ("tokens", "create", "ann", *STORE, "--scope", "work"),
+    ("tokens", "list", *STORE),
+    ("tokens", "revoke", "ann", *STORE),
+    ("serve", *STORE, "--rate", "9", "--body", "9999"),
     ("status", *STORE, "--rows", "2", "--format", "table"),
     ("result", *STORE, "--name", "experiment"),
     ("list", "tests.db", "--format", "json"),

@@ -14,11 +14,12 @@ import shortlist
 from shortlist.algorithms.options import options_of
 
 KEPT = "kept.db"
+BUDGET = 60
 LIMITED = [shortlist.Arm("a", limit=9), shortlist.Arm("b"), "c"]
 
 
-def _pull() -> Callable[..., float]:
-    made = iter(range(ENOUGH))
+def _pull(enough: int = ENOUGH) -> Callable[..., float]:
+    made = iter(range(enough))
 
     def pull(arm: object, seed: int) -> float:
         if next(made, None) is None:
@@ -30,7 +31,7 @@ def _pull() -> Callable[..., float]:
 
 def goal(rng: random.Random) -> Arguments:
     confidence = {"epsilon": rng.choice((0.3, 0.5)), "delta": rng.choice((0.1, 0.3))}
-    return rng.choice((confidence, {"budget": 60}, {**confidence, "budget": 60}))
+    return rng.choice((confidence, {"budget": BUDGET}, {**confidence, "budget": BUDGET}))
 
 
 def options(rng: random.Random, algorithm: str) -> Arguments:
@@ -65,7 +66,8 @@ def _select(rng: random.Random) -> Arguments:
 def _select_many(rng: random.Random) -> Arguments:
     pull = _pull()
 
-    def pull_many(arm: object, times: int, seed: int) -> list[float]:
+    def pull_many(arm: object, asked: Any, seed: int) -> list[float]:
+        times = asked if isinstance(asked, int) else len(asked)  # on a test set they are items
         return [pull(arm, seed + draw) for draw in range(times)]
 
     return {"pull_many": pull_many, "batch": 20, "progress": False, **question(rng)}
@@ -91,6 +93,7 @@ def _select_kept(rng: random.Random) -> Arguments:
     """With what only matters beside a store, or to evaluations that fail."""
     return {
         **_select(rng),
+        "pull": _pull(BUDGET),  # each of them waits for the disk
         "store": KEPT,
         "name": "n",
         "retries": rng.randrange(2),

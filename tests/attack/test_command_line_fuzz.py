@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from command_line import invoke
-from command_lines import FILES, Words, command_line, furnish, standard_input
+from command_lines import FILES, USUAL, Words, command_line, furnish, standard_input
 from extent import AGAIN, SCALE, SEED
 from hostile import bounded
+
+from shortlist.cli import main
 
 LINES = 1200 * SCALE
 STATUSES = range(5)  # 0 done, 1 trouble, 2 bad input, 3 not yet, 4 over
@@ -37,6 +39,10 @@ def fault(words: Words, stdin: str | bytes) -> str:
     if "Traceback" in ended.stderr:
         return ended.stderr
     return "" if ended.exit_code in STATUSES else f"exit status {ended.exit_code}"
+
+
+def test_every_command_is_called() -> None:
+    assert {words[0] for words in USUAL} == set(main.commands)
 
 
 @pytest.mark.parametrize("part", range(8))

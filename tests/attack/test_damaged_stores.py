@@ -3,11 +3,10 @@ each is refused, or says what the original said.
 
     SHORTLIST_ATTACK_SCALE=25 pytest tests/attack/test_damaged_stores.py
 
-is 10,000 copies of each. A copy that passes for something else is named by its number, which is
-the seed of its damage."""
+is 10,000 copies of each. A copy that passes for something else is named by its number, which,
+added to the seed, is the seed of its damage."""
 
 import io
-import os
 import random
 import sqlite3
 from collections import Counter
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import SCALE, SEED
 
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.experiment import Experiment, export_lines, import_lines, verify
@@ -24,7 +24,6 @@ from shortlist.storage import Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 
-SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))
 COPIES = 400 * SCALE
 Chance = random.Random
 Damage = Callable[[bytearray, Chance], None]
@@ -186,7 +185,7 @@ def damaged_copies(original: Path, folder: Path, every: int = 1) -> Iterator[tup
     """The copies with their numbers, or one in so many of them."""
     intact = original.read_bytes()
     for number in range(0, COPIES, every):
-        chance, path = random.Random(number), folder / "copy.db"
+        chance, path = random.Random(SEED + number), folder / "copy.db"
         for end in ("", "-wal", "-shm"):
             Path(f"{path}{end}").unlink(missing_ok=True)
         data = bytearray(intact)
@@ -214,7 +213,7 @@ def test_a_damaged_store_is_refused_or_says_what_it_said(original: Path, tmp_pat
     ends: Counter[str] = Counter()
     for number, path in damaged_copies(original, tmp_path):
         try:
-            found = read_store(path, random.Random(number))
+            found = read_store(path, random.Random(SEED + number))
         except StoreError as error:
             ends[type(error).__name__] += 1
         except BaseException as error:
@@ -315,7 +314,7 @@ def test_a_damaged_export_is_refused_or_says_what_it_said(original: Path) -> Non
     for number in range(COPIES):
         store = MemoryStore()
         try:
-            import_lines(io.StringIO(damaged_text(lines, random.Random(number))), store)
+            import_lines(io.StringIO(damaged_text(lines, random.Random(SEED + number))), store)
         except (InvalidInput, UnicodeDecodeError):  # of the second the command line makes the first
             ends["refused"] += 1
         except BaseException as error:

@@ -3,12 +3,12 @@
 No comparison has a tolerance: rounding is outward, so what is exact is never on the wrong side."""
 
 import math
-import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from extent import SCALE, SEED
 from mpmath import mp, mpf
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
@@ -17,8 +17,6 @@ from shortlist.certification.split.certificate import Certificate, declare
 from shortlist.reward_models import UNIT_SIGMA, Binary, Bounded, RewardModel, SubGaussian
 from shortlist.rounding import ROUNDED
 
-SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))  # times as many cases
-SEED = int(os.environ.get("SHORTLIST_ATTACK_SEED", "0"))
 DIGITS = 120  # strengths of 1e60 cancel, and what is left is compared to 1e-14 of them
 ARMS = 8
 NEAREST = 5e-324  # to 0

@@ -1,11 +1,11 @@
 """The discount for small variance against exact arithmetic: no charge is less than its bet's."""
 
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from extent import SCALE, SEED
 from mpmath import mp, mpf
 
 from shortlist import certify
@@ -14,8 +14,6 @@ from shortlist.certification.split.certificate import declare
 from shortlist.certification.split.discount import STEEPEST, discount
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 
-SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))  # times as many cases
-SEED = int(os.environ.get("SHORTLIST_ATTACK_SEED", "0"))
 ENDS = (0.0, 1.0, 5e-324, 1 - 2.0**-53, 1e-9, 1 - 1e-9)
 
 

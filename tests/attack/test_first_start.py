@@ -3,18 +3,17 @@
 SHORTLIST_ATTACK_SCALE=40 pytest tests/attack/test_first_start.py"""
 
 import multiprocessing
-import os
 import sys
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import SCALE
 
 from shortlist.errors import ShortlistError
 from shortlist.experiment import Experiment
 
-SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))
 PROGRAMS, STARTS = 8, 10 * SCALE
 PROCESSES = multiprocessing.get_context("fork")
 

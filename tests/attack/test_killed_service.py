@@ -22,7 +22,7 @@ pytest.importorskip("uvicorn")
 from shortlist import Client
 from shortlist.experiment import Experiment
 
-KILLS = min(60, 5 * SCALE)
+KILLS = min(60, 4 * SCALE)
 WORKERS = 8 if SCALE > 1 else 3
 PULLS = 150 * KILLS
 

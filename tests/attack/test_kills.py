@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import SCALE, SEED
 
 from shortlist.errors import StoreMissing
 from shortlist.experiment import verify
 from shortlist.storage.sqlite import SQLiteStore
 
-SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))
 KILLS = 25 * SCALE
 BATCH = 7  # rewards in a transaction
 VERSION_0_1 = Path(__file__).parents[1] / "experiment" / "version_0_1" / "experiments.db"
@@ -74,7 +74,7 @@ def told(path: Path) -> list[tuple[int, float]]:
 def test_a_writer_that_is_killed_loses_nothing_and_leaves_nothing_by_halves(
     tmp_path: Path,
 ) -> None:
-    chance, path, journal = random.Random(11), tmp_path / "store.db", tmp_path / "journal"
+    chance, path, journal = random.Random(SEED + 11), tmp_path / "store.db", tmp_path / "journal"
     most = 0
     for kill in range(KILLS):
         if kill % 5 == 0:  # begin anew, so that the making of a file is hit as well
@@ -94,7 +94,7 @@ def upgrade(path: Path) -> None:
 
 
 def test_an_upgrade_that_is_killed_changes_nothing_or_all(tmp_path: Path) -> None:
-    chance = random.Random(12)
+    chance = random.Random(SEED + 12)
     with closing(SQLiteStore(shutil.copy(VERSION_0_1, tmp_path), "ro")) as store:
         expected = {name: list(store.read(name).told.rows()) for name in store.names()}
     for kill in range(KILLS):

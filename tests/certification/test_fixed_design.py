@@ -1,12 +1,14 @@
 """The fixed design against exact failure probabilities."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb, log
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from mpmath import mp, mpf
+from scipy.stats import binom, norm
 
 from shortlist.arrays import FloatArray
 from shortlist.certification.design import (
@@ -85,6 +87,43 @@ def test_failure_at_the_edge_is_that_of_the_means_nearest_to_the_centre() -> Non
         assert float(pair_fails(worse, worse + gap, pulls)) <= found
         assert float(pair_fails(1 - worse - gap, 1 - worse, pulls)) <= found
     assert edge_failure(0.2, 10, 0.15) == 0
+
+
+@pytest.mark.parametrize(
+    ("gap", "pulls", "edge"),
+    [
+        (0.2, 3, 0.5),
+        (0.01, 5000, 0.5),
+        (0.002, 5000, 0.05),
+        (1e-4, 3000, 1e-3),
+        (1e-10, 2000, 1e-9),
+    ],
+)
+def test_failure_at_the_edge_is_rounded_up_and_hardly_more(
+    gap: float, pulls: int, edge: float
+) -> None:
+    with mp.workdps(30):
+        better, worse = list(law(mpf(edge), pulls)), list(law(mpf(edge) - mpf(gap), pulls))
+        behind, exact = mpf(1), mpf(0)
+        for taken, other in zip(better, worse, strict=True):
+            exact += taken * (behind - other / 2)
+            behind -= other
+        assert exact * (1 + 1.9e-7) < edge_failure(gap, pulls, edge) < exact * (1 + 2.1e-7)
+
+
+def law(mean: mpf, pulls: int) -> Iterator[mpf]:
+    """P(Bin(pulls, mean) = s), one s after the other."""
+    chance = (1 - mean) ** pulls
+    for successes in range(pulls + 1):
+        yield chance
+        chance *= mean / (1 - mean) * (pulls - successes) / (successes + 1)
+
+
+def test_failure_at_the_edge_of_many_pulls_is_that_of_other_software() -> None:
+    successes, gap, edge = np.arange(10**6 + 1), 0.001, 0.3
+    behind = binom.sf(successes, 10**6, edge - gap) + binom.pmf(successes, 10**6, edge - gap) / 2
+    exact = binom.pmf(successes, 10**6, edge) @ behind
+    assert edge_failure(gap, 10**6, edge) == pytest.approx(exact, rel=2.1e-7)
 
 
 @pytest.mark.parametrize(

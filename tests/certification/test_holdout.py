@@ -10,7 +10,7 @@ from shortlist.search import Progress, Rewards
 
 
 def test_the_holdout_counts_every_pull_once_and_only_adds() -> None:
-    holdout = Holdout(3)
+    holdout = Holdout(3, blur=0.0)
     for wanted, asked in (([2, 0, 5], [2, 5]), ([3, 1, 5], [1, 1]), ([3, 1, 5], [])):
         steps = holdout.fill_up(np.array(wanted), Progress())
         request = next(steps, None)
@@ -25,7 +25,7 @@ def test_the_holdout_counts_every_pull_once_and_only_adds() -> None:
 
 
 def test_a_draft_that_takes_pulls_back_is_refused() -> None:
-    holdout = Holdout(2)
+    holdout = Holdout(2, blur=0.0)
     holdout.pulls[:] = 5, 3
     with pytest.raises(ValueError, match="4 pulls of arm 0 are wanted, but 5 were drawn"):
         next(holdout.fill_up(np.array([4, 9]), Progress()))

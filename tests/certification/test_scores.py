@@ -174,7 +174,7 @@ def test_a_look_ends_with_the_first_stage_that_will_do(left: int, good: bool, as
     """29 pulls are too few for all stages: then there is one, as drafted."""
     problem = Problem(2, 1, FixedConfidence(0.45, 0.3), Bounded())
     posterior = explored(BetaBandit(np.array([0.8, 0.3]), STEADY), 5, 1)
-    holdout = Holdout(2)
+    holdout = Holdout(2, blur=0.0)
     run = look(Looks(problem, posterior), a_draft([10, 10]), holdout, left)
     requests = 0
     reply: Rewards | None = None

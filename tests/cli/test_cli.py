@@ -72,6 +72,7 @@ def test_json_has_the_keys_of_the_contract_and_nothing_else_is_printed() -> None
         "failures",
         "failure_rate",
         "seconds",
+        "rounds",
     ]
     assert list(data["pulls"]) == ["mean", "sd", "max"]
     assert list(data["regret"]) == ["mean", "max"]
@@ -267,18 +268,15 @@ def test_an_algorithm_may_be_a_function_in_a_module_of_this_folder() -> None:
 
 @pytest.mark.usefixtures("mine")
 def test_the_script_finds_it_too_and_so_does_an_experiment_that_is_kept() -> None:
-    done = script("simulate", *UNIFORM, "--algorithm", "mine:even", "--budget", "99")
-    assert (done.returncode, done.stderr) == (0, "")
     Path("arms.csv").write_text("a\nb\nc\n")
-    made = script(
-        "create", "arms.csv", "-k", "1", "--budget", "9", "--algorithm", "mine:even",
-        "--store", "x.db",
-    )  # fmt: skip
-    assert made.returncode == 0
-    assert script("ask", "--store", "x.db", "--limit", "9").returncode == 0
+    asked = ["-k", "1", "--budget", "9", "--algorithm", "mine:even"]
+    assert run("create", "arms.csv", *asked, "--store", "x.db").exit_code == 0
+    done = script("ask", "--store", "x.db", "--limit", "9")
+    assert (done.returncode, done.stderr) == (0, "")
     Path("mine.py").unlink()
-    gone = script("ask", "--store", "x.db")
-    assert gone.returncode == 1
+    del sys.modules["mine"]
+    gone = run("ask", "--store", "x.db")
+    assert gone.exit_code == 1
     assert "there is no module 'mine'" in gone.stderr
     assert gone.stderr.count("\n") == 1
 

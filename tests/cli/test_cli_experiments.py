@@ -239,7 +239,7 @@ def test_an_interrupt_ends_cleanly_and_the_same_command_goes_on(interrupt: signa
     calm = json.loads(
         done("run", "arms.csv", *MAKE[:-2], "--pull", "./evaluate {arm}", "--format", "json")
     )
-    went_on = json.loads(start(*SLOW).communicate(timeout=60)[0])
+    went_on = json.loads(done(*SLOW))
     assert {**went_on, "seconds": 0} == {**calm, "seconds": 0}
 
 
@@ -789,3 +789,12 @@ def test_an_arm_whose_label_is_a_number_leaves_by_it() -> None:
     shortlist.Experiment.create(4, 1, budget=50, store="tests.db").close()
     done("retire", "2", "--store", "tests.db")
     assert [each["place"] for each in status()["arms"]][2] == "retired"
+
+
+def test_a_column_that_may_be_a_cost_or_a_limit_is_named_if_it_is_not_read(tmp_path: Path) -> None:
+    arms = tmp_path / "arms.csv"
+    arms.write_text("arm;price\na;3\nb;4\n")
+    store = str(tmp_path / "a.db")
+    made = invoke(["create", str(arms), "-k1", "--budget", "9", "--store", store])
+    assert made.exit_code == 0, made.stderr
+    assert "the column `price` is not read; those that are read are called" in made.stderr

@@ -177,6 +177,7 @@ def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> 
         ),
         ([*SMALL, "--items", "nowhere.csv", "--budget", "40"], "'nowhere.csv' does not exist"),
         ([*SMALL, "--items", "0", "--budget", "40"], "`items` is 0, but must be a whole number"),
+        ([*SMALL, "--items", "9" * 5000, "--budget", "40"], "Invalid value for '--items'"),
         ([*SMALL, "--order", "independent", "--budget", "40"], "`order` is given without `items`"),
         (
             ["-k", "2", "--pilot", "nowhere.csv", "--budget", "40"],

@@ -28,6 +28,7 @@ from shortlist.simulation.simulate import Runs, simulate
 
 RUNS = 200
 DELTA = 0.1
+SCREENED = 40  # runs that may be enough: if 2 DELTA failed, one of these would, but for 0.01 %
 EPSILON = 0.3
 # a test fails when what it saw has a smaller chance than this if the claim is true
 BELIEVABLE = 1e-4
@@ -113,11 +114,14 @@ def test_more_than_epsilon_or_the_bound_is_lost_in_at_most_delta_of_the_runs(
     name: str, instance: str
 ) -> None:
     means, k = INSTANCES[instance]
-    tries = FEWER_RUNS.get(name, RUNS)
-    runs = many(name, means, k, epsilon=EPSILON, runs=tries)
-    assert np.all(runs.bound <= EPSILON + ROUNDING)
+    for tries in (SCREENED, FEWER_RUNS.get(name, RUNS)):
+        runs = many(name, means, k, epsilon=EPSILON, runs=tries)
+        exceeded = runs.regret > runs.bound + ROUNDING
+        assert np.all(runs.bound <= EPSILON + ROUNDING)
+        if not (runs.failed.any() or exceeded.any()):
+            return
     assert seldom(int(runs.failed.sum()), tries, DELTA)
-    assert seldom(int(np.sum(runs.regret > runs.bound + ROUNDING)), tries, DELTA)
+    assert seldom(int(exceeded.sum()), tries, DELTA)
 
 
 @pytest.mark.parametrize("rewards", ["beta", "gaussian"])

@@ -46,6 +46,7 @@ def test_tickets_go_round_the_entries_until_each_has_its_pulls(
     assert numbering.tickets.tolist() == list(range(first, numbering.end))
     assert places.entries.tolist() == [entry for entry, _ in expected]
     assert places.arms.tolist() == [entries[entry][0] for entry, _ in expected]
+    assert numbering.arms(numbering.tickets).tolist() == places.arms.tolist()
     times = [calls_of(entries[entry][1], most)[round_] for entry, round_ in expected]
     assert places.times.tolist() == times
 

@@ -1,23 +1,21 @@
-"""Arms that leave, arms with limits, and the present answer: by hand, and whatever happens."""
+"""Arms that leave, arms with limits, and the present answer, one by one."""
 
-import math
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import shortlist
-from shortlist.errors import InvalidInput, StoreDamaged
-from shortlist.experiment import Experiment, State, Ticket, export_lines, import_lines
+from shortlist.driver import Outcome
+from shortlist.errors import InvalidInput, StoreDamaged, Unfinished
+from shortlist.experiment import Experiment, State, Ticket
+from shortlist.experiment.staying import staying
 from shortlist.metrics import aggregate_regret
-from shortlist.storage import Event, Kind, Store
+from shortlist.problem import FixedBudget, Problem
+from shortlist.reward_models import Binary
+from shortlist.search import Answer
+from shortlist.storage import Event, Kind
 from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
 
 ASKED: dict[str, Any] = {"budget": 120, "rewards": "binary"}
 
@@ -37,8 +35,11 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
         experiment.tell(ticket, float(ticket.arm == "c"))
     experiment.retire("c", "she moved away")
     assert all(ticket.arm != "c" for ticket in finish(experiment, {"a": 0.0, "b": 1.0}))
-    assert experiment.result().top == ("b",)
+    result = experiment.result()
+    assert result.top == ("b",)
     assert experiment.status().arms.places == ("out", "in", "retired")
+    assert [arm.left for arm in result.arms] == [False, False, True]
+    assert "count as the worst reward: c." in str(result)
 
 
 def test_what_is_under_way_of_it_is_not_waited_for_and_may_still_come() -> None:
@@ -174,143 +175,15 @@ def test_an_algorithm_of_which_it_is_not_proved_promises_nothing_then() -> None:
         assert (experiment.result().regret_bound is None) == leaving
 
 
-LIMITS = {"a": 4, "b": 9, "c": math.inf, "d": math.inf}
+def test_who_takes_the_place_of_an_arm_that_left_is_drawn_by_lot_where_arms_are_alike() -> None:
+    problem = Problem(4, 1, FixedBudget(4), Binary())
+    ended = Outcome(Answer(np.array([0])), np.ones(4, dtype=np.int64), np.array([1.0, 0, 0, 0]))
+    joined = {int(staying(ended, [0], problem, "lucb", seed).answer.top[0]) for seed in range(30)}
+    assert joined == {1, 2, 3}
 
 
-class Leaving(RuleBasedStateMachine):
-    """Four arms, two of them with limits, in an experiment where anything may happen."""
-
-    def make_store(self) -> Store:
-        raise NotImplementedError
-
-    def another(self, store: Store) -> Store:
-        raise NotImplementedError
-
-    @initialize(on_failure=st.sampled_from(["stop", "retire"]))
-    def begin(self, on_failure: Any) -> None:
-        self.store = self.make_store()
-        arms = [shortlist.Arm("a", limit=4), shortlist.Arm("b", limit=9)]
-        asked: dict[str, Any] = {**ASKED, "retries": 1, "on_failure": on_failure}
-        self.experiment = Experiment.create(
-            [*arms, shortlist.Arm("c"), shortlist.Arm("d")], 2, store=self.store, **asked
-        )
-        self.reader = Experiment.open(self.another(self.store))
-        self.open: dict[int, Ticket] = {}
-        self.told: dict[int, float] = {}
-        self.drawn: dict[str, set[int]] = {label: set() for label in LIMITS}
-
-    def retired(self) -> set[str]:
-        status = self.experiment.status().arms
-        return {
-            str(label)
-            for label, place in zip(status.labels, status.places, strict=True)
-            if place == "retired"
-        }
-
-    @rule(limit=st.sampled_from([1, 5, 40]), worker=st.sampled_from(["ann", None]))
-    def ask(self, limit: int, worker: str | None) -> None:
-        before = self.retired()
-        for ticket in self.experiment.ask(limit, worker):
-            assert ticket.arm not in before
-            self.open[ticket.id] = ticket
-            self.drawn[str(ticket.arm)].add(ticket.draw)
-
-    @precondition(lambda self: self.open)
-    @rule(choice=st.integers(0, 10**6), reward=st.sampled_from([0.0, 1.0]))
-    def tell(self, choice: int, reward: float) -> None:
-        number = sorted(self.open)[choice % len(self.open)]
-        self.experiment.tell(self.open[number], reward)
-        if self.open.pop(number).arm not in self.retired():
-            self.told[number] = reward
-
-    @precondition(lambda self: self.open)
-    @rule(choice=st.integers(0, 10**6))
-    def fail(self, choice: int) -> None:
-        number = sorted(self.open)[choice % len(self.open)]
-        self.experiment.fail(self.open.pop(number), "it rained")
-
-    @rule()
-    def resume(self) -> None:
-        self.experiment.resume()
-
-    @rule(label=st.sampled_from("abcd"))
-    def retire(self, label: str) -> None:
-        over = self.experiment.status().state in (State.BUDGET, State.FINISHED)
-        if over or len(self.retired() | {label}) > 1:
-            with pytest.raises(InvalidInput):
-                self.experiment.retire(label)
-        else:
-            self.experiment.retire(label, "gone")
-
-    @rule()
-    def crash_and_reopen(self) -> None:
-        self.store = self.another(self.store)
-        self.experiment = Experiment.open(self.store)
-
-    @invariant()
-    def no_limit_is_exceeded(self) -> None:
-        for label, draws in self.drawn.items():
-            assert len(draws) <= LIMITS[label]
-
-    @invariant()
-    def the_present_answer_is_among_those_that_stay(self) -> None:
-        partial = self.experiment.result(partial=True)
-        assert len(set(partial.top)) == 2
-        assert not self.retired() & set(partial.top)
-        assert partial == self.reader.result(partial=True)
-
-    @invariant()
-    def what_was_told_is_in_the_log(self) -> None:
-        told = self.store.read("experiment").told
-        log = dict(zip(told.tickets.tolist(), told.rewards.tolist(), strict=True))
-        assert log.items() >= self.told.items()
-        assert len(log) <= 120
-
-    def teardown(self) -> None:
-        if not hasattr(self, "experiment"):
-            return
-        self.experiment.resume()
-        self.experiment.release(tickets=list(self.open))
-        finish(self.experiment, {"a": 0.0, "b": 1.0, "c": 0.0, "d": 1.0})
-        result = self.experiment.result()
-        assert result == self.reader.result()
-        copy = MemoryStore()
-        import_lines(export_lines(self.store), copy)
-        assert Experiment.open(copy).result() == result
-
-
-class MemoryLeaving(Leaving):
-    """On the store in memory."""
-
-    def make_store(self) -> Store:
-        return MemoryStore()
-
-    def another(self, store: Store) -> Store:
-        return store
-
-
-class SQLiteLeaving(Leaving):
-    """On a file, which every experiment opens for itself."""
-
-    def make_store(self) -> Store:
-        self.folder = TemporaryDirectory()
-        self.opened: list[Store] = []
-        return self.another(SQLiteStore(Path(self.folder.name, "store.db"), "rwc"))
-
-    def another(self, store: Store) -> Store:
-        self.opened.append(store)
-        new = SQLiteStore(Path(self.folder.name, "store.db"))
-        self.opened.append(new)
-        return new
-
-    def teardown(self) -> None:
-        super().teardown()
-        for store in self.opened:
-            store.close()
-        self.folder.cleanup()
-
-
-TestMemoryLeaving = pytest.mark.filterwarnings("default")(MemoryLeaving.TestCase)
-TestMemoryLeaving.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
-TestSQLiteLeaving = pytest.mark.filterwarnings("default")(SQLiteLeaving.TestCase)
-TestSQLiteLeaving.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
+def test_an_unfinished_experiment_has_a_partial_result_only() -> None:
+    experiment = Experiment.create(4, 1, budget=40)
+    with pytest.raises(Unfinished):
+        experiment.result()
+    assert experiment.result(partial=True).partial

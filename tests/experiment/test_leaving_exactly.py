@@ -3,16 +3,17 @@ small experiment is played, and the probability of those with a wrong promise is
 
 Arm 2 leaves after a number of requests that is fixed, so not because of rewards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product
-from math import comb
+from math import comb, floor
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from shortlist.algorithms import find
+from shortlist.arrays import BoolArray, IntArray
 from shortlist.driver import Outcome, counted
 from shortlist.experiment.staying import staying
 from shortlist.problem import FixedConfidence, Problem
@@ -21,7 +22,9 @@ from shortlist.search import Pulls, Rewards, advance
 
 N, EPSILON, DELTA, BUDGET = 3, 0.2, 0.45, 12
 PROBLEM = Problem(N, 1, FixedConfidence(EPSILON, DELTA, BUDGET), Binary())
-MEANS = [Fraction(tenths, 10) for tenths in (1, 3, 5, 7, 9)]
+TENTHS = 10
+MEANS = (1, 3, 5, 7, 9)  # in tenths
+UNIT = TENTHS**BUDGET  # of probabilities: small enough for integers of 64 bits
 History = tuple[tuple[int, ...], ...]  # successes by entry, request by request
 
 
@@ -56,7 +59,7 @@ def ends(
     turn = played(history)
     if isinstance(turn, Outcome):
         left = {2: "gone"} if len(history) > leaves else {}
-        answer = staying(turn, left, PROBLEM, "certified").answer
+        answer = staying(turn, left, PROBLEM, "certified", seed=1).answer
         yield End(won, lost, orders, int(answer.top[0]), answer.regret_bound)
         return
     arms, times = turn.arms.tolist(), turn.times.tolist()
@@ -71,30 +74,45 @@ def ends(
         yield from ends(leaves, (*history, reply), tuple(more_won), tuple(more_lost), ways)
 
 
-def probability(end: End, means: tuple[Fraction, ...]) -> Fraction:
-    """Of all histories that look so."""
-    result = Fraction(end.orders)
-    for won, lost, mean in zip(end.won, end.lost, means, strict=True):
-        result *= mean**won * (1 - mean) ** lost
-    return result
+class Ends(NamedTuple):
+    """All ends, one row each, in whole numbers: nothing is rounded."""
 
+    won: IntArray  # (ends, arms)
+    lost: IntArray
+    orders: IntArray  # (ends,)
+    top: IntArray
+    promised: IntArray  # tenths that may be lost
 
-def is_wrong(end: End, means: tuple[Fraction, ...], stay: tuple[int, ...]) -> bool:
-    """Whether more is lost against the best that stays than was promised."""
-    lost = max(means[arm] for arm in stay) - means[end.top]
-    return end.bound is not None and lost > Fraction(end.bound)
+    @classmethod
+    def of(cls, found: Iterable[End]) -> "Ends":
+        won, lost, orders, top, bounds = zip(*found, strict=True)
+        promised = [UNIT if bound is None else floor(10 * Fraction(bound)) for bound in bounds]
+        return cls(*map(np.array, (won, lost, orders, top, promised)))
+
+    def probabilities(self, tenths: IntArray) -> IntArray:
+        """Of every end, as so many of UNIT, where the means are so many tenths."""
+        each = tenths**self.won * (TENTHS - tenths) ** self.lost
+        unmade = BUDGET - (self.won + self.lost).sum(axis=1)
+        result: IntArray = self.orders * each.prod(axis=1) * TENTHS**unmade
+        return result
+
+    def wrong(self, tenths: IntArray, stay: list[int]) -> BoolArray:
+        """Where more is lost against the best that stays than was promised."""
+        result: BoolArray = tenths[stay].max() - tenths[self.top] > self.promised
+        return result
 
 
 @pytest.mark.parametrize("leaves", [0, 1])
 def test_a_promise_about_those_that_stay_is_wrong_with_probability_delta_at_most(
     leaves: int,
 ) -> None:
-    found = list(ends(leaves))
-    wrong_at_all = Fraction(0)
+    found = Ends.of(ends(leaves))
+    wrong_at_all = 0
     for means in product(MEANS, repeat=N):
-        each = [probability(end, means) for end in found]
-        assert sum(each) == 1
-        wrong = sum(p for p, end in zip(each, found, strict=True) if is_wrong(end, means, (0, 1)))
-        assert wrong <= DELTA
-        wrong_at_all = max(wrong_at_all, Fraction(wrong))
+        tenths = np.array(means)
+        each = found.probabilities(tenths)
+        assert each.sum() == UNIT
+        wrong = int(each[found.wrong(tenths, [0, 1])].sum())
+        assert Fraction(wrong, UNIT) <= DELTA
+        wrong_at_all = max(wrong_at_all, wrong)
     assert wrong_at_all > 0  # a promise is not always right: something was tested

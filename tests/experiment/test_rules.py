@@ -1,24 +1,21 @@
-"""A state machine over all that can happen to an experiment; the rules hold after every step, on
-every store."""
+"""A state machine over all that can happen to tickets; the rules hold after every step, wherever
+the experiment is kept."""
 
 import math
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from machines import Machine, hold
+from places import PLACES
 
 from shortlist.errors import ConflictingReward, InvalidReward, UnknownTicket
 from shortlist.experiment import Experiment, State, Ticket
 from shortlist.experiment.lease import FREE
-from shortlist.storage import Store
 from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
 
 LEASE, RETRIES, WORKERS = 10.0, 1, ("ann", "bob", "")
 CHOSEN: dict[str, Any] = {"epsilon": 0.9, "delta": 0.9, "rewards": "binary"}
@@ -41,33 +38,19 @@ class Terms(NamedTuple):
     end: float
 
 
-class Rules(RuleBasedStateMachine):
+class Rules(Machine):
     """The model: rewards by ticket, leases by ticket, failures by ticket. All of it must be what
     the experiment has."""
 
-    def make_store(self) -> Store:
-        raise NotImplementedError
-
-    def another(self, store: Store) -> Store:
-        """The store as another program sees it."""
-        raise NotImplementedError
-
     @initialize(late=st.sampled_from(["wait", "again", 0.0]))
     def begin(self, late: Any) -> None:
-        self.now = 0.0
         self.late = late
-        self.store = self.make_store()
-        made = {"lease": LEASE, "late": late, "retries": RETRIES, "clock": self.clock, **CHOSEN}
-        self.experiment = Experiment.create(3, 1, store=self.store, **made)
-        self.reader = Experiment.open(self.another(self.store), clock=self.clock)
-        self.told: dict[int, float] = {}
+        self.make(3, 1, lease=LEASE, late=late, retries=RETRIES, **CHOSEN)
+        self.rewards: dict[int, float] = {}
         self.leases: dict[int, Terms] = {}
         self.handed: dict[int, list[Ticket]] = {}
         self.failures: dict[int, int] = {}
         self.stopped = False
-
-    def clock(self) -> float:
-        return self.now
 
     def pick(self, choice: int, tickets: Any) -> int:
         known = sorted(tickets)
@@ -78,7 +61,7 @@ class Rules(RuleBasedStateMachine):
         self.experiment.tell_many([])
         missed = [each for each, terms in self.leases.items() if FREE < terms.end <= self.now]
         for number in missed if self.late == 0.0 else []:
-            self.told[number] = 0.0
+            self.rewards[number] = 0.0
             del self.leases[number]
 
     def terms(self, worker: str, alive: float | None) -> Terms:
@@ -127,7 +110,7 @@ class Rules(RuleBasedStateMachine):
         ticket = self.handed[number][0 if late else -1]
         self.experiment.tell(number if by_number else ticket, reward)
         if self.leases.pop(number, None) is not None:
-            self.told[number] = reward
+            self.rewards[number] = reward
 
     @precondition(lambda self: self.leases)
     @rule(pulls=st.data())
@@ -140,25 +123,25 @@ class Rules(RuleBasedStateMachine):
         self.experiment.tell_many([*results, results[0]])
         for number, reward in results:
             if self.leases.pop(number, None) is not None:
-                self.told[number] = reward
+                self.rewards[number] = reward
 
-    @precondition(lambda self: self.told)
+    @precondition(lambda self: self.rewards)
     @rule(choice=one)
     def tell_again(self, choice: int) -> None:
-        number = self.pick(choice, self.told)
+        number = self.pick(choice, self.rewards)
         self.count_missed()
-        self.experiment.tell(self.handed[number][0], self.told[number])
+        self.experiment.tell(self.handed[number][0], self.rewards[number])
 
-    @precondition(lambda self: self.told)
+    @precondition(lambda self: self.rewards)
     @rule(choice=one)
     def tell_otherwise(self, choice: int) -> None:
-        number = self.pick(choice, self.told)
+        number = self.pick(choice, self.rewards)
         self.count_missed()
-        if self.told[number] == self.late:  # it may have come too late, which is no mistake
+        if self.rewards[number] == self.late:  # it may have come too late, which is no mistake
             self.experiment.tell(self.handed[number][0], 1.0)
             return
         with pytest.raises(ConflictingReward):
-            self.experiment.tell(self.handed[number][0], 1 - self.told[number])
+            self.experiment.tell(self.handed[number][0], 1 - self.rewards[number])
 
     @precondition(lambda self: self.leases)
     @rule(choice=one, reward=st.sampled_from([math.nan, math.inf, -1.0, 0.5]))
@@ -186,7 +169,7 @@ class Rules(RuleBasedStateMachine):
         self.count_missed()
         for use in (self.experiment.tell, self.experiment.fail):
             with pytest.raises(UnknownTicket):
-                use(ticket, 1)  # type: ignore[arg-type]
+                use(ticket, 1)
 
     @precondition(lambda self: self.handed)
     @rule(choice=one, attempt=one)
@@ -241,10 +224,9 @@ class Rules(RuleBasedStateMachine):
 
     @rule()
     def crash_and_reopen(self) -> None:
-        self.store = self.another(self.store)
-        self.experiment = Experiment.open(self.store, clock=self.clock)
+        self.experiment = self.open()
 
-    @precondition(lambda self: self.leases)
+    @precondition(lambda self: self.leases and self.kind != "http")
     @rule(choice=one, asking=st.booleans())
     def crash_while_writing(self, choice: int, asking: bool) -> None:
         """The power goes off after everything was written but before it is made to last."""
@@ -271,7 +253,7 @@ class Rules(RuleBasedStateMachine):
     def the_experiment_has_what_the_model_has(self) -> None:
         for each in (self.experiment, self.reader):
             status = each.status()
-            assert status.told == len(self.told)
+            assert status.told == len(self.rewards)
             held = [terms for terms in self.leases.values() if terms.end > self.now]
             assert status.held == len(held)
             assert status.overdue == sum(terms.due <= self.now for terms in held)
@@ -281,9 +263,8 @@ class Rules(RuleBasedStateMachine):
 
     @invariant()
     def what_was_told_is_in_the_log_once(self) -> None:
-        told = self.store.read("experiment").told
-        assert dict(zip(told.tickets.tolist(), told.rewards.tolist(), strict=True)) == self.told
-        assert told.tickets.size == len(self.told)
+        assert self.told() == self.rewards
+        assert self.log().told.tickets.size == len(self.rewards)
 
     @invariant()
     def a_ticket_never_changes(self) -> None:
@@ -292,18 +273,16 @@ class Rules(RuleBasedStateMachine):
                 len({(ticket.id, ticket.arm, ticket.draw, ticket.seed) for ticket in tickets}) == 1
             )
 
-    def teardown(self) -> None:
+    def end(self) -> None:
         """However it went, the same rewards by ticket give the same answer as without any
         disturbance."""
-        if not hasattr(self, "experiment"):
-            return
         self.experiment.resume()
         self.count_missed()
         self.experiment.release(tickets=list(self.leases))
         self.now += 2 * LEASE
-        finish(self.experiment, self.told)
+        finish(self.experiment, self.rewards)
         calm = Experiment.create(3, 1, store=MemoryStore(), clock=self.clock, **CHOSEN)
-        finish(calm, self.told)
+        finish(calm, self.rewards)
         assert self.experiment.result() == calm.result() == self.reader.result()
 
 
@@ -313,39 +292,6 @@ def finish(experiment: Experiment, told: dict[int, float]) -> None:
         experiment.tell_many((ticket, told.get(ticket.id, 0.0)) for ticket in tickets)
 
 
-class MemoryRules(Rules):
-    """The rules on the store in memory."""
-
-    def make_store(self) -> Store:
-        return MemoryStore()
-
-    def another(self, store: Store) -> Store:
-        return store
-
-
-class SQLiteRules(Rules):
-    """The rules on a file, which every experiment opens for itself."""
-
-    def make_store(self) -> Store:
-        self.folder = TemporaryDirectory()
-        self.opened: list[Store] = []
-        return self.keep(SQLiteStore(Path(self.folder.name, "store.db"), "rwc"))
-
-    def another(self, store: Store) -> Store:
-        return self.keep(SQLiteStore(Path(self.folder.name, "store.db")))
-
-    def keep(self, store: Store) -> Store:
-        self.opened.append(store)
-        return store
-
-    def teardown(self) -> None:
-        super().teardown()
-        for store in self.opened:
-            store.close()
-        self.folder.cleanup()
-
-
-TestMemoryRules = pytest.mark.filterwarnings("default")(MemoryRules.TestCase)
-TestMemoryRules.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
-TestSQLiteRules = pytest.mark.filterwarnings("default")(SQLiteRules.TestCase)
-TestSQLiteRules.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+@pytest.mark.parametrize("kind", PLACES)
+def test_tickets_leases_and_failures_keep_their_rules(kind: str) -> None:
+    hold(Rules, kind, steps=30)

@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import pytest
@@ -189,6 +190,34 @@ def test_what_ends_after_an_interrupt_is_told_and_not_paid_for_twice(
     with pytest.raises(KeyboardInterrupt):
         experiment.run(slow, jobs=4)
     assert experiment.status().told == paid[0]
+
+
+class Interrupted(SimpleQueue[Any]):
+    """Is interrupted as soon as the third call that ended is out of it."""
+
+    taken = 0
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        assert self.taken < 3, "what is out of the queue is waited for"
+        item = super().get(block, timeout)
+        Interrupted.taken += 1
+        if self.taken == 3:
+            raise KeyboardInterrupt
+        return item
+
+    def get_nowait(self) -> Any:
+        raise Empty
+
+
+def test_an_interrupt_at_the_worst_moment_ends_the_run_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = new()
+    monkeypatch.setattr("shortlist.evaluation.flight.SimpleQueue", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(reward, jobs=2)
+    assert experiment.status().held == 0
+    assert experiment.status().told >= 3
 
 
 def test_a_cancelled_async_run_gives_back_its_tickets() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from shortlist import instances, simulate
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.exploration import item_tuning
 from shortlist.exploration.item_effects import ItemEffects
 from shortlist.exploration.item_loss import explore_items
 from shortlist.items import Items
@@ -45,7 +46,7 @@ def test_where_all_is_seen_means_are_exact() -> None:
     scores = np.random.default_rng(0).random((5, 12))
     effects = fitted(scores, np.ones((5, 12)), times=1)
     assert np.allclose(effects.means - effects.means.mean(), scores.mean(1) - scores.mean())
-    assert np.array_equal(effects.deviations, np.zeros(5))
+    assert np.array_equal(effects.variances, np.zeros(5))
 
 
 def test_effects_of_arms_and_items_explain_each_other() -> None:
@@ -81,7 +82,10 @@ def test_an_arm_that_met_easy_items_is_not_taken_for_a_good_one() -> None:
     assert np.argsort(effects.means)[-4:].min() > 0
 
 
-def test_variances_are_learned() -> None:
+def test_variances_are_learned_where_nothing_is_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(item_tuning, "BELIEF", 0.0)
     rng = np.random.default_rng(3)
     arm, item = rng.normal(0, 0.1, 40), rng.normal(0, 0.3, 400)
     scores = 0.5 + arm[:, None] + item + rng.normal(0, 0.2, (40, 400))

@@ -95,3 +95,9 @@ def test_public_modules_and_other_submodules_are_bound_as_usual() -> None:
 def test_neither_the_package_nor_the_command_line_imports_anything_heavy() -> None:
     heavy = "{'numpy', 'scipy', 'rich'} & set(sys.modules)"
     assert python(f"import sys, shortlist, shortlist.cli; print({heavy} or 'nothing')") == "nothing"
+
+
+def test_an_experiment_imports_no_more_of_scipy_than_its_special_functions() -> None:
+    heavy = "{'scipy.stats', 'scipy.optimize', 'scipy.linalg'} & set(sys.modules)"
+    experiment = "from shortlist import Experiment"
+    assert python(f"import sys; {experiment}; print({heavy} or 'nothing')") == "nothing"

@@ -182,6 +182,7 @@ def test_one_look_serves_everybody_who_watches(
         reader.sendall(STREAM)
     for reader in readers:
         read_events(reader, "parts")
+    for reader in readers:  # not earlier: when the last one leaves, the look is forgotten
         reader.close()
     assert len(looks) == 1
 

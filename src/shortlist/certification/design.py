@@ -10,8 +10,7 @@ import math
 from functools import cache
 
 import numpy as np
-from scipy.special import betainc, gammaln, logsumexp
-from scipy.stats import binom
+from scipy.special import betainc, gammaln, logsumexp, xlog1py, xlogy
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
@@ -112,10 +111,28 @@ def edge_failure(gap: float, pulls: int, edge: float) -> float:
     bound = math.exp(2 * pulls * math.log(affinity))
     if pulls > LONGEST_SUM:
         return bound
+    behind = _tails(pulls, worse)  # (N + 2,)
+    exact = float(_masses(pulls, better) @ (behind[:-1] + behind[1:]) / 2)
+    return min(bound, exact * (1 + ROUNDING) ** 2)  # once for the tails, once for the masses
+
+
+def _masses(pulls: int, mean: float) -> FloatArray:
+    """P(Bin(N, mean) = s) for s = 0, ..., N.
+
+    What they have in common is left out, and its error with it. Each of six steps to a logarithm
+    errs by an ulp of 2^25 at most, hence a mass, divided by their sum, by ROUNDING / 2."""
     successes = np.arange(pulls + 1)
-    behind = binom.sf(successes, pulls, worse) + binom.pmf(successes, pulls, worse) / 2
-    exact = float(binom.pmf(successes, pulls, better) @ behind)
-    return min(bound, exact * (1 + ROUNDING))
+    failures = pulls - successes
+    logs = xlogy(successes, mean) + xlog1py(failures, -mean)
+    logs -= gammaln(successes + 1) + gammaln(failures + 1)
+    masses = np.exp(logs - logs.max())
+    return np.asarray(masses / masses.sum(), dtype=np.float64)
+
+
+def _tails(pulls: int, mean: float) -> FloatArray:
+    """P(Bin(N, mean) >= s) for s = 0, ..., N + 1."""
+    successes = np.arange(1, pulls + 1)
+    return np.concatenate([[1.0], betainc(successes, successes[::-1], mean), [0.0]])
 
 
 def _binary_tail(sizes: IntArray, gap: float, pulls: int) -> FloatArray:

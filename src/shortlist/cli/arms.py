@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shortlist.cli.numbers import whole_number
+from shortlist.cli.output import note
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Columns, Line, read_columns
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from shortlist.arms import Arm
 
 COLUMN = "arm"  # what the column of labels is called in every file
+TERMS = frozenset(["cost", "limit"])  # what may be said of an arm beside
+ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
 # what it is called elsewhere: as a first line hardly ever the label of an arm
 ELSEWHERE = frozenset(
     [
@@ -66,9 +70,18 @@ def read_arms(path: str) -> "list[str] | list[Arm]":
             raise InvalidInput(
                 f"{line.where} has the label {line[COLUMN]!r}, but a label must not be empty"
             )
-    if not {"cost", "limit"} & set(table.names):
+    _note_unread(path, table)
+    if not TERMS & set(table.names):
         return [line[COLUMN] for line in lines]
     return [_arm(line) for line in lines]
+
+
+def _note_unread(path: str, table: Columns) -> None:
+    """Say that a column is not read that may be a cost or a limit by another name."""
+    meant = [name for name in table.names if name in ALIKE]
+    if meant and not TERMS & set(table.names):
+        read = f"`{COLUMN}`, `cost` and `limit`"
+        note(f"{path}: the column `{meant[0]}` is not read; those that are read are called {read}")
 
 
 def labels_in(arms: "list[str] | list[Arm]") -> list[str]:
@@ -90,9 +103,10 @@ def _arm(line: Line) -> "Arm":
 def _terms(cost: str, limit: str) -> tuple[float, int | None]:
     from shortlist.evaluation.command import decimal
 
-    if limit and not limit.isdecimal():
+    most = whole_number(limit)
+    if limit and most is None:
         raise InvalidInput(f"limit {limit!r} must be a whole number")
-    return decimal(cost) if cost else 1.0, int(limit) if limit else None
+    return decimal(cost) if cost else 1.0, most
 
 
 def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import click
 import shortlist
 from shortlist.cli.instance import read_means
 from shortlist.cli.items import order_option, read_items
+from shortlist.cli.numbers import whole_number
 from shortlist.cli.options import algorithm_option, minimize_option, pace_options
 from shortlist.cli.output import (
     format_option,
@@ -40,7 +41,8 @@ def _items(
     """A number, or the items in a file."""
     if given is None:
         return None
-    return int(given) if given.isdecimal() else read_items(str(FILE(given, parameter, context)))
+    count = whole_number(given)
+    return read_items(str(FILE(given, parameter, context))) if count is None else count
 
 
 def _means(path: str | None) -> dict[str, Any]:

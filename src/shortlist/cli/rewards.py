@@ -1,11 +1,8 @@
 """The file of tickets and rewards that `shortlist tell` takes."""
 
-import re
-
+from shortlist.cli.numbers import whole_number
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Line, read_columns
-
-WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as a ticket can have
 
 
 def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
@@ -26,13 +23,13 @@ def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
 def _result(line: Line) -> tuple[int, float, float | None]:
     from shortlist.evaluation.command import decimal
 
-    ticket, reward = line["ticket"], line["reward"]
-    if not WHOLE.fullmatch(ticket):
-        raise InvalidInput(f"{line.where}: ticket {ticket!r} must be a whole number")
+    reward, ticket = line["reward"], whole_number(line["ticket"])
+    if ticket is None:
+        raise InvalidInput(f"{line.where}: ticket {line['ticket']!r} must be a whole number")
     cost = line.cells.get("cost", "").strip()
     for name, cell in (("reward", reward), ("cost", cost or "0")):
         try:
             decimal(cell)
         except ValueError:
             raise InvalidInput(f"{line.where}: {name} {cell!r} must be a number") from None
-    return int(ticket), decimal(reward), decimal(cost) if cost else None
+    return ticket, decimal(reward), decimal(cost) if cost else None

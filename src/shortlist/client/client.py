@@ -14,7 +14,7 @@ from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.rewards import checked_cost
 from shortlist.experiment import Handout, State, Status, Ticket
 from shortlist.experiment import telling as told
-from shortlist.experiment.handing import Asking
+from shortlist.experiment.handing import Asking, named_tickets
 from shortlist.experiment.lease import WAIT, Late
 from shortlist.experiment.place import checked_name, the_only
 from shortlist.experiment.runnable import Runnable
@@ -25,17 +25,7 @@ from shortlist.question import cells_given
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared, declared
 from shortlist.search import Progress
-from shortlist.validation import (
-    MOST_TOLD,
-    collected,
-    flag,
-    named,
-    number,
-    real,
-    seconds,
-    text,
-    words,
-)
+from shortlist.validation import flag, named, number, real, seconds, text, words
 from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
 
 
@@ -223,10 +213,8 @@ class Client(Runnable):
 
         Those of a worker, some by number, those overdue by so many seconds, or what fits all that
         is said; returns how many."""
-        meant = None
-        if tickets is not None:
-            several = collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
-            meant = [held(ticket) for ticket in several]
+        several = named_tickets(tickets)
+        meant = None if several is None else [held(ticket) for ticket in several]
         body: Json = {"worker": worker, "tickets": meant, "overdue": overdue}
         return int(self._call("POST", "/release", body)["released"])
 

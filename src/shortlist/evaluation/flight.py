@@ -66,6 +66,9 @@ class Flight(Protocol):
     def collect(self, seconds: float | None = None) -> list[Done]:
         """Wait for the first call to end and return all that have; none after so many seconds."""
 
+    def finish(self) -> list[Done]:
+        """Wait for all calls that were submitted and not collected, after an interrupt as well."""
+
     def cancel(self) -> None:
         """Give up what has not begun."""
 
@@ -123,6 +126,10 @@ class Here:
         done = self._done
         self._done = []
         return done
+
+    def finish(self) -> list[Done]:
+        """The same."""
+        return self.collect()
 
     def cancel(self) -> None:
         """Nothing is ever left to begin."""
@@ -184,6 +191,12 @@ class OnExecutor:
                 while True:
                     done += self._landed(self._ended.get_nowait())
         return done
+
+    def finish(self) -> list[Done]:
+        """Wait for all calls that were submitted and not collected, after an interrupt as well.
+
+        That may have come when a future was out of the queue and not landed: ask all of them."""
+        return [done for future in list(self._calls) for done in self._landed(future)]
 
     def cancel(self) -> None:
         """Give up what has not begun."""

@@ -63,13 +63,22 @@ class Numbering:
         """All tickets, in order."""
         return np.arange(self.first, self.end)
 
+    def arms(self, tickets: Tickets) -> IntArray:
+        """The arm of each of the tickets."""
+        _, _, entries = self._turns(tickets)
+        return self.pulls.arms[entries]
+
     def places(self, tickets: Tickets) -> Places:
         """Where each of the tickets belongs."""
-        offsets = np.asarray(tickets, dtype=np.int64) - self.first
-        stretch = np.searchsorted(self._starts, offsets, side="right") - 1
-        rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
-        entries = self._order[ranks]
+        stretch, rounds, entries = self._turns(tickets)
         begun = (self._bottoms[stretch] + rounds) * self._most  # pulls in the calls before
         draws: IntArray = self._first_draws[entries] + begun
         times: IntArray = np.minimum(self._most, self.pulls.times[entries] - begun)
         return Places(entries, self.pulls.arms[entries], draws, times)
+
+    def _turns(self, tickets: Tickets) -> tuple[IntArray, IntArray, IntArray]:
+        """The stretch of each of the tickets, its round in it, and its entry."""
+        offsets = np.asarray(tickets, dtype=np.int64) - self.first
+        stretch = self._starts.searchsorted(offsets, side="right") - 1
+        rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
+        return stretch, rounds, self._order[ranks]

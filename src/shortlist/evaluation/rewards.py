@@ -131,6 +131,11 @@ class Received:
         _, arms, _, times = self._numbering.places(tickets)
         return arms, times, Rewards(self._sums[self._in], self._squares[self._in])
 
+    def by_entry(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Pulls that are in, their sums and their sums of squares, entry by entry."""
+        tickets = self._numbering.first + np.flatnonzero(self._in)
+        return by_entry(self._numbering, tickets, self._sums[self._in], self._squares[self._in])
+
     def rewards(self, prices: FloatArray, *, single: bool = False) -> Rewards:
         """What the search is sent when all calls are in; with items, single rewards too.
 
@@ -168,6 +173,16 @@ class Received:
         if not self._lists:
             return self._sums[order]
         return np.concatenate([self._lists[call] for call in order.tolist()])
+
+
+def by_entry(
+    numbering: Numbering, tickets: IntArray, sums: FloatArray, squares: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Pulls in these calls, their sums and their sums of squares, by the entry of the request."""
+    entries, _, _, times = numbering.places(tickets)
+    size = numbering.pulls.arms.size
+    pulls, *both = (np.bincount(entries, each, size) for each in (times, sums, squares))
+    return pulls.astype(np.int64), both[0].astype(np.float64), both[1].astype(np.float64)
 
 
 def sums_by_entry(

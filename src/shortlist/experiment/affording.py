@@ -58,6 +58,6 @@ def _prices(known: Replica, tickets: list[int]) -> list[float]:
     """What these tickets, which are not told, are declared to cost."""
     if not tickets:
         return []
-    arms = known.replay.numbering.places(tickets).arms
+    arms = known.replay.numbering.arms(tickets)
     prices: list[float] = known.settings.problem.prices[arms].tolist()
     return prices

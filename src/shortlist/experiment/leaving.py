@@ -57,7 +57,7 @@ def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]
 
 def arms_of(known: Replica, tickets: list[int]) -> list[int]:
     """The arms of tickets that are not told."""
-    return known.replay.numbering.places(tickets).arms.tolist() if tickets else []
+    return known.replay.numbering.arms(tickets).tolist() if tickets else []
 
 
 def worst_rewards(

@@ -67,7 +67,7 @@ def is_cost(text: str) -> bool:
 
 def _largest(numbers: IntArray) -> int:
     """The largest of numbers from 0; one below 0 counts as larger than all."""
-    return int(np.ascontiguousarray(numbers).view(np.uint64).max()) if numbers.size else -1
+    return int(numbers.view(np.uint64).max()) if numbers.size else -1
 
 
 def _check_event(event: Event, n_arms: int, where: str) -> None:

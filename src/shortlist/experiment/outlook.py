@@ -1,26 +1,17 @@
-"""How many pulls an experiment still needs: it is gone on with in simulation, from where it stands.
-
-Every run replays the rewards that were told, draws the means of the arms from the posterior after
-them, and draws the rewards that are missing around these means. Nothing is promised by it: the
-posterior is an estimate, and the rewards to come are drawn like those that came."""
+"""How many pulls an experiment still needs: it is gone on with in simulation, from where it
+stands."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.ahead import Rest, Underway
+from shortlist.arrays import IntArray
 from shortlist.display import in_words, plural
-from shortlist.driver import unit_tally
 from shortlist.errors import InvalidInput
 from shortlist.experiment.experiment import Experiment
-from shortlist.experiment.ledger import Ledger
-from shortlist.experiment.replay import Replay
-from shortlist.experiment.settings import Settings
-from shortlist.present import posterior_after
+from shortlist.foresight import HIGH, RUNS
 from shortlist.validation import MOST_RUNS, seeded, whole
-
-RUNS = 20
-HIGH = 0.9  # quantile of what is still needed
 
 
 @dataclass(frozen=True)
@@ -68,64 +59,25 @@ def outlook(experiment: Experiment, *, runs: int = RUNS, seed: int = 0) -> Outlo
     It takes as long as `runs` replays and as many simulations of the rest."""
     runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
     rng = np.random.default_rng(seeded(seed))
-    settings = experiment.settings
-    ledger = Ledger(settings.retries, settings.problem.prices)
-    ledger.take_in(experiment.store.read(experiment.name))
-    if not ledger.seen(settings.problem).rewards.has_range:
+    experiment.position()  # whatever others told
+    underway = experiment.underway()
+    if underway is None:
+        none: IntArray = np.zeros(runs, dtype=np.int64)
+        return Outlook(none, none, experiment.pace())
+    if not underway.problem.rewards.has_range:
         raise InvalidInput("`rewards` have no range, but an outlook needs one: say (low, high)")
-    ahead = [_Ahead(settings, ledger).run(each) for each in rng.spawn(runs)]
-    pulls, rounds = np.array(ahead).T
-    return Outlook(pulls, rounds, _pace(ledger))
+    if not underway.can_be_simulated:
+        raise InvalidInput("too many requests were made to go through all of them again")
+    pulls, rounds = np.array([_rest(underway, each) for each in rng.spawn(runs)]).T
+    return Outlook(pulls, rounds, experiment.pace())
 
 
-def _pace(ledger: Ledger) -> float | None:
-    seconds = ledger.ended - ledger.began
-    return ledger.told / seconds if ledger.told and 0 < seconds < np.inf else None
-
-
-class _Ahead:
-    """One simulation of the rest of an experiment."""
-
-    def __init__(self, settings: Settings, ledger: Ledger) -> None:
-        problem = settings.problem
-        self.settings, self.ledger = settings, ledger
-        self.low, self.high = problem.rewards.support
-        self.tally = ledger.tally(problem.n_arms)
-
-    def run(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Pulls and requests until the end."""
-        if self.ledger.spent_at is not None:
-            return 0, 0
-        replay, told = Replay(self.settings), self.ledger.rewards
-        means = self._means(rng)
-        requests = 0
-        while replay.outcome is None:
-            arms = replay.numbering.places(replay.numbering.tickets).arms
-            rewards = np.full(arms.size, np.nan)
-            known = told[replay.numbering.first : replay.end]
-            rewards[: known.size] = known
-            missing = np.isnan(rewards)
-            requests += bool(missing.any())
-            rewards[missing] = self._draws(arms[missing], means, rng)
-            costs = self.ledger.costs_in(range(replay.numbering.first, replay.end))
-            replay.reply(rewards, arms, costs)
-        return replay.end - self.ledger.told, requests
-
-    def _means(self, rng: np.random.Generator) -> FloatArray:
-        """Means of all arms, drawn from their posteriors: (arms,) on the scale from 0 to 1."""
-        problem = self.settings.problem
-        if not self.tally.pulls.any():
-            return rng.random(problem.n_arms)
-        posterior = posterior_after(problem.unit(), unit_tally(problem, self.tally))
-        rising = np.cumsum(posterior.weights, axis=1)[posterior.row]  # (arms, grid)
-        drawn = (rising < rng.random(problem.n_arms)[:, None]).sum(axis=1)
-        means = posterior.grid[np.minimum(drawn, posterior.grid.size - 1)]
-        turned: FloatArray = 1 - means if problem.minimize else means
-        return turned
-
-    def _draws(self, arms: IntArray, means: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Rewards of these arms: the worst or the best, the noisiest there are; of one that left
-        the worst."""
-        won = rng.random(arms.size) < means[arms]
-        won[np.isin(arms, list(self.ledger.retired))] = self.settings.problem.minimize
-        return np.where(won, self.high, self.low)
+def _rest(underway: Underway, rng: np.random.Generator) -> Rest:
+    """One simulation to its end."""
+    run = underway.rest(rng)
+    while True:
+        try:
+            next(run)
+        except StopIteration as stop:
+            rest: Rest = stop.value
+            return rest

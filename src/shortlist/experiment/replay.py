@@ -5,8 +5,9 @@ from hashlib import blake2b
 
 import numpy as np
 
+from shortlist.ahead import MOST_REPLIES
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.driver import Outcome, counted
+from shortlist.driver import Outcome, Run, counted
 from shortlist.errors import CannotReplay
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received
@@ -24,9 +25,8 @@ class Replay:
     arrived: those of a request are added up in the order of its tickets."""
 
     def __init__(self, settings: Settings) -> None:
-        algorithm = settings.searched_by()
-        rng = np.random.default_rng(settings.seed)
-        self._run = counted(algorithm, settings.problem, rng, **settings.options)
+        self._settings = settings
+        self._run = self.begin()
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
         self._on_items = settings.cells is not None
         self._prices = settings.problem.prices
@@ -36,8 +36,14 @@ class Replay:
         self.course: list[
             tuple[int, Progress]
         ] = []  # pulls before every request, and how far it is
+        self.replies: list[Rewards] = []  # to the requests before
         self.numbering = Numbering(NOTHING, 0, self._drawn)
         self._next(None)
+
+    def begin(self) -> Run:
+        """The search, from its beginning."""
+        settings, rng = self._settings, np.random.default_rng(self._settings.seed)
+        return counted(settings.searched_by(), settings.problem, rng, **settings.options)
 
     @property
     def end(self) -> int:
@@ -57,7 +63,7 @@ class Replay:
         `arms` are those that the log says they are of, `costs` what those tickets did cost that
         did not cost what was declared."""
         numbering = self.numbering
-        requested = numbering.places(numbering.tickets).arms
+        requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
             raise CannotReplay(
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"
@@ -68,7 +74,10 @@ class Replay:
         for ticket, cost in costs.items():
             received.pay(ticket, cost)
         self._drawn = self.asked
-        self._next(received.rewards(self._prices, single=self._on_items))
+        reply = received.rewards(self._prices, single=self._on_items)
+        if len(self.replies) < MOST_REPLIES:
+            self.replies.append(reply)
+        self._next(reply)
 
     def cut(self, outcome: Outcome) -> None:
         """End within a request, with the outcome of what was told."""

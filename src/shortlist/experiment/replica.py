@@ -8,11 +8,13 @@ from hashlib import blake2b
 
 import numpy as np
 
+from shortlist.ahead import Partly, Underway
 from shortlist.arms import Label
 from shortlist.display import plural
 from shortlist.driver import Outcome, present_outcome
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.evaluation.calls import draw_seed
+from shortlist.evaluation.rewards import by_entry
 from shortlist.experiment.lease import FREE
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.news import MOST_UNDER_WAY, check_news
@@ -114,7 +116,7 @@ class Replica:
     def late_rewards(self, now: float) -> list[RewardRow]:
         """What is to be told of the tickets that were missed."""
         missed = sorted(self.missed(now))
-        arms = self.replay.numbering.places(missed).arms.tolist()
+        arms = self.replay.numbering.arms(missed).tolist()
         late = float(self.settings.late)
         return [(ticket, arm, late, now) for ticket, arm in zip(missed, arms, strict=True)]
 
@@ -198,6 +200,19 @@ class Replica:
             return None
         return self.present().regret_bound
 
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None once there is an answer."""
+        if self.replay.outcome is not None:
+            return None
+        replay, ledger, settings = self.replay, self.ledger, self.settings
+        rewards = ledger.rewards[replay.numbering.first : replay.end]
+        told = np.flatnonzero(~np.isnan(rewards))
+        tickets, rewards = replay.numbering.first + told, rewards[told]
+        problem, tally = ledger.seen(settings.problem), ledger.tally(settings.problem.n_arms)
+        partly = Partly(*by_entry(replay.numbering, tickets, rewards, rewards**2))
+        replies = tuple(replay.replies)
+        return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
+
     def counted(self) -> Counted:
         """What was told of every arm."""
         return Counted.of(self.ledger, self.settings, self.replay)
@@ -220,11 +235,13 @@ class Replica:
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
-        outcome = staying(outcome, self.ledger.retired, settings.problem, settings.algorithm)
+        how = settings.problem, settings.algorithm, settings.seed
+        outcome = staying(outcome, self.ledger.retired, *how)
         outcome = replace(outcome, spending=self.ledger.spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
-        return Result.of(outcome, settings.labels, problem, algorithm, settings.seed, seconds)
+        run = algorithm, settings.seed, seconds, self.ledger.retired
+        return Result.of(outcome, settings.labels, problem, *run)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""

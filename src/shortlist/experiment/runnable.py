@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from shortlist.ahead import Underway
 from shortlist.display import display
 from shortlist.errors import InvalidInput, Unfinished
 from shortlist.evaluation.calls import asynchronous
@@ -25,12 +26,26 @@ class Kept(Work, Protocol):
     def standing(self) -> tuple[int, Progress]:
         """How many pulls were told, and how far the search is."""
 
+    def spent(self) -> float | None:
+        """What the pulls cost; None if that is not known here."""
+
+    def underway(self) -> Underway | None:
+        """The search as it is now; None if that is not known here."""
+
     def result(self) -> Result:
         """The answer."""
 
 
 class Runnable:
     """The methods that make pulls, for whatever can be asked and told."""
+
+    def spent(self) -> float | None:
+        """What the pulls that were told cost, in the unit of the costs; None if not known here."""
+        return None
+
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None if it is not here."""
+        return None
 
     def run(
         self: Kept,
@@ -82,8 +97,8 @@ class Runnable:
 @contextmanager
 def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
     """What a worker is to call after every step."""
-    with display(progress, kept.settings.problem.counted_budget) as show:
-        yield lambda: show(*kept.standing())
+    with display(progress, kept.settings.problem, kept.underway) as show:
+        yield lambda: show(*kept.standing(), kept.spent())
 
 
 def _over(kept: Kept, state: State) -> Result:

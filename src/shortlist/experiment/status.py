@@ -124,14 +124,20 @@ class Status(Tabular):
         return (self.table(),)
 
     def _headline(self) -> str:
-        waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
-        if self.overdue:
-            waiting += f" and {self.overdue:,} of those overdue"
+        decided = self.state in (State.FINISHED, State.BUDGET)
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
         told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
-        line = f"{self.name}: {self.state.value}, {told}, {waiting}, {failures}"
-        line += "" if self.bound is None else f", at most {self.bound:.3g} is lost so far"
+        facts = [self.state.value, told, *([] if decided else [self._waiting]), failures]
+        if self.bound is not None:
+            facts.append(f"at most {self.bound:.3g} is lost" + ("" if decided else " so far"))
+        line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
+
+    @property
+    def _waiting(self) -> str:
+        """What the search waits for."""
+        waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
+        return f"{waiting} and {self.overdue:,} of those overdue" if self.overdue else waiting
 
     @property
     def _cost(self) -> str:
@@ -156,7 +162,8 @@ class Counted:
         """What the ledger says now."""
         problem, chosen = ledger.seen(settings.problem), None
         if replay.outcome is not None:
-            outcome = staying(replay.outcome, ledger.retired, problem, settings.algorithm)
+            how = problem, settings.algorithm, settings.seed
+            outcome = staying(replay.outcome, ledger.retired, *how)
             chosen = frozenset(outcome.answer.top.tolist())
         tally, retired = ledger.tally(problem.n_arms), frozenset(ledger.retired)
         return cls(ledger.position, problem, tally, replay.asked, chosen, retired)

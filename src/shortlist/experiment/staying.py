@@ -13,17 +13,19 @@ PROVED = ("certified",)  # whose bound holds among the arms that stay: docs/expe
 
 
 def staying(
-    outcome: Outcome, retired: Collection[int], problem: Problem, algorithm: str
+    outcome: Outcome, retired: Collection[int], problem: Problem, algorithm: str, seed: int
 ) -> Outcome:
     """The outcome as it is, if no arm that it chose has left and its bound is known to hold then.
 
-    Otherwise nothing is promised, and the best of the others take the places of those that left."""
+    Otherwise nothing is promised, and the best of the others take the places of those that left,
+    ties broken by lot."""
     top = outcome.answer.top
     kept = np.setdiff1d(top, list(retired))
     if not retired or (kept.size == top.size and algorithm in PROVED):
         return outcome
     others = np.setdiff1d(np.arange(problem.n_arms), [*retired, *kept])
     worth = np.nan_to_num(problem.sign * outcome.means[others], nan=-np.inf)
-    best_first = others[np.argsort(-worth, kind="stable")]
+    lots = np.random.default_rng(seed).random(problem.n_arms)[others]
+    best_first = others[np.lexsort((lots, -worth))]
     joined = np.concatenate([kept, best_first[: top.size - kept.size]])
     return replace(outcome, answer=Answer(np.sort(joined)))

@@ -111,11 +111,14 @@ def told_reward(reward: object, ticket: int, label: Label, model: RewardModel) -
 
 def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[int]:
     """The arm of every ticket: as it was told, or as it is in the present request."""
-    tickets = np.asarray(ids, dtype=np.int64)
-    arms = ledger.arms[tickets]
-    present = tickets >= numbering.first
-    arms[present] = numbering.places(tickets[present]).arms
-    return [int(arm) for arm in arms]
+    if min(ids, default=-1) >= numbering.first:  # as nearly always
+        arms = numbering.arms(ids)
+    else:
+        tickets = np.asarray(ids, dtype=np.int64)
+        arms = ledger.arms[tickets]
+        present = tickets >= numbering.first
+        arms[present] = numbering.arms(tickets[present])
+    return list(map(int, arms))
 
 
 def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from threading import RLock
 from types import TracebackType
 from typing import Self
 
+from shortlist.ahead import Underway
 from shortlist.display import plural
 from shortlist.errors import ShortlistError, Unfinished
 from shortlist.experiment.replica import Replica
@@ -61,6 +63,25 @@ class View:
 
         It is cheap, and as of the last call of anything else."""
         return self._known.ledger.told, self._known.replay.numbering.pulls.progress
+
+    def spent(self) -> float:
+        """What the pulls that were told cost, in the unit of the costs.
+
+        As cheap as `standing`."""
+        return self._known.ledger.spent
+
+    def pace(self) -> float | None:
+        """Pulls told a second, from the first ticket to the last reward; None if not known.
+
+        As cheap as `standing`."""
+        ledger = self._known.ledger
+        seconds = ledger.ended - ledger.began
+        return ledger.told / seconds if ledger.told and 0 < seconds < inf else None
+
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None once there is an answer."""
+        with self._lock:
+            return self._known.underway()
 
     def position(self) -> int:
         """How many entries the log has: whatever happens to the experiment adds one.

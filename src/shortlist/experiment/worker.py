@@ -109,7 +109,7 @@ def work(experiment: Work, job: Job, executor: object) -> State:
                 job.evaluation.function.stop()
             flight.cancel()
             while flight.under_way:
-                crew.take_in_rewards(flight.collect())
+                crew.take_in_rewards(flight.finish())
             experiment.release(job.worker)
             raise
     return state

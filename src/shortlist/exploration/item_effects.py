@@ -3,17 +3,20 @@
     x_is = a_i + b_s + noise,   a_i ~ N(0, arms),   b_s ~ N(mu, items)
 
 An arm's mean over all items is then what it scored and, on items it has not seen, a_i + b_s. The
-three variances are fitted along the way by steps of EM. Where arms have orders of their own, places
-in the order have nothing in common, and the variance of items goes to 0 by itself.
+three variances are fitted along the way by steps of EM. That of arms is the one that few items say
+little of, and that all depends on: it is shrunk to a small share of the noise. Where arms have
+orders of their own, places in the order have nothing in common, and the variance of items goes to 0
+by itself.
 
 Searle, Casella, McCulloch (1992), two-way crossed classification, chapter 7."""
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray
+from shortlist.exploration import item_tuning
 
 STEPS = 3  # of alternating between arms and items, each time more was seen
-START = 0.05, 0.1, 0.15  # variances of arms, items and noise: about those of 0/1 scores
+START = 0.004, 0.08, 0.15  # variances of arms, items and noise: about those of 0/1 scores
 LEAST = 1e-9  # of a variance
 
 
@@ -51,8 +54,13 @@ class ItemEffects:
         rest = (x - self.arm[:, None] - item) * mask
         freedom = max(1.0, mask.sum() - mask.shape[0] - mask.shape[1])
         self.noise = max(float((rest**2).sum()) / freedom, LEAST)
-        self.of_arms = self._variance(self.arm, self.of_arms, self.counts)
+        self.of_arms = self._believed(self._variance(self.arm, self.of_arms, self.counts))
         self.of_items = self._variance(item - item.mean(), self.of_items, mask.sum(0))
+
+    def _believed(self, found: float) -> float:
+        """The variance of arms, shrunk to what is believed of it."""
+        weight = item_tuning.BELIEF
+        return (found + weight * item_tuning.SCATTER * self.noise) / (1 + weight)
 
     def _variance(self, effects: FloatArray, before: float, counts: FloatArray) -> float:
         """The mean square of effects, what is not known of each included."""
@@ -66,8 +74,9 @@ class ItemEffects:
         return means
 
     @property
-    def deviations(self) -> FloatArray:
-        """Standard deviations of these means that seeing more could still reduce: (arms,)."""
-        variance = self.noise * self.of_arms / (self.noise + self.counts * self.of_arms)
-        deviations: FloatArray = (1 - self.counts / self.size) * np.sqrt(variance)
-        return deviations
+    def variances(self) -> FloatArray:
+        """Variances of these means, all that seeing more could reduce: (arms,)."""
+        of_arm = self.noise * self.of_arms / (self.noise + self.counts * self.of_arms)
+        unseen = 1 - self.counts / self.size
+        variances: FloatArray = unseen**2 * of_arm + unseen * self.noise / self.size
+        return variances

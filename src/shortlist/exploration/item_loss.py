@@ -1,13 +1,13 @@
 """The least regret for a number of cells: score arms where the expected loss per cell is largest.
 
-loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
-outside, with c halfway between the K-th mean and the next. Means, and what is not known of them,
-come from effects of arms and of items (item_effects.py): an arm that met easy items is not taken
-for a good one, and an arm that saw all items is known exactly.
+loss_i = E[(theta_j - theta_i)_+] for an arm i inside the present choice, with j the best of the
+others, and E[(theta_i - theta_j)_+] for one outside, with j the last that is chosen. Means, and
+what is not known of them, come from effects of arms and of items (item_effects.py): an arm that met
+easy items is not taken for a good one, and an arm that saw all items is known exactly.
 
-Departs from expected loss in that deviations are taken as smaller than they are: a budget that is
-short is better spent on few arms, as successive rejects do (Audibert, Bubeck, Munos 2010; on shared
-items Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs)."""
+That all arms have about the same loss per item they saw is what successive rejects bring about on
+average (Audibert, Bubeck, Munos 2010; on shared items Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs),
+by a schedule that does not look at gaps; here it is so for the gaps that are seen."""
 
 from collections.abc import Generator
 
@@ -21,7 +21,7 @@ from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 CERTAIN = 30.0  # standard deviations, from which on nothing is expected to be lost
-NONE = 1e-300  # of a deviation
+NONE = 1e-300  # of a variance
 
 
 class Board:
@@ -65,9 +65,11 @@ class Board:
     def losses(self) -> FloatArray:
         """What each arm is expected to lose by standing on the wrong side, per item it has seen."""
         means, ranked = self.effects.means, self.ranked()
-        boundary = means[ranked[self.k - 1 : self.k + 1]].mean()
-        spread = np.maximum(item_tuning.BOLD * self.effects.deviations, NONE)
-        z = np.minimum(np.abs(means - boundary) / spread, CERTAIN)
+        opponent = np.full(means.size, ranked[self.k - 1])
+        opponent[ranked[: self.k]] = ranked[self.k]
+        variances = self.effects.variances
+        spread = np.sqrt(np.maximum(variances + variances[opponent], NONE))
+        z = np.minimum(np.abs(means - means[opponent]) / spread, CERTAIN)
         density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
         losses: FloatArray = spread * (density - z * ndtr(-z)) / np.maximum(self.effects.counts, 1)
         return losses

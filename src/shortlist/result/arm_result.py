@@ -1,6 +1,6 @@
 """What a search learned about one arm."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -26,9 +26,16 @@ class ArmResult:
     limit: int | None = None  #: the most pulls that it may have; None if there is no limit
     cost: float = 1.0  #: of a pull, as declared
     spent: float = 0.0  #: what its pulls cost in all
+    #: whether it left before the end: then worst rewards that nobody drew are among its pulls
+    left: bool = False
 
 
-def arms_of(outcome: Outcome, labels: Sequence[OwnLabel], problem: Problem) -> Iterator[ArmResult]:
+def arms_of(
+    outcome: Outcome,
+    labels: Sequence[OwnLabel],
+    problem: Problem,
+    retired: Collection[int] = (),
+) -> Iterator[ArmResult]:
     """Every arm, in the order they were given."""
     chosen = set(outcome.answer.top.tolist())
     low, high = intervals(problem, outcome.pulls, outcome.means)
@@ -38,7 +45,8 @@ def arms_of(outcome: Outcome, labels: Sequence[OwnLabel], problem: Problem) -> I
     rows = zip(labels, *columns, limits, *money, strict=True)
     for arm, (label, pulls, mean, below, above, limit, cost, spent) in enumerate(rows):
         known = None if isnan(mean) else mean
-        yield ArmResult(label, pulls, known, below, above, arm in chosen, limit, cost, spent)
+        terms = limit, cost, spent, arm in retired
+        yield ArmResult(label, pulls, known, below, above, arm in chosen, *terms)
 
 
 def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:

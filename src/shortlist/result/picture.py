@@ -18,6 +18,7 @@ CHOSEN, REST = "#0072B2", "0.6"  # Okabe and Ito 2008
 NAMED = 40  # arms that get a line with their name; more are drawn without
 ROW, FRAME, WIDTH = 0.28, 1.2, 7.2  # inches
 LONGEST = 30  # characters of a name
+LEGEND = 0.8, 0.06  # rows for it below all arms, or that share of them if it is more
 
 
 def draw(arms: Sequence[ArmResult], title: str, unit: str, ax: "Axes | None" = None) -> "Figure":
@@ -39,7 +40,7 @@ def _own_axes(rows: int) -> "Axes":
         )
     from matplotlib.figure import Figure
 
-    height = FRAME + ROW * min(rows, NAMED)
+    height = FRAME + ROW * (min(rows, NAMED) + LEGEND[0])
     return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
 
 
@@ -61,11 +62,12 @@ def _frame(ax: "Axes", arms: Sequence[ArmResult], title: str, unit: str) -> None
     else:
         ax.set_ylabel(f"{len(arms):,} arms, best first")
         ax.set_yticks([])
-    ax.set_ylim(len(arms) - 0.4, -0.6)
+    legend = max(LEGEND[0], LEGEND[1] * len(arms))  # where no interval reaches
+    ax.set_ylim(len(arms) - 0.4 + legend, -0.6)
     ax.set_title(title, fontsize=10, loc="left")
     ax.set_xlabel(unit)
     ax.grid(axis="x", color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    ax.legend(frameon=False, fontsize=8, loc="lower right", ncols=2, borderpad=0.0)

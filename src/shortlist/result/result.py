@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +68,9 @@ class Result(Tabular):
         algorithm: str,
         seed: int,
         seconds: float,
+        retired: Collection[int] = (),
     ) -> "Result":
-        """The outcome of a run, in labels."""
+        """The outcome of a run, in labels; the `retired` arms left before its end."""
         answer = outcome.answer
         best_first = answer.top[
             np.argsort(-problem.sign * outcome.means[answer.top], kind="stable")
@@ -85,7 +86,7 @@ class Result(Tabular):
             algorithm=algorithm,
             seed=seed,
             seconds=seconds,
-            arms=tuple(arms_of(outcome, labels, problem)),
+            arms=tuple(arms_of(outcome, labels, problem, retired)),
             rewards=problem.rewards,
             minimize=problem.minimize,
             evidence=answer.evidence,
@@ -118,7 +119,10 @@ class Result(Tabular):
     def unresolved(self) -> tuple[OwnLabel, ...]:
         """The arms pulled as often as their limits allow, or nearly, that are in doubt.
 
-        Their intervals put them neither among the best nor among the others."""
+        Their intervals put them neither among the best nor among the others. None if epsilon was
+        reached, for then nothing is missing."""
+        if self.reached:
+            return ()
         low, high = (np.array([getattr(arm, end) for arm in self.arms]) for end in ("low", "high"))
         low, high = (-high, -low) if self.minimize else (low, high)
         where = places(low, high, len(self.top))
@@ -136,7 +140,8 @@ class Result(Tabular):
 
     def tables(self) -> tuple[TextTable]:
         """The table, with what it is of above and what may be lost below."""
-        below = "\n".join(filter(None, (self.verdict, self._limits(), self._oddity())))
+        said = (self.verdict, self._limits(), self._gone(), self._oddity())
+        below = "\n".join(filter(None, said))
         return (replace(self.table, title=self._title, verdict=below),)
 
     def lift(self, control: OwnLabel) -> Lift:
@@ -185,10 +190,14 @@ class Result(Tabular):
 
     def _limits(self) -> str:
         """What could not be resolved because of limits, if anything."""
-        names = [shown_label(label) for label in self.unresolved]
-        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        listed = f"{', '.join(names[:NAMED])}{more}"
-        return f"In doubt, and at the limit of their pulls: {listed}." if names else ""
+        listed = _listed(self.unresolved)
+        return f"In doubt, and at or near the limit of their pulls: {listed}." if listed else ""
+
+    def _gone(self) -> str:
+        """Who left before the end, if anybody did."""
+        listed = _listed([arm.label for arm in self.arms if arm.left])
+        counted = "pulls that were still asked for count as the worst reward"
+        return f"Left before the end, so that {counted}: {listed}." if listed else ""
 
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""
@@ -255,6 +264,12 @@ def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
     if bound is None or bound > goal.epsilon * (1 + ROUNDING):
         return False, bound
     return True, min(bound, goal.epsilon)
+
+
+def _listed(labels: Sequence[OwnLabel]) -> str:
+    """The first of some arms by their names, and how many more there are."""
+    more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+    return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
 
 
 def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from shortlist.arms import Arm, Label
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
-from shortlist.service.replies import Refusal
+from shortlist.service.replies import TOO_MUCH, Refusal
 from shortlist.validation import number, shown, whole
 from shortlist.wire import Json
 
@@ -45,7 +45,7 @@ async def _all_of(request: Request, most: int) -> bytes:
             break
     if too_long:
         rule = f"longer than {most:,} bytes, the most that is taken"
-        raise Refusal(413, f"the body is {rule}", connection="close")
+        raise Refusal(TOO_MUCH, f"the body is {rule}", connection="close")
     return bytes(raw)
 
 

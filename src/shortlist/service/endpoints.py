@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 
-from shortlist.errors import InvalidInput, LimitExceeded, ShortlistError
+from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.experiment import Experiment, export_lines
 from shortlist.service.bodies import (
     NAMED,
@@ -20,6 +20,7 @@ from shortlist.service.bodies import (
 )
 from shortlist.service.limits import Limits
 from shortlist.service.opened import Opened
+from shortlist.service.replies import TOO_MUCH, Refusal
 from shortlist.service.writes import Act, Results
 from shortlist.validation import shown, whole
 from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
@@ -140,7 +141,7 @@ def _check_scores(scores: object) -> None:
 def _check_arms(arms: object, most: int) -> None:
     count = len(arms) if isinstance(arms, list) else arms
     if isinstance(count, int) and count > most:
-        raise LimitExceeded(f"`arms` are {count:,}, but a service takes {most:,} at most")
+        raise Refusal(TOO_MUCH, f"`arms` are {count:,}, but a service takes {most:,} at most")
     if isinstance(arms, Mapping):
         raise InvalidInput("`arms` is an object, but must be a number of arms or a list of labels")
 
@@ -159,9 +160,8 @@ def ask(body: Json) -> Act:
     check_fields(body, ("limit", "worker", "lease", "alive"))
     limit = whole("limit", body.get("limit", 1), at_least=1)
     if limit > MOST_TICKETS:
-        raise LimitExceeded(
-            f"`limit` is {limit:,}, but a service hands out {MOST_TICKETS:,} at a time at most"
-        )
+        rule = f"a service hands out {MOST_TICKETS:,} at a time at most"
+        raise Refusal(TOO_MUCH, f"`limit` is {limit:,}, but {rule}")
     worker = text(body, "worker")
     how = {"lease": body.get("lease"), "alive": body.get("alive")}
 

@@ -25,6 +25,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.NotAllowed, 403),
     (errors.StoreError, 503),
 )
+TOO_MUCH = 413  # at once, and another time as well: no client tries that again
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -76,7 +77,7 @@ def _kind(status: int) -> str:
     """The class by which a client knows a refusal again."""
     if status in (401, 403):
         return "NotAllowed"
-    if status in (408, 413, 429):
+    if status in (408, TOO_MUCH, 429):
         return "LimitExceeded"
     return "InvalidInput" if status < 500 else "StoreError"
 

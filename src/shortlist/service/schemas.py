@@ -101,6 +101,7 @@ CHOSEN_ARM = every(
     limit=nullable("integer"),
     cost=NUMBER,
     spent=NUMBER,
+    left=FLAG,
 )
 LISTED = every(
     name=TEXT,

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -21,7 +22,7 @@ from urllib.parse import quote
 from shortlist.errors import StoreError, StoreMissing
 from shortlist.storage import files
 from shortlist.storage.schema import VERSIONS, back_up, upgrade, version_of
-from shortlist.storage.words import InWords, is_busy
+from shortlist.storage.words import SQLiteInWords, is_busy
 
 logger = logging.getLogger("shortlist.storage")
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
@@ -36,6 +37,12 @@ def check_process(opened_by: int, place: str) -> None:
         )
 
 
+@lru_cache
+def _insertion(table: str, columns: tuple[str, ...], identity: int) -> str:
+    names, places = ", ".join(columns), ", ".join("?" for _ in columns)
+    return f"INSERT INTO {table} (experiment, {names}) VALUES ({identity}, {places})"
+
+
 class OpenFile:
     """The file of a store, of the last version, or with mode "ro" a copy of it that is.
 
@@ -48,7 +55,7 @@ class OpenFile:
         self.path = path
         self.place = str(path)
         self._timeout = timeout
-        self._in_words = InWords(path, timeout)
+        self._in_words = SQLiteInWords(path, timeout)
         self._lock = RLock()
         self._process = os.getpid()
         with self._in_words:
@@ -121,10 +128,8 @@ class OpenFile:
     ) -> None:
         """Add rows of an experiment to a table."""
         if rows:
-            names, places = ", ".join(columns), ", ".join("?" for _ in columns)
-            statement = f"INSERT INTO {table} (experiment, {names}) VALUES ({identity}, {places})"
             with self as database:
-                database.executemany(statement, rows)
+                database.executemany(_insertion(table, tuple(columns), identity), rows)
 
     def close(self) -> None:
         """Let go of the file. It cannot be used afterwards."""

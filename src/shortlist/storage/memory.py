@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
-from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
+from shortlist.storage.store import NOTHING, Event, News, RewardRow, Told, no_such_experiment
 from shortlist.storage.tokens import Token, no_such_token, token_exists
 
 WHERE = "memory"
@@ -78,6 +78,8 @@ class MemoryStore:
         """What was added to a log after that position."""
         with self._lock:
             new = self._log(name).entries[after:]
+        if not new:
+            return News(NOTHING, (), after)
         events = [entry for entry in new if isinstance(entry, Event)]
         told = Told.of(entry for entry in new if not isinstance(entry, Event))
         return News(told, events, after + len(new))

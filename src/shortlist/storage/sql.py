@@ -28,11 +28,9 @@ from shortlist.storage.database import (
     Database,
 )
 from shortlist.storage.insist import insistent
-from shortlist.storage.store import Event, News, RewardRow, Told, no_such_experiment
+from shortlist.storage.store import NOTHING, Event, News, RewardRow, no_such_experiment
 from shortlist.storage.tokens import Scope, Token, no_such_token, token_exists
 from shortlist.validation import shown
-
-NOTHING = Told.of(())
 
 
 @dataclass
@@ -265,10 +263,10 @@ class SQLStore:
         return self._ending(HEAD + self._database.locking, identity, self._place)
 
     def _ending(self, statement: str, identity: int, where: str) -> Head:
-        rows = self._database.query(statement, (identity,))
-        if len(rows) != 1 or not all(isinstance(value, int) for value in rows[0]):
-            raise StoreDamaged(f"the end of {where} is not as it was written")
-        return Head(*rows[0])
+        match self._database.query(statement, (identity,)):
+            case [(int(position), int(link))]:
+                return Head(position, link)
+        raise StoreDamaged(f"the end of {where} is not as it was written")
 
     def _before(self, name: str, after: int) -> Head:
         """The head that the log had when it ended with that position."""

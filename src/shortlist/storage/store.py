@@ -66,6 +66,9 @@ class Told:
         return zip(*(column.tolist() for column in columns), strict=True)
 
 
+NOTHING = Told.of(())
+
+
 @dataclass(frozen=True, slots=True)
 class News:
     """A stretch of a log, up to position `last`. An event never changes what a reward means, nor

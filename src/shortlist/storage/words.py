@@ -2,16 +2,9 @@
 
 import sqlite3
 from pathlib import Path
-from types import TracebackType
 
-from shortlist.errors import (
-    InvalidInput,
-    StoreDamaged,
-    StoreError,
-    StoreFull,
-    StoreLocked,
-    StoreReadOnly,
-)
+from shortlist.errors import StoreDamaged, StoreError, StoreFull, StoreLocked, StoreReadOnly
+from shortlist.storage.in_words import InWords
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
@@ -23,34 +16,23 @@ DAMAGED = (
 )
 
 
-class InWords:
-    """A block in which errors of SQLite about a file become errors of this package.
-
-    A class and not a generator, since every tell goes through several of them."""
+class SQLiteInWords(InWords):
+    """A block in which errors of SQLite about a file become errors of this package."""
 
     def __init__(self, path: Path, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
 
-    def __enter__(self) -> None:
-        """There is nothing to prepare."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def told(self, error: BaseException) -> StoreError | None:
+        """What SQLite says, in words."""
         if isinstance(error, sqlite3.Error):
-            raise _error(error, self._path, self._timeout) from error
-        # half of a character, as in names of files that are not UTF-8
-        if isinstance(error, UnicodeEncodeError):
-            raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
+            return _error(error, self._path, self._timeout)
         # Python could not even read what SQLite says of the damage
         if isinstance(error, UnicodeDecodeError):
-            raise StoreDamaged(
+            return StoreDamaged(
                 f"{self._path} is not a store of shortlist, or is damaged ({error.object!r})"
-            ) from error
+            )
+        return None
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -1,12 +1,14 @@
 """The theorem of docs/items.md in exact arithmetic: all orders of small test sets, one by one."""
 
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 
 from shortlist.arrays import FloatArray
+from shortlist.certification.items import tuning
+from shortlist.certification.items.band import Band
 from shortlist.certification.items.item_race import item_race
 from shortlist.items import Items
 from shortlist.metrics import aggregate_regret
@@ -100,15 +102,18 @@ SMALL = {
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("delta", [0.3, 0.9])
+@pytest.mark.parametrize("lopsided", [0, 99], ids=["single", "paired"])
 def test_over_all_orders_bounds_fail_with_probability_delta_at_most(
-    name: str, k: int, delta: float, monkeypatch: pytest.MonkeyPatch
+    name: str, k: int, delta: float, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shortlist.certification.items.tuning.FIRST", 1)
+    monkeypatch.setattr(tuning, "FIRST", 1)
+    monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
+    monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
     scores = np.array(SMALL[name], dtype=np.float64)
     n, size = scores.shape
-    if k >= n:
+    if k >= n or (lopsided == 0 and size > 4):  # bounds on arms are tested on all orders below
         return
-    for budget in range(n, n * size + 1, 2):
+    for budget in range(n, n * size + 1, 3):
         wrong, orders = 0, list(permutations(range(size)))
         for order in orders:
             answer = answered(scores[:, order], k, 0.05, delta, budget)
@@ -125,3 +130,71 @@ def test_when_all_cells_are_seen_the_answer_is_exact(name: str) -> None:
 
     assert aggregate_regret(scores.mean(1), answer.top) == 0
     assert answer.regret_bound == pytest.approx(0, abs=1e-9)
+
+
+def most_wealth(scores: list[Fraction], held: list[Fraction], m: Fraction) -> Fraction:
+    """The largest capital of an arm against a mean of m, by the formula of Lemma 1."""
+    size = len(scores) + len(held)
+    capital, seen, squares, gained = Fraction(1), Fraction(0), Fraction(0), sum(held, Fraction(0))
+    largest = capital
+    for t, each in enumerate(scores):
+        left = len(scores) - t
+        mean = (size * m - gained - seen) / left
+        scatter = squares - seen**2 / max(t, 1)
+        variance = (10 * Fraction(1, 10) + scatter) / (10 + t)
+        gap = Fraction(1, 10) * Fraction(size, left)
+        stake = gap / (variance + gap**2)
+        most = Fraction(98, 100) / (1 - mean) if mean < 1 else stake
+        capital *= 1 + min(stake, most) * (mean - each)
+        largest = max(largest, capital)
+        seen += each
+        squares += each**2
+    return largest
+
+
+def test_bands_have_the_capital_of_exact_arithmetic() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        held = [Fraction(int(each), 4) for each in rng.integers(0, 5, rng.integers(0, 4))]
+        scores = [Fraction(int(each), 4) for each in rng.integers(0, 5, rng.integers(1, 9))]
+        m = Fraction(int(rng.integers(1, 99)), 100)
+        band = Band(
+            np.array([scores], dtype=np.float64),
+            np.ones((1, len(scores)), dtype=np.bool_),
+            len(scores) + len(held),
+            np.array([len(held)]),
+            np.array([float(sum(held))]),
+            np.full(len(scores), 0.1),
+            np.array([0.1]),
+        )
+        gains = np.cumsum([float(each) for each in scores]) + float(sum(held))
+        unseen = np.arange(len(scores) - 1, -1, -1)
+        if (band.size * float(m) - gains > unseen).any():
+            assert band.rejects(np.array([float(m)]), np.ones(1), 1e9)
+            continue
+        exact = float(most_wealth(scores, held, m))
+        for level in (0.999 * exact, 1.001 * exact):
+            if level > 1:
+                found = band.rejects(np.array([float(m)]), np.ones(1), level)
+                assert found[0] == (exact > level)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [(1, 0, 0.5, 1, 0.25, 0), (0, 0, 0, 0, 1), (1, 1, 1, 0, 1, 1), (0.4, 0.5, 0.5, 0.6)],
+)
+@pytest.mark.parametrize("level", [1.25, 2.0])
+def test_bounds_on_an_arm_fail_in_no_more_orders_than_their_level_allows(
+    scores: tuple[float, ...], level: float
+) -> None:
+    orders = np.array(list(permutations(scores)), dtype=np.float64)
+    none = np.zeros(len(orders))
+    for gap, seen in product((0.1, 0.5), range(1, len(scores) + 1)):
+        fresh = np.broadcast_to(np.arange(len(scores)) < seen, orders.shape)
+        variances = np.full(len(scores), 0.01)
+        band = Band(orders, fresh, len(scores), none, none, variances, np.array([gap]))
+        upper = band.upper(np.ones(1), level, np.ones(len(orders)))
+        wrong = int((upper < np.mean(scores) - 1e-12).sum())
+        assert wrong <= len(orders) / level
+        if scores == (0, 0, 0, 0, 1) and seen == 3:
+            assert wrong > 0  # or nothing was tested

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shortlist.certification.pairs.mixture import FARTHEST, Mixture
+from shortlist.certification.pairs.mixture import FARTHEST, LARGE, RATIO, Mixture
 from shortlist.simulation.simulate import simulate
 
 
@@ -14,6 +14,15 @@ def test_weights_add_up_to_one_and_gaps_go_up_to_the_farthest(least: float) -> N
     assert (mixture.weights > 0).all()
     assert (np.diff(mixture.multiples) > 0).all()
     assert mixture.multiples[3:].max(initial=0) * least < FARTHEST
+
+
+@pytest.mark.parametrize("least", [1e-6, 1e-3, 0.05, 0.15, 0.9])
+def test_large_gaps_alone_leave_out_those_near_the_least(least: float) -> None:
+    mixture = Mixture.of_large(least)
+    assert mixture.weights.sum() == pytest.approx(1)
+    assert mixture.multiples[0] == LARGE
+    assert mixture.multiples[1:].max(initial=0) * least < FARTHEST
+    assert mixture.multiples[-1] * RATIO * least >= FARTHEST
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1e-4, 1e-7, 1e-10])

@@ -41,10 +41,9 @@ def test_a_reward_that_is_late_to_be_no_bit_enlarges_the_samples_once() -> None:
 
 
 def test_where_the_net_needs_most_of_delta_the_run_is_the_fixed_design() -> None:
+    goal = FixedConfidence(0.05, 0.3, 10**6)  # with a budget, no lead decides
     for model in (Binary(), Bounded()):
-        race = Race(
-            Problem(2, 1, FixedConfidence(0.05, 0.3), model), np.random.default_rng(0), Pace()
-        )
+        race = Race(Problem(2, 1, goal, model), np.random.default_rng(0), Pace())
         assert race.net.alone
         assert not race.racing
 
@@ -69,7 +68,7 @@ def test_rewards_that_turn_out_not_to_be_0_or_1_make_samples_larger(first: bool)
 def test_arms_are_not_placed_where_that_would_leave_a_race_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    judged = net.Net(Problem(2, 1, FixedConfidence(0.05, 0.05)), 2, np.random.default_rng(0))
+    judged = net.Net(Problem(3, 1, FixedConfidence(0.05, 0.05)), 2, np.random.default_rng(0))
     assert judged.placed
     judged.placing = 0.0
     monkeypatch.setattr(net, "MOST", 0.0)
@@ -85,43 +84,73 @@ def two(rewards: Binary | Bounded, delta: float = 0.05, budget: int | None = Non
 def test_shares_of_two_arms_add_up_to_delta() -> None:
     for rewards, late in ((Binary(), 0.0), (Bounded(), net.LATE)):
         judged = two(rewards)
-        assert judged.distance is not None
-        spent = judged.share + late + net.PLACING
-        assert judged.delta_left == pytest.approx(0.05 * (1 - spent))
-        assert judged.delta_left >= net.RACE * 0.05
-        assert judged.delta_left_at_edge > 0.8 * 0.05
+        assert judged.lead is not None
+        assert judged.leads
+        assert judged.delta_left == pytest.approx(0.05 * net.RACE)
+        assert judged.delta_left_at_edge == judged.delta_left
+        assert (judged.lead.boundary.errors < 0.05 * (1 - net.RACE - late)).all()
+
+
+def test_where_no_pilot_tells_the_kind_of_rewards_the_race_keeps_more() -> None:
+    problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
+    judged = Net(problem, 0, np.random.default_rng(0))
+    assert judged.lead is not None
+    assert not judged.leads
+    assert judged.delta_left == pytest.approx(0.05 * net.RACE_IN_DOUBT)
 
 
 def test_two_arms_are_not_led_by_a_boundary_with_a_budget_or_where_delta_is_large() -> None:
-    assert two(Binary(), budget=1000).distance is None
-    assert two(Binary(), delta=0.5).distance is None
+    assert two(Binary(), budget=1000).lead is None
+    assert two(Binary(), delta=0.5).lead is None
     problem = Problem(3, 1, FixedConfidence(0.1, 0.05), Binary())
-    assert Net(problem, 2, np.random.default_rng(0)).distance is None
+    assert Net(problem, 2, np.random.default_rng(0)).lead is None
 
 
 def test_a_leader_is_as_far_ahead_as_it_must_be_without_the_pilot() -> None:
     judged = two(Bounded())
-    c = judged.distance
-    assert c is not None
-    judged.look(np.array([2, 2]), np.array([2.0, 0.0]), np.array([2.0, 0.0]), first=True)
-    pulls = np.array([40, 40])
-    assert judged.leader(pulls, np.array([c + 1.0, 0.0])) is None
-    assert judged.leader(pulls, np.array([c + 2.0, 0.0])) == 0
-    assert judged.leader(pulls, np.array([2.0, c])) == 1
-    assert judged.leader(np.array([40, 41]), np.array([c + 2.0, 0.0])) is None
+    assert judged.worth(np.zeros(2)) > 1
+    pilot = np.array([2.0, 0.0])
+    judged.look(np.array([2, 2]), pilot, pilot, first=True)
+    assert judged.lead is not None
+    judged.look(np.array([42, 42]), np.array([27.0, 15.0]), np.array([27.0, 15.0]), first=False)
+    assert (judged.lead.pulls, judged.lead.total) == (40, 40.0)
+    c = judged.lead.boundary.distance
+    assert judged.leader(np.array([c - 3.0, 0.0])) is None
+    assert judged.leader(np.array([c + 2.0, 0.0])) == 0
+    assert judged.leader(np.array([2.0, c])) == 1
+    assert judged.worth(np.array([2.0, 0.0])) == judged.lead.worth(0.0)
+
+
+def test_if_neither_arm_is_ahead_when_a_lead_decides_one_is_drawn() -> None:
+    """A long tie is evidence enough; which arm comes first in the list does not matter."""
+    drawn = set()
+    for seed in range(20):
+        problem = Problem(2, 1, FixedConfidence(0.01, 0.05), Binary())
+        judged = Net(problem, 0, np.random.default_rng(seed))
+        sums = np.zeros(2)
+        for pulls in range(200, 8000, 200):
+            judged.look(np.full(2, pulls), sums := np.full(2, pulls // 50), sums, first=False)
+        drawn.add(judged.leader(sums))
+    assert drawn == {0, 1}
 
 
 def test_a_pilot_that_is_not_binary_leaves_the_race_what_the_larger_samples_do() -> None:
     problem = Problem(2, 1, FixedConfidence(0.1, 0.05))
     race = Race(problem, np.random.default_rng(0), Pace())
     pulls, sums = np.array([2, 2]), np.array([1.0, 1.0])
-    before = race.levels[0]
+    before, large = race.levels[0], race.mixture
+    assert large.multiples[0] > 1
     race.pulls += pulls
     race.sums += sums
     race.squares += sums / 2
+    race.stages.at[:] = 1
     race.look(first=True)
-    assert race.net.distance is None
+    assert race.net.lead is None
+    assert race.net.worth(race.sums) == np.inf
     assert race.levels[0] < before  # no boundary takes part of delta any more
-    spent = race.net.share + net.LATE + net.PLACING
+    spent = race.net.share + net.LATE
     assert race.levels[0] == pytest.approx(-np.log(0.05 * (1 - spent)))
     assert race.net.size == fixed_design(2, 1, 0.1, (race.net.share + net.LATE) * 0.05, Bounded())
+    assert race.mixture.multiples[0] == 1  # ties are left to bets again
+    assert race.stages.at.tolist() == [1, 1]
+    assert (race.stages.planned == 2).all()

@@ -8,8 +8,6 @@ from collections.abc import Generator
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.certification.items import tuning
-from shortlist.certification.items.history import refined_bound
 from shortlist.certification.items.matching import EXACT, largest_matching
 from shortlist.certification.items.standing import Standing
 from shortlist.problem import Problem
@@ -17,7 +15,7 @@ from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 
 def item_race(problem: Problem, rng: np.random.Generator) -> Search:
-    """Settle pairs of arms on shared items until no matching of doubts exceeds K epsilon.
+    """Score arms on shared items until no matching of doubts exceeds K epsilon.
 
     R_T <= its bound with probability >= 1 - delta over the order of the items, whenever it ends;
     R_T is about means over these items. When all cells that matter are seen it is exact."""
@@ -25,7 +23,7 @@ def item_race(problem: Problem, rng: np.random.Generator) -> Search:
         return (yield from _mirrored(problem, rng))
     standing = Standing(problem, rng)
     requests = 1
-    first = min(tuning.FIRST, standing.size)
+    first = min(standing.evidence.first, standing.cells.size)
     yield from _score(standing, np.full(problem.n_arms, first), Progress(round=requests))
     while True:
         standing.choose()
@@ -33,9 +31,9 @@ def item_race(problem: Problem, rng: np.random.Generator) -> Search:
         if bound <= standing.allowed + EXACT or standing.finished:
             return _answer(standing, bound)
         targets = standing.targets()
-        progress = Progress(requests, undecided=int((targets > standing.reached).sum()))
+        progress = Progress(requests, undecided=int((targets > standing.cells.reached).sum()))
         if not (yield from _score(standing, targets, progress)):
-            return _answer(standing, min(bound, refined_bound(standing)))
+            return _answer(standing, min(bound, largest_matching(standing.refined())))
         requests += 1
 
 
@@ -44,8 +42,8 @@ def _score(
 ) -> Generator[Pulls, Rewards, bool]:
     """Score arms on further items, as far as the budget goes; whether it went anywhere."""
     targets = _affordable(standing, targets)
-    times = standing.missing(targets)
-    if not (targets > standing.reached).any():
+    times = standing.cells.missing(targets)
+    if not (targets > standing.cells.reached).any():
         return False
     arms = np.flatnonzero(times)
     scores = np.empty(0)
@@ -64,15 +62,17 @@ def _affordable(standing: Standing, targets: IntArray) -> IntArray:
     purse = standing.purse
     if purse.budget is None:
         return targets
-    if not standing.reached.any():  # all arms alike
+    if not standing.cells.reached.any():  # all arms alike
         every, first = np.arange(targets.size), int(targets[0])
-        while first > 1 and not purse.affords(every, standing.missing(every * 0 + first)).all():
+        while (
+            first > 1 and not purse.affords(every, standing.cells.missing(every * 0 + first)).all()
+        ):
             first -= 1
         return every * 0 + first
-    order = np.lexsort((standing.ties, standing.reached))
-    beyond = order[~purse.affords(order, standing.missing(targets)[order])]
+    order = np.lexsort((standing.ties, standing.cells.reached))
+    beyond = order[~purse.affords(order, standing.cells.missing(targets)[order])]
     allowed = targets.copy()
-    allowed[beyond] = standing.reached[beyond]
+    allowed[beyond] = standing.cells.reached[beyond]
     return allowed
 
 
@@ -82,8 +82,8 @@ def _answer(standing: Standing, bound: float) -> Answer:
     evidence = {
         "certificate": "items",
         "exact": exact,
-        "items": standing.reached.tolist(),
-        "out": int(standing.verdicts.out.sum()),
+        "items": standing.cells.reached.tolist(),
+        "out": int(standing.evidence.out.sum()),
     }
     regret = bound / problem.k
     return Answer(np.sort(standing.top), regret, 1 - problem.delta, evidence)

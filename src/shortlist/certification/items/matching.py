@@ -5,7 +5,6 @@ most the largest matching of (U_ij)+ between arms i in T and arms j outside it (
 Lemma 4)."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from shortlist.arrays import BoolArray, FloatArray
 
@@ -15,6 +14,8 @@ EXACT = 1e-12
 
 def largest_matching(bounds: FloatArray) -> float:
     """The largest sum of bounds, one in a row and column at most; none is below 0."""
+    from scipy.optimize import linear_sum_assignment  # takes long to load, and few need it
+
     positive = np.maximum(bounds, 0.0)
     rows, columns = linear_sum_assignment(positive, maximize=True)
     return float(positive[rows, columns].sum())

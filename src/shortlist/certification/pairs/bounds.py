@@ -43,12 +43,19 @@ class Bounds:
         self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
         self.net = Net(problem, pilot, rng, apart=apart)
+        self.leader: int | None = None  # of two arms: so far ahead that it is chosen
         self._share_out()
         self.unit = self._unit()
-        self.mixture = Mixture.of(self.unit)
-        self.stages = Stages(n, self.mixture.weights.size)
-        if self.net.pilot_apart:
-            self.stages.add(pilot_stage(n, self.mixture.weights.size, pilot))
+        self._settle_bets(apart=self.net.pilot_apart)
+
+    def _settle_bets(self, *, apart: bool) -> None:
+        """Which gaps are betted on; where a lead decides, only large ones are left to bets."""
+        mixture = Mixture.of_large if self.net.leads else Mixture.of
+        self.mixture = mixture(self.unit)
+        clocks = self.mixture.weights.size
+        self.stages = Stages(self.problem.n_arms, clocks)
+        if apart:  # no bets in the pilot
+            self.stages.add(pilot_stage(self.problem.n_arms, clocks, self.net.pilot))
 
     def _share_out(self) -> None:
         """Give every swap its part of what the net leaves of delta."""
@@ -86,9 +93,14 @@ class Bounds:
 
     def look(self, *, first: bool) -> None:
         """See what kind of rewards came, and where arms lie."""
+        led = self.net.leads
         self.net.look(self.pulls, self.sums, self.squares, first=first)
         if first:  # the pilot may have changed the shares of delta
             self._share_out()
+        if led and not self.net.leads:  # no bet was made in the pilot
+            self._settle_bets(apart=True)
+            self.stages.at[:] = self.stages.last
+        self.leader = self.net.leader(self.sums)
         self._place()
 
     def count(self, arms: IntArray, draws: Draws) -> None:
@@ -101,10 +113,9 @@ class Bounds:
         """Bound the pairs of the present choice by all that is known."""
         if self.racing:
             self._tighten()
-        leader = self.net.leader(self.pulls, self.sums)
-        if leader is not None:  # of two arms, the other one is not better by more than is allowed
-            gap = self.gaps[1 - leader, leader]
-            self.gaps[1 - leader, leader] = min(gap, self.allowed)
+        if self.leader is not None:  # of two arms: the other one is not better by more than allowed
+            gap = self.gaps[1 - self.leader, self.leader]
+            self.gaps[1 - self.leader, self.leader] = min(gap, self.allowed)
 
     def _tighten(self) -> None:
         """Bound the pairs of the present choice by the last stage that both arms completed."""

@@ -15,6 +15,7 @@ NEAR_WEIGHTS = (0.78, 0.16, 0.06)  # and their weights
 RATIO = 2.5  # of a farther gap to the one before
 FAR_WEIGHT = 0.06  # of all farther gaps together, where there are any
 FARTHEST = 0.6  # gap up to which there are more, on the unit scale
+LARGE = 3.0  # the least one, in the same units, where something else takes care of those near it
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,24 @@ class Mixture:
     @classmethod
     def of(cls, least: float) -> "Mixture":
         """The mixture where `least` is the least gap betted on."""
-        farther = [RATIO * NEAR[-1]]
-        while farther[-1] * least < FARTHEST:
-            farther.append(RATIO * farther[-1])
-        farther = [each for each in farther if each * least < FARTHEST]
+        farther = _farther(RATIO * NEAR[-1], least)
         if not farther:
             return cls(np.array(NEAR), np.array(NEAR_WEIGHTS))
         near = (1 - FAR_WEIGHT) * np.array(NEAR_WEIGHTS)
         far = np.full(len(farther), FAR_WEIGHT / len(farther))
         return cls(np.array([*NEAR, *farther]), np.concatenate([near, far]))
+
+    @classmethod
+    def of_large(cls, least: float) -> "Mixture":
+        """A mixture of gaps well above `least` alone."""
+        multiples = _farther(LARGE, least) or [LARGE]
+        return cls(np.array(multiples), np.full(len(multiples), 1 / len(multiples)))
+
+
+def _farther(first: float, least: float) -> list[float]:
+    """Multiples of `least` from `first` on, as far as they are gaps."""
+    multiples = []
+    while first * least < FARTHEST:
+        multiples.append(first)
+        first *= RATIO
+    return multiples

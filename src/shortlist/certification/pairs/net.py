@@ -9,7 +9,9 @@ sequence is at most as probable as if the arm were Bernoulli with the same mean.
 turn up in the pilot, which is no part of the samples and so is independent of them, the share goes
 to the design for [0, 1]; if they turn up later, that design gets the share LATE, and is larger.
 
-Of two arms with 0/1 rewards one is chosen as soon as it is far enough ahead: boundary.py."""
+Of two arms with 0/1 rewards one is chosen as soon as it is far enough ahead: lead.py."""
+
+import math
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from shortlist.certification.design import (
     swap_failure,
 )
 from shortlist.certification.pairs.boundary import boundary
+from shortlist.certification.pairs.lead import Lead
 from shortlist.certification.pairs.place import EDGE
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel
@@ -29,7 +32,8 @@ from shortlist.reward_models import Binary, Bounded, RewardModel
 MOST = 0.8  # share of delta for the net beyond which a race is not worth while
 LATE = 0.02  # share of delta for rewards that are not 0 or 1 and turn up after the pilot
 PLACING = 0.01  # share of delta for telling which arms lie near 0 or near 1
-RACE = 0.17  # share of delta, at least, of a race beside a boundary
+RACE = 0.04  # share of delta of a race where the lead of one of two arms decides ...
+RACE_IN_DOUBT = 0.17  # ... and the same if no pilot tells whether rewards are 0/1
 WORTH_PLACING = 0.2  # share of delta for the net from which on that pays
 
 
@@ -56,7 +60,8 @@ class Net:
         self.share, self.late, self.placing = 1.0, 0.0, 0.0
         self.alone = False  # a race is not worth while: the run is the fixed design
         self.size, self.edge_share = UNREACHABLE, 0.0
-        self.distance: int | None = None  # of two arms: successes ahead that decide
+        self.lead: Lead | None = None  # of two arms: when it decides
+        self.leads = False  # for sure, so that the race is for large gaps only
         self.share_of_bounded = 0.0  # if the pilot shows that rewards are not 0/1
         if problem.limits is not None:  # samples that may not be completed are no net
             self.share, self.size = 0.0, min(UNREACHABLE, int(problem.most_pulls.max()))
@@ -105,7 +110,8 @@ class Net:
     @property
     def pilot_apart(self) -> bool:
         """Whether no bets may be made on the pilot: it decides what the race may spend."""
-        return self.pilot > 0 and (self.apart or (self.placed and self.only_binary))
+        decides = self.only_binary and (self.placed or self.lead is not None)
+        return self.pilot > 0 and (self.apart or decides)
 
     @property
     def delta_left(self) -> float:
@@ -131,27 +137,34 @@ class Net:
         in_pilot = first and self.pilot > 0
         if in_pilot and (self.apart or self.only_binary):
             self.skipped, self.skipped_sums = pulls.copy(), sums.copy()
-        if not self.only_binary:
-            return
-        if (sums != squares).any():
-            self.only_binary = False
+        if self.only_binary and (sums != squares).any():
+            self.only_binary, self.lead = False, None
             if in_pilot:  # all of the net's share is needed at the edge, too
+                self.leads = False
                 self.share = self.edge_share = self.share_of_bounded
             self.size = self._design(Bounded(), self.late + self.share * in_pilot)
-            self.distance = None
+        if self.lead is not None:
+            first_pulls, second_pulls = pulls - self.skipped
+            assert first_pulls == second_pulls  # two arms are pulled equally often
+            self.lead.see(int(first_pulls), float((sums - self.skipped_sums).sum()))
 
     def order(self, sums: FloatArray) -> IntArray:
         """Arms by their samples, best first; of use only for arms whose sample is complete."""
         return np.lexsort((self.ties, self.skipped_sums - sums))
 
-    def leader(self, pulls: IntArray, sums: FloatArray) -> int | None:
+    def leader(self, sums: FloatArray) -> int | None:
         """That one of two arms which is so far ahead in the samples that it is chosen."""
-        if self.distance is None or pulls[0] != pulls[1]:
+        if self.lead is None or not self.lead.short(self._ahead(sums)) <= 0:  # NaN is not enough
             return None
-        ahead = sums - self.skipped_sums
-        if abs(ahead[0] - ahead[1]) < self.distance:
-            return None
-        return int(ahead.argmax())
+        return int(self.order(sums)[0])  # if neither is ahead, by lot
+
+    def worth(self, sums: FloatArray) -> float:
+        """Pulls of an arm that are worth making before it is looked who is ahead."""
+        return math.inf if self.lead is None else self.lead.worth(self._ahead(sums))
+
+    def _ahead(self, sums: FloatArray) -> float:
+        first, second = sums - self.skipped_sums
+        return float(abs(first - second))
 
     def _bound_lead(self) -> bool:
         """Let two arms end as soon as one is far ahead, if that leaves the race enough of delta."""
@@ -159,13 +172,13 @@ class Net:
         if problem.n_arms > 2 or problem.goal.budget is not None:
             return False
         most = int(SLACK * self._design(Binary(), 1.0)) - self.pilot
-        share = 1 - RACE - PLACING - self.late
-        found = boundary(problem.sharp_epsilon, most, share * problem.delta, EDGE)
+        sure = self.pilot > 0 or not self.only_binary
+        share = 1 - (RACE if sure else RACE_IN_DOUBT) - self.late
+        found = boundary(problem.sharp_epsilon, most, share * problem.delta)
         if found is None:
             return False
-        self.distance, self.size, self.placing = found.distance, found.pulls, PLACING
-        self.share = found.failure / problem.delta
-        self.edge_share = found.edge_failure / problem.delta
+        self.lead, self.size, self.leads = Lead(found), found.pulls, sure
+        self.share = self.edge_share = share
         return True
 
     def _place(self) -> None:

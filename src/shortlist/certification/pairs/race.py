@@ -54,7 +54,7 @@ class Race(Bounds):
         smoothed = (self.sums + self.mean) / (self.pulls + 1)
         order = np.lexsort((self.rng.random(n), -smoothed))
         self.edge: IntArray = order[[k, k - 1]]  # best outside, worst inside
-        self.choose(order[:k])
+        self.choose(order[:k] if self.leader is None else np.array([self.leader]))
 
     def choose(self, top: IntArray) -> None:
         """Take `top`, bound its pairs, and see which are open."""
@@ -130,6 +130,12 @@ class Race(Bounds):
         left: IntArray = self.net.caps - self.stages.planned
         return left
 
+    def _level(self) -> float:
+        """Logarithm of the capital needed against one pair, or of the odds if a lead decides."""
+        if self.net.lead is not None:
+            return -math.log(self.problem.delta)
+        return float(self.levels[0])
+
     def _standing(self, left: IntArray) -> Standing:
         return Standing(
             pulls=self.pulls,
@@ -143,11 +149,12 @@ class Race(Bounds):
             mean=self.mean,
             unit=self.unit,
             multiples=self.mixture.multiples,
-            level=float(self.levels[0]),
+            level=self._level(),
             sample=self.net.size,
             planned=self.stages.planned,
             left=left,
             costs=self.purse.costs,
+            worth=self.net.worth(self.sums),
         )
 
     def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> bool:

@@ -28,9 +28,11 @@ PRIOR = 4.0, 30.0  # least and most pulls that the common mean of the arms is wo
 OWN_MEAN = 2.0  # pulls that it is worth where doubts are told
 OWN_VARIANCE = 10.0  # pulls that the common variance is worth
 LEAST_VARIANCE = 1e-4  # of a guess
-ENOUGH = 4.0  # times what proves a tie on average: for so many pulls limited rounds are planned
+ENOUGH = 3.0  # times what proves a tie on average: for so many pulls limited rounds are planned,
+STEEPNESS = 1.8  # which are spent as this power of the rounds
 PART = 0.15  # of a large request, as a share of all pulls of an arm before it ...
 FIRST_PART = 10.0  # ... or of so many, if there were fewer
+LEAST_LOOK = 0.02  # share of a usual request that one has at least, however near the end seems
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
 
 
@@ -69,6 +71,7 @@ class Standing:
     planned: IntArray  # pulls of every arm in all stages so far
     left: IntArray  # pulls until its sample is complete
     costs: FloatArray | None = None  # (arm,) of a pull, where they differ
+    worth: float = math.inf  # pulls of an arm before it is worth while to look again
 
     def weight(self) -> float:
         """Pulls that the common mean is worth: variance within arms over variance between."""
@@ -271,13 +274,16 @@ def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> f
     usual = float((standing.planned / ratios)[standing.open].min())
     shares = ratios[standing.open].sum()
     least = float((pace.least + standing.open.sum() / 2) / shares)  # before rounding
-    if pace.rounds is not None:  # the samples grow with the square of the rounds
-        aim = (request / pace.rounds) ** 2 * _enough(standing)
+    if pace.rounds is not None:
+        share: float = (request / pace.rounds) ** STEEPNESS
+        aim = share * _enough(standing)
         return max(1.0, least * (pace.least > 0), aim - usual)
-    share = max(pace.batch, pace.growth * standing.pulls.sum()) // shares
+    size = max(pace.batch, pace.growth * standing.pulls.sum()) // shares
+    size = max(size, pace.growth * usual)
+    size = min(size, max(standing.worth, LEAST_LOOK * size))
     if pace.least > 0:
-        share = max(share, least)
-    return max(1.0, float(share), pace.growth * usual)
+        size = max(size, least)
+    return max(1.0, float(size))
 
 
 def _enough(standing: Standing) -> float:

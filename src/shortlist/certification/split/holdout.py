@@ -11,7 +11,7 @@ from shortlist.search import Progress, Pulls, Rewards
 class Holdout:
     """Fresh pulls and their sums; the rewards never influence which pulls are requested."""
 
-    def __init__(self, n_arms: int, blur: float = 0.0) -> None:
+    def __init__(self, n_arms: int, blur: float) -> None:
         """`blur` is what rounding may have done to the mean of an arm on the way here."""
         self.blur = blur
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)

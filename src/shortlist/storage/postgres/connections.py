@@ -25,7 +25,7 @@ from shortlist.storage.address import check_address, shown_place, without_secret
 from shortlist.storage.connection import Mode, check_process
 from shortlist.storage.postgres.schema import SCHEMA, prepare
 from shortlist.storage.postgres.texts import given, kept
-from shortlist.storage.postgres.words import InWords, is_lost, refused_at_the_door
+from shortlist.storage.postgres.words import PostgresInWords, is_lost, refused_at_the_door
 from shortlist.storage.store import TOLD, Event
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds before the next try: doubled each time
@@ -66,7 +66,7 @@ class Connections:
         check_address(url)
         self.place = shown_place(url)
         self._url, self._mode, self._timeout = url, mode, timeout
-        self._in_words = InWords(url, timeout)
+        self._in_words = PostgresInWords(url, timeout)
         self._process = os.getpid()
         self._own = local()  # the connection whose transaction this thread is in
         self._given = {**MANNERS, **_settings(url), "autocommit": True, "client_encoding": "utf8"}

@@ -1,14 +1,12 @@
 """What PostgreSQL says, as errors of this package."""
 
 import re
-from types import TracebackType
 
 import psycopg
 from psycopg import errors as pg
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from shortlist.errors import (
-    InvalidInput,
     NotAllowed,
     StoreDamaged,
     StoreError,
@@ -20,6 +18,7 @@ from shortlist.errors import (
     Unreachable,
 )
 from shortlist.storage.address import shown_place, without_secrets
+from shortlist.storage.in_words import InWords
 
 # others were quicker, or the server ended the transaction: nothing of it was written
 UNDONE = (pg.SerializationFailure, pg.DeadlockDetected, pg.IdleInTransactionSessionTimeout)
@@ -34,30 +33,19 @@ FINAL = re.compile(
 )
 
 
-class InWords:
+class PostgresInWords(InWords):
     """A block in which errors of PostgreSQL become errors of this package."""
+
+    quotable = False  # what psycopg says itself may quote the password
 
     def __init__(self, url: str, timeout: float) -> None:
         self._url = url
         self._timeout = timeout
 
-    def __enter__(self) -> None:
-        """There is nothing to prepare."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if isinstance(error, psycopg.Error):
-            # what psycopg says itself may quote the password
-            raise self._error(error) from None
-        # half of a character, as in names of files that are not UTF-8
-        if isinstance(error, UnicodeEncodeError):
-            raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
-
-    def _error(self, error: psycopg.Error) -> StoreError | NotAllowed:
+    def told(self, error: BaseException) -> StoreError | NotAllowed | None:
+        """What PostgreSQL says, in words."""
+        if not isinstance(error, psycopg.Error):
+            return None
         place = shown_place(self._url)
         said = without_secrets(" ".join(str(error).split()), self._url)
         if isinstance(error, PoolClosed):

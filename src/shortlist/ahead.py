@@ -1,0 +1,145 @@
+"""The rest of a search, simulated from where it stands.
+
+A simulated run is sent what the search was sent, and from there on rewards that are drawn around
+means, which are drawn from the posterior. Nothing is promised by it: the posterior is an estimate,
+and the rewards to come are drawn like those that came."""
+
+from collections.abc import Callable, Collection, Generator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.driver import Outcome, Run, unit_tally
+from shortlist.present import Tally, posterior_after
+from shortlist.problem import Problem
+from shortlist.search import Pulls, Rewards, advance, rewards_of
+
+MOST_REPLIES = 100_000  # that are kept: more take too long to run through again
+LEAST_SPREAD = 1e-4  # of rewards around their mean, as a share of what 0/1 rewards have
+SURE = 1e-9  # least distance of a mean from the ends of the range, so that laws have two ends
+
+
+class Rest(NamedTuple):
+    """What a simulated run still took."""
+
+    pulls: int
+    requests: int  # the present one included
+
+
+class Partly(NamedTuple):
+    """What is in of the present request, entry by entry."""
+
+    times: IntArray
+    sums: FloatArray
+    squares: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A search under way: how it began, and all that it was sent so far."""
+
+    begin: Callable[[], Run]
+    problem: Problem
+    replies: Sequence[Rewards]  # to every request but the present one
+    partly: Partly
+    tally: Tally  # of all rewards
+    retired: Collection[int] = ()  # arms that left, of which the worst is told
+
+    @property
+    def can_be_simulated(self) -> bool:
+        """Whether rewards can be drawn, and the search be run through again."""
+        return self.problem.rewards.has_range and len(self.replies) < MOST_REPLIES
+
+    def rest(self, rng: np.random.Generator) -> Generator[None, None, Rest]:
+        """Simulate the rest, a request at a time."""
+        run, world = self.begin(), World(self, rng)
+        turn: Pulls | Outcome = advance(run, None)
+        for reply in self.replies:
+            turn = advance(run, reply)
+            yield
+        pulls = requests = 0
+        partly = self.partly
+        while isinstance(turn, Pulls):
+            missing = turn.times - partly.times
+            pulls += int(missing.sum())
+            requests += bool(missing.any())
+            turn = advance(run, world.reply(turn, partly))
+            partly = NOTHING
+            yield
+        return Rest(pulls, requests)
+
+
+NOBODY: IntArray = np.zeros(1, dtype=np.int64)
+NOTHING = Partly(NOBODY, np.zeros(1), np.zeros(1))  # of any number of entries
+
+
+class World:
+    """Arms of means that they may have, by what was seen of them."""
+
+    def __init__(self, underway: Underway, rng: np.random.Generator) -> None:
+        problem, tally = underway.problem, underway.tally
+        unit = unit_tally(problem, tally)
+        self._rng = rng
+        self._on_items = problem.items is not None
+        self._low, high = problem.rewards.support
+        self._width = high - self._low
+        means = _means(problem, unit, rng)
+        means = 1 - means if problem.minimize else means
+        means[list(underway.retired)] = float(problem.minimize)
+        self._means: FloatArray = np.clip(means, SURE, 1 - SURE)
+        self._spread = _spread(unit)
+
+    def reply(self, request: Pulls, partly: Partly) -> Rewards:
+        """What the search is sent: what is in, and draws of what is missing."""
+        if self._on_items:  # single rewards; those that are in bear on the means alone
+            entries = np.repeat(np.arange(request.arms.size), request.times)
+            sums, _ = self._drawn(request.arms[entries], np.ones_like(entries))
+            return rewards_of(self._low + self._width * sums, entries, request.arms.size)
+        times = request.times - partly.times
+        sums, squares = self._drawn(request.arms, times)
+        low, width = self._low, self._width
+        moved = times * low**2 + 2 * low * width * sums + width**2 * squares
+        return Rewards(partly.sums + times * low + width * sums, partly.squares + moved)
+
+    def _drawn(self, arms: IntArray, times: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Sums and sums of squares of so many rewards in [0, 1].
+
+        Of rewards that are not all 0 or 1, the mean is drawn from a beta law of their variance, and
+        the squares are as they are expected around it."""
+        means = self._means[arms]
+        if self._spread == 1:
+            sums = self._rng.binomial(times, means).astype(np.float64)
+            return sums, sums
+        strength = np.maximum(times, 1) / self._spread - 1
+        drawn = self._rng.beta(strength * means, strength * (1 - means))
+        scatter = np.maximum(times - 1, 0) * self._spread * drawn * (1 - drawn)
+        return times * drawn, times * drawn**2 + scatter
+
+
+def _means(problem: Problem, unit: Tally, rng: np.random.Generator) -> FloatArray:
+    """Means of all arms, drawn from their posteriors: (arms,) on the unit scale."""
+    if not unit.pulls.any():
+        return rng.random(problem.n_arms)
+    posterior = posterior_after(problem.unit(), unit)
+    rising = np.cumsum(posterior.weights, axis=1)[posterior.row]  # (arms, grid)
+    drawn = (rising < rng.random(problem.n_arms)[:, None]).sum(axis=1)
+    means: FloatArray = posterior.grid[np.minimum(drawn, posterior.grid.size - 1)]
+    return means
+
+
+def _spread(unit: Tally) -> float:
+    """The variance of rewards around their means over that of 0/1 rewards of these means: 1 if all
+    are 0 or 1, or it is not known."""
+    if np.array_equal(unit.sums, unit.squares):
+        return 1.0
+    again = unit.pulls > 1
+    pulls, sums = unit.pulls[again], unit.sums[again]
+    means = sums / pulls
+    most = ((pulls - 1) * means * (1 - means)).sum()
+    if most <= 0:
+        return 1.0
+    scatter = (unit.squares[again] - sums * means).sum()
+    # not 1, which is for rewards that are 0 or 1
+    return float(np.clip(scatter / most, LEAST_SPREAD, 1 - LEAST_SPREAD))
