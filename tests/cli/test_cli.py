@@ -72,6 +72,7 @@ def test_json_has_the_keys_of_the_contract_and_nothing_else_is_printed() -> None
         "failures",
         "failure_rate",
         "seconds",
+        "rounds",
     ]
     assert list(data["pulls"]) == ["mean", "sd", "max"]
     assert list(data["regret"]) == ["mean", "max"]
