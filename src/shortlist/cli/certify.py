@@ -9,7 +9,7 @@ import shortlist
 from shortlist.cli.fresh import Fresh, read_fresh
 from shortlist.cli.options import rewards_option
 from shortlist.cli.output import Record, format_option, print_summary
-from shortlist.tables import TextTable, figures
+from shortlist.tables import TextTable, figures, rounded_up
 
 if TYPE_CHECKING:
     from shortlist.reward_models import RewardsDeclared
@@ -115,11 +115,4 @@ def _table(summary: Record, verdict: str) -> TextTable:
 def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
     if math.isinf(bound):
         return f"No bound of at most {epsilon} follows from these data."
-    return f"At most {_upward(bound)} of mean reward is lost, with {confidence:.4g} confidence."
-
-
-def _upward(bound: float) -> str:
-    """Four digits, rounded up: a bound stays one."""
-    from decimal import ROUND_CEILING, Context
-
-    return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal(bound):.4g}"
+    return f"At most {rounded_up(bound)} of mean reward is lost, with {confidence:.4g} confidence."
