@@ -74,6 +74,7 @@ def question(
     cells: CellsGiven | None = None,
     rounds: int | None = None,
     least: int | None = None,
+    certificate: str = "auto",
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
@@ -88,7 +89,7 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    given = chosen.paced(options, rounds, least)
+    given = chosen.told(options, rounds, least, certificate)
     promised = isinstance(goal, FixedConfidence) or cells is not None or given.get("holdout")
     model = Undeclared() if rewards is None and not promised else declared(rewards)
     found = None if cells is None else cells.of(labels, model)

@@ -39,6 +39,7 @@ def select(
     options: Mapping[str, object] | None = None,
     rounds: int | None = None,
     least: int | None = None,
+    certificate: str = "auto",
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
@@ -72,7 +73,8 @@ def select(
     an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
     A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
-    with at least `least` pulls at a time. Not every algorithm can be told so.
+    with at least `least` pulls at a time. Not every algorithm can be told so. What proves the bound
+    is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits what is asked.
 
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
@@ -86,7 +88,7 @@ def select(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least),
+        *(algorithm, options, cells, rounds, least, certificate),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
@@ -114,6 +116,7 @@ async def select_async(
     options: Mapping[str, object] | None = None,
     rounds: int | None = None,
     least: int | None = None,
+    certificate: str = "auto",
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
@@ -130,7 +133,7 @@ async def select_async(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least),
+        *(algorithm, options, cells, rounds, least, certificate),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)

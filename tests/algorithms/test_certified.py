@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import shortlist
 from shortlist import driver
 from shortlist.algorithms import find
 from shortlist.algorithms.certified import certified, suitable
@@ -91,6 +92,45 @@ def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) 
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         find("certified").start(Problem(8, 3, GOAL), np.random.default_rng(0), **options)
+
+
+def test_the_certificate_is_said_beside_the_options_and_kept_with_them() -> None:
+    asked: dict[str, Any] = {"k": 3, "epsilon": 0.4}
+
+    def taken(certificate: str) -> object:
+        result = shortlist.select(
+            lambda arm: float(arm > 4), arms=8, certificate=certificate, progress=False, **asked
+        )
+        return result.evidence["certificate"]
+
+    assert [taken(each) for each in ("auto", "pairs", "split")] == ["pairs", "pairs", "split"]
+    made = shortlist.Experiment.create(8, certificate="split", **asked)
+    assert made.settings.options == {"certificate": "split"}
+    assert shortlist.Experiment.create(8, certificate="auto", **asked).settings.options == {}
+    pulls = [
+        simulate("certified", np.linspace(0, 1, 8), runs=2, **told, **asked).pulls.tolist()
+        for told in ({"certificate": "split"}, {"options": {"certificate": "split"}}, {})
+    ]
+    assert pulls[0] == pulls[1] != pulls[2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"certificate": "plan"}, "`certificate` is 'plan', but must be one of auto, pairs"),
+        ({"certificate": None}, "`certificate` is None, but must be a text"),
+        ({"certificate": "split", "options": {"certificate": "pairs"}}, "among the options, too"),
+        (
+            {"certificate": "pairs", "algorithm": "lucb"},
+            "`certificate` is 'pairs', but lucb has no certificates to choose from; certified has",
+        ),
+    ],
+)
+def test_a_certificate_that_cannot_be_is_refused_before_anything_is_paid(
+    asked: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        shortlist.select(lambda arm: pytest.fail("paid"), arms=8, k=1, epsilon=0.2, **asked)
 
 
 TIES = {

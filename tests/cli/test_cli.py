@@ -446,6 +446,25 @@ def test_an_option_reaches_the_algorithm_as_number_word_or_truth_value() -> None
     )
 
 
+def test_a_certificate_reaches_the_algorithm(tmp_path: Path) -> None:
+    goal = ("-k", "2", "--epsilon", "0.4")
+    arms = ("--instance", "uniform", "-n", "6", "--algorithm", "certified")
+    told, said = (
+        figures("simulate", *arms, *goal, *given)
+        for given in (("--certificate", "split"), ("--option", "certificate=split"))
+    )
+    assert told | {"seconds": 0} == said | {"seconds": 0}
+    assert told["pulls"] != figures("simulate", *arms, *goal)["pulls"]
+    (tmp_path / "arms.txt").write_text("a\nb\nc\n")
+    store = str(tmp_path / "tests.db")
+    files = (str(tmp_path / "arms.txt"), "--store", store)
+    assert run("create", *files, *goal, "--certificate", "split").exit_code == 0
+    with shortlist.Experiment.open(store) as kept:
+        assert kept.settings.options == {"certificate": "split"}
+    prior = ("forecast", "-n", "6", "--prior", "2,2", *goal, "--runs", "2")
+    refused(run(*prior, "--certificate", "x"), "`certificate` is 'x', but must be one of")
+
+
 def test_an_interrupt_and_a_defect_have_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt

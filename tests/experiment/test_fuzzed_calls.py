@@ -20,6 +20,7 @@ ODD: tuple[Any, ...] = (
 )
 USUAL: dict[str, Any] = {"arms": 4, "k": 1, "budget": 30, "epsilon": None, "rewards": None}
 USUAL |= {"rounds": None, "least": None, "on_failure": "stop", "retries": 1, "minimize": False}
+USUAL |= {"certificate": "auto"}
 
 
 def made(rng: random.Random) -> shortlist.Experiment:

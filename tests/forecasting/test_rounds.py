@@ -9,7 +9,7 @@ from shortlist.errors import InvalidInput
 MEANS = (0.7, 0.5, 0.3)
 
 
-def forecast(**given: float) -> shortlist.Forecast:
+def forecast(**given: object) -> shortlist.Forecast:
     return shortlist.forecast(
         k=1,
         means=MEANS,
@@ -35,6 +35,10 @@ def test_who_cannot_be_told_is_forecast_as_it_is() -> None:
     assert found.prospect("uniform").days is None
     assert "days" not in str(found)
     assert "rounds" in str(found)
+    told = forecast(certificate="split")
+    assert (told.prospect("uniform").pulls == found.prospect("uniform").pulls).all()
+    with pytest.raises(InvalidInput, match="`certificate` is 'x', but must be one of auto, pairs"):
+        forecast(certificate="x")
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,17 @@ from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.purse import ROUNDED
 from shortlist.search import RunUpTo, Search
-from shortlist.validation import named, shown
+from shortlist.validation import named, shown, text
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
+# why an algorithm cannot be told what others can
+CANNOT_CUT = "cannot be told how to cut its pulls into requests; certified and expected-loss can"
+CANNOT = {
+    "rounds": CANNOT_CUT,
+    "least": CANNOT_CUT,
+    "certificate": "has no certificates to choose from; certified has",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +54,25 @@ class Algorithm:
         search = self.earlier.get(version)
         return None if search is None else replace(self, search=search, version=version)
 
-    def paced(
-        self, options: Mapping[str, object] | None, rounds: int | None, least: int | None
+    def told(
+        self,
+        options: Mapping[str, object] | None,
+        rounds: int | None,
+        least: int | None,
+        certificate: str = "auto",
     ) -> dict[str, object]:
-        """The options, and with them how pulls are to be cut into requests, if that is said."""
+        """The options, and with them how pulls are to be cut into requests and which certificate is
+        wanted, if that is said: "auto" leaves it to the algorithm."""
         given = named("options", options)
-        for name, value in (("rounds", rounds), ("least", least)):
+        wanted = text("certificate", certificate)
+        proof = None if wanted == "auto" else wanted
+        for name, value in (("rounds", rounds), ("least", least), ("certificate", proof)):
             if value is None:
                 continue
             if name in given:
                 raise InvalidInput(f"`{name}` is {shown(value)}, but is among the options, too")
             if name not in options_of(self.search):
-                raise InvalidInput(
-                    f"`{name}` is {shown(value)}, but {self.name} cannot be told how to cut its"
-                    " pulls into requests; certified and expected-loss can"
-                )
+                raise InvalidInput(f"`{name}` is {shown(value)}, but {self.name} {CANNOT[name]}")
             given[name] = value
         return given
 

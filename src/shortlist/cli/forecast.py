@@ -8,7 +8,7 @@ import shortlist
 from shortlist.cli.instance import read_means
 from shortlist.cli.items import order_option, read_items
 from shortlist.cli.numbers import whole_number
-from shortlist.cli.options import algorithm_option, minimize_option, pace_options
+from shortlist.cli.options import algorithm_option, minimize_option, search_options
 from shortlist.cli.output import (
     format_option,
     note,
@@ -101,7 +101,7 @@ def _means(path: str | None) -> dict[str, Any]:
 @algorithm_option(
     "algorithms", multiple=True, help="Instead of the usual ones, as often as needed."
 )
-@pace_options
+@search_options
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
     "--delay",

@@ -48,11 +48,27 @@ algorithm_settings = click.option(
 )
 
 
-def pace_options(command: Command) -> Command:
-    """Add how pulls are cut into requests."""
-    return click.option(
-        "--rounds", type=int, help="Requests at most; each waits for all rewards of the one before."
-    )(click.option("--least", type=int, help="Pulls in a request at least.")(command))
+def search_options(command: Command) -> Command:
+    """Add how pulls are cut into requests, and which certificate is wanted."""
+    for option in reversed(
+        (
+            click.option(
+                "--rounds",
+                type=int,
+                help="Requests at most; each waits for all rewards of the one before.",
+            ),
+            click.option("--least", type=int, help="Pulls in a request at least."),
+            click.option(
+                "--certificate",
+                default="auto",
+                show_default=True,
+                metavar="pairs|plans|split|items",
+                help="What proves the bound.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 minimize_option = click.option(
@@ -119,7 +135,7 @@ def experiment_options(command: Command) -> Command:
                 help="See `algorithms`; or package.module:function.",
             ),
             algorithm_settings,
-            pace_options,
+            search_options,
             click.option(
                 "--seed",
                 type=int,

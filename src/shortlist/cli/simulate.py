@@ -10,7 +10,7 @@ from shortlist.cli.options import (
     algorithm_option,
     algorithm_settings,
     minimize_option,
-    pace_options,
+    search_options,
 )
 from shortlist.cli.output import format_option, print_summary, progress_bar
 from shortlist.errors import InvalidInput
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 )
 @minimize_option
 @algorithm_settings
-@pace_options
+@search_options
 @format_option
 def simulate(
     *,

@@ -88,6 +88,7 @@ class Client(Runnable):
         options: Mapping[str, object] | None = None,
         rounds: int | None = None,
         least: int | None = None,
+        certificate: str = "auto",
         seed: int = 0,
         lease: float | None = None,
         late: Late = WAIT,
@@ -115,6 +116,7 @@ class Client(Runnable):
             "options": named("options", options),
             "rounds": rounds,
             "least": least,
+            "certificate": certificate,
             "seed": seed,
             "lease": lease,
             "late": late,
@@ -139,8 +141,7 @@ class Client(Runnable):
         return self._describe() if self._settings is None else self._settings
 
     def _describe(self) -> Settings:
-        described = self._call("GET", "")
-        written = json.dumps(described["settings"])
+        written = json.dumps(self._call("GET", "")["settings"])
         self._settings = Settings.read(written, f"experiment {self.name!r}")
         return self._settings
 
@@ -225,8 +226,7 @@ class Client(Runnable):
     def status(self) -> Status:
         """Where the experiment stands."""
         etag, known = self._seen or (None, None)
-        path = f"{self._path}/status"
-        etag, data = self._connection.conditional("GET", path, etag=etag)
+        etag, data = self._connection.conditional("GET", f"{self._path}/status", etag=etag)
         if data is None and known is not None:
             return known
         assert data is not None

@@ -91,6 +91,7 @@ class Experiment(Dealer, Runnable):
         options: Mapping[str, object] | None = None,
         rounds: int | None = None,
         least: int | None = None,
+        certificate: str = "auto",
         seed: int = 0,
         lease: float | None = None,
         late: Late = WAIT,
@@ -112,7 +113,7 @@ class Experiment(Dealer, Runnable):
         cells = cells_given(items, seed, scores, order)
         asked = question(
             *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, rounds, least),
+            *(algorithm, options, cells, rounds, least, certificate),
         )
         settings = Settings.of(asked, seed, lease, retries, late, on_failure)
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)

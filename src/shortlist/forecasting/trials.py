@@ -67,6 +67,7 @@ def forecast(
     algorithms: Sequence[AlgorithmLike] | None = None,
     rounds: int | None = None,
     least: int | None = None,
+    certificate: str = "auto",
     per_day: float | None = None,
     delay: float = 0.0,
     runs: int = 20,
@@ -91,10 +92,11 @@ def forecast(
     what is lost after it. With `costs` of a pull, one an arm in the order of `means`, budgets are
     in their unit. All algorithms see the same means in the same run. Those of `algorithms`, by name
     or as search functions of your own, are tried with every goal they serve; without that it is a
-    good and a plain choice for each goal, less what would take too long. `rounds` and
-    `least` are as in `select`, for the algorithms that can be told. With `per_day` pulls a day and
-    a `delay` of so many days until a reward is there, the forecast has days, too. `progress` is
-    called with the share that is done. The same `seed` gives the same forecast for any `jobs`."""
+    good and a plain choice for each goal, less what would take too long. `rounds`,
+    `least` and `certificate` are as in `select`, for the algorithms that can be told. With
+    `per_day` pulls a day and a `delay` of so many days until a reward is there, the forecast has
+    days, too. `progress` is called with the share that is done. The same `seed` gives the same
+    forecast for any `jobs`."""
     runs, jobs, seed = manners(runs, jobs, seed)
     epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
     delta = number("delta", delta, above=0, below=1)
@@ -111,7 +113,7 @@ def forecast(
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, scene, k, epsilon, delta, minimize, rounds, least)
+        _candidate(algorithm, each, scene, k, epsilon, delta, minimize, rounds, least, certificate)
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
@@ -252,14 +254,18 @@ def _candidate(
     minimize: bool,
     rounds: int | None,
     least: int | None,
+    certificate: str,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
     of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs}
     problem = Problem(n_arms, k, wanted, Binary(), minimize, **of_arms)
     known = options_of(algorithm.search)
-    told = algorithm.paced(
-        None, rounds if "rounds" in known else None, least if "least" in known else None
+    told = algorithm.told(
+        None,
+        rounds if "rounds" in known else None,
+        least if "least" in known else None,
+        certificate if "certificate" in known else "auto",
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)

@@ -38,6 +38,7 @@ SETTINGS = (
     "options",
     "rounds",
     "least",
+    "certificate",
     "seed",
     "lease",
     "late",

@@ -135,6 +135,7 @@ CREATE = record(
     options=ANYTHING,
     rounds={"type": ["integer", "null"], "minimum": 1},
     least={"type": ["integer", "null"], "minimum": 1},
+    certificate={**TEXT, "default": "auto"},
     seed={**COUNT, "default": 0},
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
