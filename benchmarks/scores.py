@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.algorithms.certified import certified
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import FloatArray
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded
 from shortlist.search import Answer, Rewards, Search, advance
+from shortlist.simulation.simulate import bandit_with
 
 DELTA = 0.05
 Means = Callable[[int, np.random.Generator], FloatArray]
@@ -63,33 +64,18 @@ ROWS = (
 )
 
 
-def draw(means: FloatArray, deviation: float | None, rng: np.random.Generator) -> FloatArray:
-    """One reward for each mean."""
-    if deviation is None:
-        return (rng.random(means.size) < means).astype(np.float64)
-    concentration = np.maximum(means * (1 - means) / deviation**2 - 1, 1e-3)
-    return rng.beta(concentration * means, concentration * (1 - means))
-
-
-def pull(row: Row, means: FloatArray, times: IntArray, rng: np.random.Generator) -> Rewards:
-    entry = np.repeat(np.arange(times.size), times)
-    rewards = draw(means[entry], row.deviation, rng)
-    sums = np.asarray(np.bincount(entry, rewards, times.size), dtype=np.float64)
-    squares = np.asarray(np.bincount(entry, rewards**2, times.size), dtype=np.float64)
-    return Rewards(sums, squares)
-
-
 def run(row: Row, seed: int, certificate: str) -> tuple[int, bool]:
     """Pulls, and whether the answer loses more than epsilon."""
     rng = np.random.default_rng([seed, ROWS.index(row)])
     means = row.means(row.n, rng)
     problem = Problem(row.n, row.k, FixedConfidence(row.epsilon, DELTA), Bounded()).unit()
     search: Search = certified(problem, rng, certificate=certificate)
+    bandit = bandit_with(means, "bernoulli" if row.deviation is None else "beta", row.deviation)
     reply: Rewards | None = None
     pulls = 0
     while not isinstance(turn := advance(search, reply), Answer):
         pulls += turn.total
-        reply = pull(row, means[turn.arms], turn.times, rng)
+        reply = bandit.pull(turn.arms, turn.times, rng)
     return pulls, aggregate_regret(means, turn.top) > row.epsilon + 1e-9
 
 

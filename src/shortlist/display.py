@@ -14,6 +14,7 @@ from typing import Protocol
 from shortlist.foresight import Expected, Foresight, Look
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
+from shortlist.tables import rounded_up
 from shortlist.validation import flag
 
 Count = Callable[[int], None]  # how many are done
@@ -209,7 +210,7 @@ def standing(pulls: int, problem: Problem, progress: Progress, spent: float | No
         if (count := getattr(progress, name))
     ]
     if progress.bound is not None:
-        facts.append(f"bound {progress.bound * problem.rewards.scale:.3g}")
+        facts.append(f"bound {rounded_up(progress.bound * problem.rewards.scale, 3)}")
     return ", ".join(facts)
 
 

@@ -29,6 +29,7 @@ def _simulate(rng: random.Random) -> Arguments:
         "seed": 3,
         "jobs": 1,
         "rewards": rng.choice(("bernoulli", "beta", "gaussian")),
+        "sd": rng.choice((None, None, 0.1, 1e-300, 1e200)),
         "options": options(rng, name),
         **goal(rng),
     }

@@ -61,7 +61,17 @@ NAMES = (
     ),
 )
 PLACES = (
-    *("arms.csv", "means.csv", "pilot.csv", "rewards.csv", "tests.db", "bytes", "empty", "folder"),
+    *(
+        "arms.csv",
+        "means.csv",
+        "pilot.csv",
+        "fresh.csv",
+        "rewards.csv",
+        "tests.db",
+        "bytes",
+        "empty",
+        "folder",
+    ),
     *("long", "nul.csv", "odd.csv", "huge.csv", "cut.jsonl", "export.jsonl", "/dev/null", ".", "-"),
     *(
         "nowhere",
@@ -85,6 +95,7 @@ HOSTILE = (
 FILES = {
     "arms.csv": "a\nb\nc\n",
     "means.csv": "mean\n0.9\n0.5\n0.1\n",
+    "fresh.csv": "arm,chosen,pulls,sum\na,yes,40,30\nb,no,40,10\nc,no,60,6\n",
     "pilot.csv": "pulls,sum\n10,5\n12,3\n9,8\n",
     "rewards.csv": "ticket,reward\n0,1\n1,0\n",
     "empty": "",
@@ -200,6 +211,11 @@ USUAL: Sequence[Sequence[str]] = (
     ),
     ("forecast", "-k", "1", "--pilot", "pilot.csv", "--budget", "60", "--runs", "1"),
     ("forecast", "-k", "1", "--means", "means.csv", "--epsilon", "0.4", "--runs", "1"),
+    ("certify", "fresh.csv", "--boundary", "0.5", "--delta", "0.1"),
+    (
+        *("certify", "fresh.csv", "--boundary", "0.5", "--strength", "9", "--rewards", "0,1"),
+        *("--format", "json"),
+    ),
     ("algorithms", "--format", "json"),
     ("create", "arms.csv", "-k", "1", "--budget", "9", "--store", "new.db", "--name", "n"),
     (

@@ -61,6 +61,22 @@ def test_every_entry_is_answered_on_its_own_and_zero_pulls_give_zero(
     assert given.sums[0] != given.sums[2]
 
 
+def test_long_entries_of_beta_rewards_have_the_law_of_shorter_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arms, times = np.ones(DRAWS, dtype=np.int64), np.full(DRAWS, 400)
+    bandit, rng = BetaBandit(np.array([0.9, MEAN])), np.random.default_rng(5)
+    one_by_one = bandit.pull(arms, times, rng)
+    monkeypatch.setattr(bandit_module, "LONG", 100)
+    at_once = bandit.pull(arms, times, rng)
+    assert ks_2samp(at_once.sums, one_by_one.sums).pvalue > ALIKE
+    assert ks_2samp(at_once.squares, one_by_one.squares).pvalue > ALIKE
+    spread, expected = (each.squares - each.sums**2 / 400 for each in (at_once, one_by_one))
+    assert ks_2samp(spread, expected).pvalue > ALIKE
+    constant = BetaBandit(np.array([0.0, 1.0])).pull(np.array([0, 1]), times[:2], rng)
+    assert constant.sums.tolist() == constant.squares.tolist() == [0, 400]
+
+
 def test_beta_rewards_with_mean_0_or_1_are_constant() -> None:
     given = BetaBandit(np.array([0.0, 1.0])).pull(
         np.array([0, 1]), np.array([7, 7]), np.random.default_rng(0)

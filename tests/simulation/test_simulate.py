@@ -112,6 +112,7 @@ def test_the_summary_holds_the_figures_of_the_contract() -> None:
         "failures": 1,
         "failure_rate": 0.25,
         "seconds": 0.5,
+        "rounds": {"mean": 1, "max": 1},
     }
 
 
@@ -172,6 +173,8 @@ def test_the_goal_is_what_the_options_name(
             UnknownName,
             "`rewards` is 'poisson', but must be one of bernoulli, beta, gaussian",
         ),
+        ({"rewards": "beta", "sd": 0}, InvalidInput, "`sd` is 0"),
+        ({"sd": 0.1}, InvalidInput, "`sd` is 0.1, but that of rewards that are 0 or 1 follows"),
         (
             {"options": {"speed": 2}},
             UnknownName,
@@ -209,6 +212,24 @@ def test_gaussian_means_may_be_any_finite_number() -> None:
     assert bandit_with([-3.0, 12.5], "gaussian").means.tolist() == [-3.0, 12.5]
     with pytest.raises(InvalidInput, match="the mean of arm 0 is inf, but must be a finite number"):
         bandit_with([float("inf"), 1], "gaussian")
+
+
+@pytest.mark.parametrize("rewards", ["beta", "gaussian"])
+def test_rewards_have_the_standard_deviation_that_is_asked_for(rewards: str) -> None:
+    bandit = bandit_with([0.3, 0.7], rewards, sd=0.1)
+    given = bandit.pull(np.array([0, 1]), np.array([20_000] * 2), np.random.default_rng(3))
+    means = given.sums / 20_000
+    assert means == pytest.approx([0.3, 0.7], abs=0.005)
+    assert np.sqrt(given.squares / 20_000 - means**2) == pytest.approx([0.1, 0.1], rel=0.03)
+
+
+@pytest.mark.parametrize("sd", [0.5, 1e200])
+def test_beta_rewards_scatter_no_more_than_their_mean_allows(sd: float) -> None:
+    given = bandit_with([0.02], "beta", sd).pull(
+        np.array([0]), np.array([20_000]), np.random.default_rng(3)
+    )
+    assert given.sums[0] == pytest.approx(400, rel=0.3)
+    assert given.squares[0] == pytest.approx(given.sums[0], rel=0.02)  # nearly all are 0 or 1
 
 
 def test_options_reach_the_search() -> None:

@@ -130,7 +130,7 @@ def _fresh(
         )
     if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
         raise InvalidInput(f"`sums` is {shown(sums)}, but must be numbers")
-    wrong = np.flatnonzero(~_possible(totals, counts, rewards))
+    wrong = np.flatnonzero(~possible_sums(totals, counts, rewards))
     if wrong.size:
         raise InvalidInput(
             f"the sum of arm {wrong[0]} is {totals[wrong[0]]}, but must be that of"
@@ -152,13 +152,12 @@ def _checked_squares(
     given = listed("squares", squares)
     if given.shape != sums.shape or given.dtype.kind not in "iuf":
         raise InvalidInput(f"`squares` is {shown(squares)}, but must be a number for each arm")
-    least = sums**2 / pulls  # Cauchy and Schwarz
-    wrong = np.flatnonzero(~((given >= least * (1 - ROUNDING)) & np.isfinite(given)))
+    wrong = np.flatnonzero(~possible_squares(given, pulls, sums))
     if wrong.size:
         arm = wrong[0]
         raise InvalidInput(
             f"the sum of squares of arm {arm} is {given[arm]}, but {pulls[arm]} rewards with the"
-            f" sum {sums[arm]:.15g} have at least {least[arm]:.15g}"
+            f" sum {sums[arm]:.15g} have at least {sums[arm] ** 2 / pulls[arm]:.15g}"
         )
     return given.astype(np.float64)
 
@@ -175,10 +174,16 @@ def _on_unit_scale(
     return unit, around / scale**2 + 4 * ROUNDED * rewards.distance**2 * pulls
 
 
-def _possible(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
+def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
     """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
     if not rewards.has_range:
         return np.asarray(rewards.admits(sums / pulls), dtype=np.bool_)
     unit = (sums - pulls * rewards.shift) / rewards.scale
     whole = unit == np.round(unit) if rewards.is_binary else True
     return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole
+
+
+def possible_squares(squares: FloatArray, pulls: IntArray, sums: FloatArray) -> BoolArray:
+    """Which sums of squares can be those of so many rewards with these sums."""
+    least = sums**2 / pulls  # Cauchy and Schwarz
+    return (squares >= least * (1 - ROUNDING)) & np.isfinite(squares)

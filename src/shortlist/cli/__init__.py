@@ -14,6 +14,7 @@ import click
 
 import shortlist
 from shortlist.cli.algorithms import algorithms
+from shortlist.cli.certify import certify
 from shortlist.cli.copying import copy
 from shortlist.cli.demo import demo
 from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
@@ -165,5 +166,6 @@ KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
 FILES = (export, import_, copy, verify)
 SERVED = (serve, tokens)
-for _command in (*LIVE, *FILES, *SERVED, *KNOWN_MEANS):
+CHOSEN_ELSEWHERE = (certify,)
+for _command in (*LIVE, *FILES, *SERVED, *CHOSEN_ELSEWHERE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -7,7 +7,7 @@ import click
 
 import shortlist
 from shortlist.cli.output import print_tables
-from shortlist.tables import TextTable
+from shortlist.tables import TextTable, rounded_up
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -72,13 +72,14 @@ def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "Float
 
 def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> Iterator[str]:
     answer, spent, even = outcome.answer, outcome.pulls.sum(), yardstick.pulls.sum()
+    assert answer.regret_bound is not None
     yield f"Spent:      {spent:,} questions"
     yield (
         f"Yardstick:  {even:,} if every worker is asked equally often, {even / spent:.2g} times as"
         " many"
     )
     yield (
-        f"Guaranteed: at most {answer.regret_bound:.2g} of mean accuracy lost at"
+        f"Guaranteed: at most {rounded_up(answer.regret_bound, 2)} of mean accuracy lost at"
         f" {answer.confidence:.0%} confidence"
     )
     yield f"True loss:  {shortlist.metrics.aggregate_regret(workers, answer.top):.4f}"

@@ -102,6 +102,16 @@ def _rewards(
     return (low, high)
 
 
+def rewards_option(**settings: Any) -> Callable[[Command], Command]:
+    """--rewards, as every command spells it."""
+    return click.option(
+        "--rewards",
+        callback=_rewards,
+        metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
+        **settings,
+    )
+
+
 def experiment_options(command: Command) -> Command:
     """Add what an experiment is made with."""
     for option in reversed(
@@ -120,12 +130,7 @@ def experiment_options(command: Command) -> Command:
                 type=float,
                 help="Pulls to spend, or what they may cost; with --epsilon, at most.",
             ),
-            click.option(
-                "--rewards",
-                callback=_rewards,
-                metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
-                help="What rewards can be; 0,1 unless a budget is all there is.",
-            ),
+            rewards_option(help="What rewards can be; 0,1 unless a budget is all there is."),
             minimize_option,
             algorithm_option(
                 default="auto",

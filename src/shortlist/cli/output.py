@@ -29,7 +29,7 @@ format_option = click.option(
 )
 
 
-def print_summary(result: Tabular, summary: Record, style: str) -> None:
+def print_summary(result: Tabular | TextTable, summary: Record, style: str) -> None:
     """One result: its own table, its summary as a JSON object, or as a CSV header and row."""
     if style == "json":
         print_json(summary)

@@ -75,6 +75,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Law of the rewards around their mean.",
 )
+@click.option(
+    "--sd",
+    type=float,
+    help="Their standard deviation, if beta or gaussian; beta: where the mean allows it.",
+)
 @minimize_option
 @algorithm_settings
 @search_options
@@ -107,6 +112,8 @@ def simulate(
       shortlist simulate --instance synthetic -p 6 -n 1000 -k 100 --algorithm uniform \\
           --budget 29000 --epsilon 0.01 --runs 200 --format json
       shortlist simulate --means means.csv -k 10 --algorithm uniform --epsilon 0.1
+      shortlist simulate --means means.csv -k 2 --algorithm certified --epsilon 0.05 \\
+          --rewards beta --sd 0.1
       shortlist simulate --scores scores.csv -k 5 --epsilon 0.02 --runs 20 --format json
     """
     arms: dict[str, Any] = {"scores": None}

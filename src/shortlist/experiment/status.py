@@ -19,7 +19,7 @@ from shortlist.experiment.ticket import State
 from shortlist.present import Tally, chances
 from shortlist.problem import Problem
 from shortlist.search import Progress
-from shortlist.tables import Tabular, TextTable
+from shortlist.tables import Tabular, TextTable, rounded_up
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
@@ -129,7 +129,8 @@ class Status(Tabular):
         told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
         facts = [self.state.value, told, *([] if decided else [self._waiting]), failures]
         if self.bound is not None:
-            facts.append(f"at most {self.bound:.3g} is lost" + ("" if decided else " so far"))
+            lost = f"at most {rounded_up(self.bound, 3)} is lost"
+            facts.append(lost if decided else f"{lost} so far")
         line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
 

@@ -20,7 +20,7 @@ from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plain import plain
 from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
-from shortlist.tables import Tabular, TextTable, readable
+from shortlist.tables import Tabular, TextTable, readable, rounded_up
 from shortlist.validation import shown
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Result(Tabular):
         lost = "Nothing is guaranteed about what this choice loses."
         if self.regret_bound is not None and self.confidence is not None:
             lost = (
-                f"At most {self.regret_bound:.4g} of mean reward is lost, with"
+                f"At most {rounded_up(self.regret_bound)} of mean reward is lost, with"
                 f" {self.confidence:.4g} confidence."
             )
         if self.partial:

@@ -11,6 +11,9 @@ from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import Rewards
 
 CHUNK = 1_000_000  # rewards held in memory at once where they are drawn one by one
+LONG = 10_000_000  # rewards of an entry whose sums are drawn from their normal limit instead
+# of a beta law: nearly all rewards are 0 or 1 at the least, and all alike at the most
+LEAST_CONCENTRATION, MOST_CONCENTRATION = 1e-3, 1e15
 
 
 class Bandit(Protocol):
@@ -81,10 +84,13 @@ class GaussianBandit:
 class BetaBandit:
     """Beta(concentration * mean, concentration * (1 - mean)) rewards; means 0 and 1 give constants.
 
-    Sums of them have no law that is quick to draw from, so they are drawn one by one, in chunks."""
+    With `sd` the concentration is such that rewards have that standard deviation, or the largest
+    that their mean allows. Sums of them have no law that is quick to draw from, so they are drawn
+    one by one, in chunks; of more than ten million, they are as good as normal."""
 
     means: FloatArray
     concentration: float = 4.0
+    sd: float | None = None
     model = Bounded()
 
     def with_means(self, means: FloatArray) -> "BetaBandit":
@@ -94,7 +100,9 @@ class BetaBandit:
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
         sums, squares = np.zeros(arms.size), np.zeros(arms.size)
-        for portion in _portions(times):
+        long = times > LONG
+        sums[long], squares[long] = self._limits(self.means[arms[long]], times[long], rng)
+        for portion in _portions(np.where(long, 0, times)):
             entry = np.repeat(np.arange(arms.size), portion)
             rewards = self._rewards(self.means[arms[entry]], rng)
             sums += np.bincount(entry, rewards, arms.size)
@@ -104,9 +112,36 @@ class BetaBandit:
     def _rewards(self, means: FloatArray, rng: np.random.Generator) -> FloatArray:
         inner = (means > 0) & (means < 1)
         rewards = means.copy()
-        alpha = self.concentration * means[inner]
-        rewards[inner] = rng.beta(alpha, self.concentration - alpha)
+        drawn = means[inner]
+        concentration = self._concentrations(drawn)
+        rewards[inner] = rng.beta(concentration * drawn, concentration * (1 - drawn))
         return rewards
+
+    def _limits(
+        self, means: FloatArray, times: IntArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sums and sums of squares by the central limit theorem, with the covariance they have."""
+        concentration = self._concentrations(means)
+        powers = np.arange(4)[:, None]  # E x^r is a product of r factors
+        first, second, third, fourth = np.cumprod(
+            (concentration * means + powers) / (concentration + powers), axis=0
+        )
+        spread = np.sqrt(np.maximum(second - first**2, 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shared = np.nan_to_num((third - first * second) / spread)
+        own = np.sqrt(np.maximum(fourth - second**2 - shared**2, 0.0))
+        normal, other = np.sqrt(times) * rng.standard_normal((2, means.size))
+        sums = np.clip(times * first + spread * normal, 0, times)
+        squares = times * second + shared * normal + own * other
+        return sums, np.clip(squares, sums * sums / times, sums)
+
+    def _concentrations(self, means: FloatArray) -> FloatArray:
+        """The variance of a beta law is mean (1 - mean) / (concentration + 1)."""
+        if self.sd is None:
+            return np.full(means.size, self.concentration)
+        with np.errstate(over="ignore"):
+            wanted = means * (1 - means) / self.sd / self.sd - 1
+        return np.clip(wanted, LEAST_CONCENTRATION, MOST_CONCENTRATION)
 
 
 def _portions(times: IntArray) -> Iterator[IntArray]:

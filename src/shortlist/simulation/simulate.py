@@ -81,6 +81,7 @@ class Runs(Tabular):
             "failures": None if unknown else int(self.failed.sum()),
             "failure_rate": None if unknown else float(self.failed.mean()),
             "seconds": self.seconds,
+            "rounds": {"mean": float(self.rounds.mean()), "max": int(self.rounds.max())},
         }
         if self.n_items is not None:
             mean = float(self.pulls.mean())
@@ -111,6 +112,7 @@ def simulate(
     seed: int = 0,
     jobs: int = 1,
     rewards: str = "bernoulli",
+    sd: float | None = None,
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: str = "shared",
@@ -127,8 +129,10 @@ def simulate(
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `jobs`. `options` are the algorithm's own, `rounds`, `least` and `certificate` are as in
-    `select`; `progress` is called with the number of runs done.
+    `jobs`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
+    deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
+    the algorithm's own, `rounds`, `least` and `certificate` are as in `select`; `progress` is
+    called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
     of them, may be given: then a run draws the order of the items, the same for all arms unless
@@ -140,7 +144,7 @@ def simulate(
     chosen = find(algorithm)
     given = chosen.told(options, rounds, least, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    world = World(means, scores, rewards, order, minimize, checked_prices(costs))
+    world = World(means, scores, rewards, sd, order, minimize, checked_prices(costs))
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if jobs > 1:
@@ -162,6 +166,7 @@ class World:
     means: npt.ArrayLike | None
     scores: ScoresGiven | None
     rewards: str
+    sd: float | None
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
@@ -172,7 +177,7 @@ def _prepared(
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
     """What to do in a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
-        bandit = bandit_with(world.means, world.rewards)
+        bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
         problem = Problem(bandit.means.size, k, goal, *declared, costs=world.costs)
         return partial(_run, algorithm, problem, bandit, options), problem
@@ -190,13 +195,24 @@ def _prepared(
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
-def bandit_with(means: npt.ArrayLike, rewards: str = "bernoulli") -> Bandit:
+def bandit_with(
+    means: npt.ArrayLike, rewards: str = "bernoulli", sd: float | None = None
+) -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if not isinstance(rewards, str) or str(rewards) not in BANDITS:
         there = ", ".join(BANDITS)
         raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
     low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
-    return BANDITS[str(rewards)](arm_means(means, low, high))
+    theta = arm_means(means, low, high)
+    if sd is None:
+        return BANDITS[str(rewards)](theta)
+    sd = number("sd", sd, above=0)
+    if rewards == "bernoulli":
+        raise InvalidInput(
+            f"`sd` is {shown(sd)}, but that of rewards that are 0 or 1 follows from their mean;"
+            " `rewards` must be 'beta' or 'gaussian'"
+        )
+    return BetaBandit(theta, sd=sd) if rewards == "beta" else GaussianBandit(theta, sd)
 
 
 def _run(

@@ -62,7 +62,7 @@ ASIDE = 1 / 6
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
-RATIO = 1.6
+RATIO = 2.0
 # share of arms that stop at a level below which it is none,
 RARE = 0.05
 # and pulls beyond which every arm stops
