@@ -44,7 +44,7 @@ class Failing:
         return pull(arm, seed)
 
 
-@pytest.mark.parametrize("goal", [{"budget": 120}, {"epsilon": 0.3}])
+@pytest.mark.parametrize("goal", [{"budget": 120}, {"epsilon": 0.3, "control": "c"}])
 @pytest.mark.parametrize("workers", [None, 4])
 def test_a_store_changes_nothing_about_the_result(
     tmp_path: Path, goal: dict[str, Any], workers: int | None

@@ -209,6 +209,22 @@ def test_a_long_lift_is_cut_short() -> None:
 def test_a_control_must_be_an_arm() -> None:
     with pytest.raises(errors.UnknownName, match="`control` is 'x', but must be one of the arms"):
         result().lift(control="x")
+    with pytest.raises(errors.UnknownName, match="`control` is None, but must be one of the arms"):
+        result().lift()
+
+
+def test_a_result_that_has_a_control_shows_and_writes_the_lift() -> None:
+    without, compared = result(), replace(result(), control="slow")
+    assert compared.lift() == without.lift("slow")
+    assert compared.lift("unseen") == without.lift("unseen")
+    assert "Every arm against slow" in str(compared)
+    assert "Every arm against" not in str(without)
+    written = json.loads(compared.to_json())
+    lift = written.pop("lift")
+    assert written == json.loads(without.to_json())
+    assert (lift["control"], lift["confidence"]) == ("slow", 0.95)
+    assert [arm["label"] for arm in lift["arms"]] == ["<b>fast</b>", "[red]new[/red]", "unseen"]
+    assert lift["arms"][2]["difference"] is None
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", None])

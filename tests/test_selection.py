@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
-from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.errors import InvalidInput, InvalidReward, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Answer, Pulls, Rewards, Search
 
@@ -313,3 +313,34 @@ def test_a_failing_async_evaluation_ends_the_others() -> None:
 
     assert asyncio.run(main()) == 1  # only this one is left
     assert sorted(ended) == [0, 1, 2, 4]
+
+
+def test_a_control_is_one_of_the_arms_and_the_result_compares_the_others_with_it() -> None:
+    result = shortlist.select(coin, arms=4, control=2, **SURE)
+    later = asyncio.run(shortlist.select_async(async_coin, arms=4, control=2, **SURE))
+    assert result == later
+    assert result.control == 2
+    assert result.lift() == shortlist.select(coin, arms=4, **SURE).lift(2)
+    left = iter(range(7))
+    with pytest.raises(StopIteration) as stopped:
+        shortlist.select(lambda arm: float(next(left) % 2), arms=4, control=2, **SURE)
+    assert stopped.value.partial.lift().control == 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"control": "good", "arms": 4}, "`control` is 'good', but must be one of the arms"),
+        ({"control": 4, "arms": 4}, "`control` is 4, but must be one of the arms"),
+        ({"control": 0, "arms": 4, "items": 9}, "`control` is 0, but intervals are for indep"),
+    ],
+)
+def test_a_control_that_cannot_be_is_refused_before_anything_is_paid(
+    asked: dict[str, Any], message: str
+) -> None:
+    with pytest.raises((InvalidInput, UnknownName), match=message):
+        shortlist.select(
+            lambda *_: pytest.fail("paid"), **{**SURE, "algorithm": "certified", **asked}
+        )
+    with pytest.raises(InvalidInput, match="`control` is 0, but intervals need rewards that are"):
+        shortlist.select(lambda *_: pytest.fail("paid"), arms=4, k=1, budget=9, control=0)

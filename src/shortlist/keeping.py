@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from shortlist.display import display
 from shortlist.errors import InvalidInput
@@ -44,19 +45,23 @@ class Keeping:
         self.evaluation = evaluation
         self.workers = workers
         self._store, self._name = store, name
+        self._control = asked.control
         self._settings = Settings.of(asked, seed, None, RETRIES, WAIT)
 
     def run(self, executor: object, progress: bool) -> Result:
         """Make what is left of the pulls on `executor`."""
         with self._opened(progress) as (experiment, show):
             work(experiment, self._job(self.workers or 1, show), executor)
-            return experiment.result()
+            return self._result(experiment)
 
     async def run_async(self, progress: bool) -> Result:
         """Make what is left of the pulls in the running event loop."""
         with self._opened(progress) as (experiment, show):
             await work_async(experiment, self._job(self.workers or CONCURRENT, show))
-            return experiment.result()
+            return self._result(experiment)
+
+    def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
+        return replace(experiment.result(partial=partial), control=self._control)
 
     def _job(self, jobs: int, show: Callable[[], None]) -> Job:
         return Job(self.evaluation, jobs, 0, this_program(), show, raising=True)
@@ -67,7 +72,7 @@ class Keeping:
         with (
             Experiment.of(self._settings, self._store, self._name, exist_ok=True) as experiment,
             display(progress, self._settings.problem, experiment.underway) as show,
-            carrying(lambda: experiment.result(partial=True)),
+            carrying(lambda: self._result(experiment, partial=True)),
         ):
             if experiment.status().state is State.STOPPED:
                 experiment.resume()

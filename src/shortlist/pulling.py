@@ -210,4 +210,5 @@ class Selection:
         name = asked.algorithm.name
         outcome = replace(outcome, spending=self._account.spending())
         problem = asked.problem.seen(self._smallest, self._largest)
-        return Result.of(outcome, asked.labels, problem, name, self.seed, seconds)
+        result = Result.of(outcome, asked.labels, problem, name, self.seed, seconds)
+        return replace(result, control=asked.control)

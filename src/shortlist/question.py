@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
-from shortlist.arms import Arms, OwnLabel, arms_of, labels_of
-from shortlist.errors import InvalidInput
+from shortlist.arms import Arms, OwnLabel, arms_of, labels_of, position_of
+from shortlist.errors import InvalidInput, UnknownName
 from shortlist.evaluation.cells import Cells, ItemsGiven, check_cells, item_labels
 from shortlist.evaluation.reach import caution_about
 from shortlist.items import ScoresGiven
 from shortlist.problem import FixedConfidence, Problem, goal_of
 from shortlist.reading.given import named_scores
 from shortlist.reward_models import RewardModel, RewardsDeclared, Undeclared, declared
-from shortlist.validation import number, text, whole
+from shortlist.validation import number, shown, text, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Question:
     algorithm: Algorithm
     options: Mapping[str, object]
     cells: Cells | None = None  # of a test set
+    control: OwnLabel | None = None  # the arm that all others are compared with
 
 
 def question(
@@ -75,6 +76,7 @@ def question(
     rounds: int | None = None,
     least: int | None = None,
     certificate: str = "auto",
+    control: OwnLabel | None = None,
 ) -> Question:
     """The question that these arguments ask, if it makes sense and the algorithm can answer it.
 
@@ -101,4 +103,19 @@ def question(
     if given.get("holdout"):
         given.setdefault("delta", number("delta", delta))
     caution_about(problem, chosen, given)
-    return Question(labels, problem, chosen, given, found)
+    against = None if control is None else checked_control(control, labels, problem)
+    return Question(labels, problem, chosen, given, found, against)
+
+
+def checked_control(control: object, labels: Sequence[OwnLabel], problem: Problem) -> OwnLabel:
+    """The arm that is called so, if others can be compared with it."""
+    place = position_of(control, labels)
+    if place is None:
+        raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+    if problem.items is not None:
+        rule = "intervals are for independent rewards and not for scores on items"
+        raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    if isinstance(problem.rewards, Undeclared):
+        rule = "intervals need rewards that are declared: say `rewards`"
+        raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    return labels[place]

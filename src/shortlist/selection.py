@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from shortlist.algorithms import AlgorithmLike
-from shortlist.arms import Arms
+from shortlist.arms import Arms, OwnLabel
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.attempts import Attempts
 from shortlist.evaluation.calls import Evaluation, asynchronous
@@ -40,6 +40,7 @@ def select(
     rounds: int | None = None,
     least: int | None = None,
     certificate: str = "auto",
+    control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
@@ -76,6 +77,8 @@ def select(
     with at least `least` pulls at a time. Not every algorithm can be told so. What proves the bound
     is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits what is asked.
 
+    With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
+
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
@@ -88,7 +91,7 @@ def select(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate),
+        *(algorithm, options, cells, rounds, least, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
@@ -117,6 +120,7 @@ async def select_async(
     rounds: int | None = None,
     least: int | None = None,
     certificate: str = "auto",
+    control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
@@ -133,7 +137,7 @@ async def select_async(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate),
+        *(algorithm, options, cells, rounds, least, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)

@@ -60,7 +60,14 @@ def question(rng: random.Random) -> Arguments:
 
 
 def _select(rng: random.Random) -> Arguments:
-    return {"pull": _pull(), "progress": False, "workers": None, **question(rng)}
+    control = rng.choice((None, None, 0, "a"))
+    return {
+        "pull": _pull(),
+        "progress": False,
+        "workers": None,
+        "control": control,
+        **question(rng),
+    }
 
 
 def _select_many(rng: random.Random) -> Arguments:
@@ -113,17 +120,17 @@ def _select_async(rng: random.Random) -> Arguments:
     return {"pull": pull_later, "workers": 3, "progress": False, **question(rng), **more}
 
 
-def _looked_at(result: shortlist.Result, control: Any, library: Any) -> None:
+def _looked_at(result: shortlist.Result, library: Any) -> None:
     show(result)
     result.to_json()
-    for look in (lambda: result.lift(control), lambda: result.to_frame(library)):
+    for look in (lambda: result.lift(), lambda: result.to_frame(library)):
         try:
             look()
         except shortlist.errors.ShortlistError:
             continue
 
 
-def _selected_and_shown(control: Any = None, library: Any = "pandas", **arguments: Any) -> None:
+def _selected_and_shown(library: Any = "pandas", **arguments: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         if arguments.get("store") is KEPT:
             arguments["store"] = Path(folder) / KEPT
@@ -131,14 +138,14 @@ def _selected_and_shown(control: Any = None, library: Any = "pandas", **argument
             result = shortlist.select(**arguments)
         except UsersOwn as error:
             result = error.partial  # type: ignore[attr-defined]
-        _looked_at(result, control, library)
+        _looked_at(result, library)
 
 
-def _selected_later(control: Any = None, library: Any = "polars", **arguments: Any) -> None:
+def _selected_later(library: Any = "polars", **arguments: Any) -> None:
     async def selected() -> shortlist.Result:
         return await shortlist.select_async(**arguments)
 
-    _looked_at(asyncio.run(selected()), control, library)
+    _looked_at(asyncio.run(selected()), library)
 
 
 def _target(usual: Callable[[random.Random], Arguments]) -> Target:

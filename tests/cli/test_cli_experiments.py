@@ -96,6 +96,25 @@ def test_a_finished_experiment_prints_its_answer_again_at_once() -> None:
     assert [row["arm"] for row in rows(first) if row["chosen"] == "True"] == [LABELS[3], LABELS[4]]
 
 
+def test_a_control_shows_what_the_others_are_against_it() -> None:
+    pull = ("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE)
+    refused = call(*pull, "--control", "plain")
+    assert refused.exit_code == 2
+    assert "`control` is 'plain', but intervals need rewards that are declared" in refused.stderr
+    declared = (*pull, "--rewards", "0,1")
+    refused = call(*declared, "--control", "x")
+    assert refused.exit_code == 2
+    assert "`control` is 'x', but must be one of the arms" in refused.stderr
+    assert not Path("tests.db").exists()
+    assert "Every arm against two words" in done(*declared, "--control", "two words")
+    kept = ("result", "--store", "tests.db", "--control", "plain")
+    assert json.loads(done(*kept, "--format", "json"))["lift"]["control"] == "plain"
+    lines = rows(done(*kept, "--format", "csv"))
+    assert [line["arm"] for line in lines] == LABELS
+    assert lines[0]["difference"] == ""
+    assert float(lines[1]["difference"]) == pytest.approx(0.04)
+
+
 def test_without_a_store_nothing_is_kept(folder: Path) -> None:
     before = set(folder.iterdir())
     done("run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE[:-2])

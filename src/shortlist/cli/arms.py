@@ -11,7 +11,7 @@ from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Columns, Line, read_columns
 
 if TYPE_CHECKING:
-    from shortlist.arms import Arm
+    from shortlist.arms import Arm, Label
 
 COLUMN = "arm"  # what the column of labels is called in every file
 TERMS = frozenset(["cost", "limit"])  # what may be said of an arm beside
@@ -87,6 +87,14 @@ def _note_unread(path: str, table: Columns) -> None:
 def labels_in(arms: "list[str] | list[Arm]") -> list[str]:
     """The labels of arms that were read."""
     return [arm if isinstance(arm, str) else arm.label for arm in arms]
+
+
+def labelled(name: str, word: str, labels: "Sequence[Label]") -> "Label":
+    """The arm that is written so: labels may be whole numbers."""
+    for label in labels:
+        if str(label) == word:
+            return label
+    raise InvalidInput(f"`{name}` is {word!r}, but must be one of the arms")
 
 
 def _arm(line: Line) -> "Arm":

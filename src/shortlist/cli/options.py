@@ -71,6 +71,9 @@ def search_options(command: Command) -> Command:
     return command
 
 
+control_option = click.option(
+    "--control", metavar="ARM", help="Print how much better or worse than this arm all others are."
+)
 minimize_option = click.option(
     "--minimize", is_flag=True, help="The best arms are those of the smallest mean rewards."
 )

@@ -1,17 +1,11 @@
 """`shortlist retire`: let an arm leave that cannot be pulled any more."""
 
-from typing import TYPE_CHECKING
-
 import click
 
+from shortlist.cli.arms import labelled
 from shortlist.cli.options import store_options
 from shortlist.cli.output import note
 from shortlist.cli.stores import open_experiment
-from shortlist.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from shortlist import Client, Experiment
-    from shortlist.arms import Label
 
 
 @click.command()
@@ -30,14 +24,6 @@ def retire(*, arm: str, reason: str, store: str, name: str | None) -> None:
       shortlist retire 'variant 7' --reason 'sold out' --store tests.db
     """
     with open_experiment(store, name) as experiment:
-        label = _labelled(arm, experiment)
+        label = labelled("arm", arm, experiment.settings.labels)
         experiment.retire(label, reason)
         note(f"{label!r} is handed out no more")
-
-
-def _labelled(word: str, experiment: "Experiment | Client") -> "Label":
-    """The arm that is written so: labels may be whole numbers."""
-    for label in experiment.settings.labels:
-        if str(label) == word:
-            return label
-    raise InvalidInput(f"`arm` is {word!r}, but must be one of the arms")

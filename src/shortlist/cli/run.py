@@ -3,18 +3,20 @@
 import logging
 import signal
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.arms import labels_in, read_arms
+from shortlist.cli.arms import labelled, labels_in, read_arms
 from shortlist.cli.experiments import named
 from shortlist.cli.items import item_options, with_test_set
-from shortlist.cli.options import experiment_options, lease_options, name_option
+from shortlist.cli.options import control_option, experiment_options, lease_options, name_option
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
 from shortlist.cli.stores import create_experiment, open_experiment
@@ -22,6 +24,7 @@ from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
 
 if TYPE_CHECKING:
     from shortlist import Client, Command, Experiment
+    from shortlist.arms import OwnLabel
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
 
@@ -55,6 +58,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     help="Keep everything in this file, postgresql://… or service, and go on with what is there.",
 )
 @name_option
+@control_option
 @format_option
 @click.pass_context
 def run(
@@ -67,6 +71,7 @@ def run(
     timeout: float | None,
     store: str | None,
     name: str | None,
+    control: str | None,
     style: str,
     **settings: Any,
 ) -> None:
@@ -103,11 +108,12 @@ def run(
     source = context.get_parameter_source
     given = [each for each in settings if source(each) is not ParameterSource.DEFAULT]
     with (
-        _experiment(arms, store, name, settings, given) as experiment,
+        _experiment(arms, store, name, settings, given, control) as experiment,
         _terminable(),
         _notes_on_stderr(),
     ):
         _check_item(command, experiment)
+        against = _control(control, experiment)
         try:
             result = experiment.run(command, jobs=jobs)
         except KeyboardInterrupt:
@@ -119,7 +125,7 @@ def run(
             if isinstance(experiment, shortlist.Client):  # who runs the service has the file
                 raise
             raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
-        print_result(result, style)
+        print_result(replace(result, control=against), style)
 
 
 def _experiment(
@@ -128,6 +134,7 @@ def _experiment(
     name: str | None,
     settings: dict[str, Any],
     given: list[str],
+    control: str | None,
 ) -> "Experiment | Client":
     """The experiment that these arguments ask for: the one in the store, or a new one.
 
@@ -148,6 +155,9 @@ def _experiment(
         raise InvalidInput("`k` is not given, but an experiment needs it")
     described = read_arms(arms)
     known = with_test_set(settings, labels_in(described))
+    if control is not None:  # tried before there is a file, which is made with all warnings
+        with warnings.catch_warnings(action="ignore"):
+            _control(control, create_experiment(described, store=None, **known))
     return create_experiment(described, store=store, exist_ok=True, **named(name), **known)
 
 
@@ -158,6 +168,18 @@ def _check_item(command: "Command", experiment: "Experiment | Client") -> None:
         if experiment.settings.on_items:
             rule = "must contain {item}"
         raise InvalidInput(f"the command is {command.template!r}, but {rule}")
+
+
+def _control(word: str | None, experiment: "Experiment | Client") -> "OwnLabel | None":
+    """The arm that --control names, if all others can be compared with it."""
+    from shortlist.question import checked_control
+
+    if word is None:
+        return None
+    settings = experiment.settings
+    return checked_control(
+        labelled("control", word, settings.labels), settings.labels, settings.problem
+    )
 
 
 def _interrupted(experiment: "Experiment | Client", store: str | None) -> str:

@@ -2,12 +2,13 @@
 
 import time
 from contextlib import suppress
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.cli.options import store_options
+from shortlist.cli.arms import labelled
+from shortlist.cli.options import control_option, store_options
 from shortlist.cli.output import (
     format_option,
     note,
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from shortlist import Client, Experiment
+    from shortlist.arms import OwnLabel
     from shortlist.experiment import Outlook, Status
-    from shortlist.result import Result
+    from shortlist.result import Lift, Result
 
 RUNNING = ("ready", "pending")
 
@@ -91,8 +93,9 @@ def _outlook(experiment: "Experiment | Client", store: str) -> "Outlook":
 @click.command()
 @store_options
 @click.option("--partial", is_flag=True, help="Before the end: the best arms as it stands.")
+@control_option
 @format_option
-def result(*, store: str, name: str | None, partial: bool, style: str) -> None:
+def result(*, store: str, name: str | None, partial: bool, control: str | None, style: str) -> None:
     """Print the answer of an experiment, and what is guaranteed about it.
 
     Exit status 3: there is none yet; 1: there is none, because a pull failed too often. With
@@ -105,8 +108,10 @@ def result(*, store: str, name: str | None, partial: bool, style: str) -> None:
       shortlist result --store runs.db --partial
     """
     with open_experiment(store, name, readonly=True) as experiment:
+        labels = experiment.settings.labels
+        against = None if control is None else labelled("control", control, labels)
         try:
-            print_result(experiment.result(partial=partial), style)
+            print_result(replace(experiment.result(partial=partial), control=against), style)
         except Unfinished as error:
             if experiment.status().trouble:
                 raise stopped(str(error)) from error
@@ -119,14 +124,22 @@ def stopped(trouble: str) -> click.ClickException:
 
 
 def print_result(result: "Result", style: str) -> None:
-    """A table, all of it as JSON, or an arm a line."""
+    """Tables, all of it as JSON, or an arm a line."""
     if style == "json":
         print_data(result.to_json() + "\n")
     elif style == "csv":
-        rows = [asdict(arm) for arm in result.arms]
+        lifts = {} if result.control is None else _lifts(result.lift())
+        rows = [asdict(arm) | lifts.get(arm.label, {}) for arm in result.arms]
         print_rows([{"arm": row.pop("label"), **row} for row in rows], style)
     else:
         print_tables(result)
+
+
+def _lifts(lift: "Lift") -> "dict[OwnLabel, dict[str, Any]]":
+    """What every arm has more in its line; nothing is known of the control against itself."""
+    rows = {arm.label: asdict(arm) for arm in lift.arms}
+    names = asdict(lift.arms[0])
+    return {lift.control: {**dict.fromkeys(names), "label": lift.control}, **rows}
 
 
 def _show(experiment: "Experiment | Client", rows: int, watch: bool) -> None:

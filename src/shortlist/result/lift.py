@@ -1,13 +1,14 @@
 """How much better or worse every arm is than a control, as those who test variants ask."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from shortlist.arms import OwnLabel, shown_label
+from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import delta_of, differences, ratios
 from shortlist.problem import Problem
+from shortlist.result.plain import plain
 from shortlist.tables import Tabular, TextTable, readable
 
 SHOWN = 40  # arms in a table
@@ -36,6 +37,12 @@ class Lift(Tabular):
     control: OwnLabel  #: the arm that the others are compared with
     confidence: float  #: the probability with which all intervals hold
     arms: tuple[ArmLift, ...] = field(repr=False)  #: all other arms, in the order they were given
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as JSON has it; None for what is not known."""
+        arms = [asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]
+        control = plain_label(self.control)
+        return {"control": control, "confidence": self.confidence, "arms": plain(arms)}
 
     def tables(self) -> tuple[TextTable]:
         """The largest differences first."""

@@ -17,6 +17,7 @@ from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.result.arm_result import ArmResult, arms_of, spending_of
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
+from shortlist.result.plain import plain
 from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
 from shortlist.tables import Tabular, TextTable, readable, rounded_up
@@ -58,6 +59,8 @@ class Result(Tabular):
     evidence: Mapping[str, object] = field(repr=False, hash=False)
     partial: bool = False  #: whether the search had not ended: the choice may still change
     spent: float = 0.0  #: what the evaluations cost, in the unit of the costs; else their number
+    #: the arm that all others are compared with, if one was named
+    control: OwnLabel | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -138,15 +141,22 @@ class Result(Tabular):
         chosen, others = self._best_first()
         return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
 
-    def tables(self) -> tuple[TextTable]:
-        """The table, with what it is of above and what may be lost below."""
+    def tables(self) -> tuple[TextTable, ...]:
+        """The table, with what it is of above and what may be lost below; then the lift if there is
+        a control."""
         said = (self.verdict, self._limits(), self._gone(), self._oddity())
         below = "\n".join(filter(None, said))
-        return (replace(self.table, title=self._title, verdict=below),)
+        arms = replace(self.table, title=self._title, verdict=below)
+        if self.control is None:
+            return (arms,)
+        return replace(arms, verdict=f"{below}\n"), *self.lift().tables()
 
-    def lift(self, control: OwnLabel) -> Lift:
-        """How much better or worse every arm is than the arm `control`, with intervals."""
+    def lift(self, control: OwnLabel | None = None) -> Lift:
+        """How much better or worse every arm is than the arm `control`, with intervals.
+
+        It may be left out where the selection was told of one."""
         labels = tuple(arm.label for arm in self.arms)
+        control = self.control if control is None else control
         against = position_of(control, labels)
         if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
@@ -211,7 +221,9 @@ class Result(Tabular):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as JSON has it; None for what is not known, as a mean without pulls."""
+        """Everything as JSON has it; None for what is not known, as a mean without pulls.
+
+        Where there is a control, `lift` is there, too."""
         goal = self.goal
         epsilon, delta = (
             (goal.epsilon, goal.delta) if isinstance(goal, FixedConfidence) else (None, None)
@@ -233,9 +245,10 @@ class Result(Tabular):
             "spent": self.spent,
             "seconds": self.seconds,
             "unresolved": [plain_label(label) for label in self.unresolved],
-            "evidence": _plain(self.evidence),
+            "evidence": plain(self.evidence),
             "minimize": self.minimize,
-            "arms": _plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
+            "arms": plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
+            **({} if self.control is None else {"lift": self.lift().to_dict()}),
         }
 
     def to_json(self) -> str:
@@ -283,16 +296,3 @@ def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
 def _cells(arm: ArmResult) -> tuple[str, ...]:
     interval = f"{arm.low:.3g} … {arm.high:.3g}" if math.isfinite(arm.high - arm.low) else "-"
     return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
-
-
-def _plain(value: object) -> object:
-    """The same value in what JSON knows: no arrays, no infinities."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)
