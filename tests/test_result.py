@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from shortlist import errors
 from shortlist.driver import Outcome
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.result import Result
+from shortlist.result.frame import frame_of
 from shortlist.reward_models import SubGaussian
 from shortlist.search import Answer
 
@@ -234,6 +236,23 @@ def test_a_result_is_a_data_frame_of_any_library(library: str | None) -> None:
     named = ["arm", "pulls", "mean", "low", "high", "chosen", "limit", "cost", "spent", "left"]
     assert list(frame.columns) == named
     assert frame["chosen"].to_list() == [False, True, True, False]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("labels", "column"),
+    [
+        ((1, 2), [1, 2]),
+        (("a", 2), ["a", "2"]),
+        ((2**63, 1), [str(2**63), "1"]),
+        ((1, 10**400), ["1", str(10**400)]),
+    ],
+)
+def test_labels_in_a_data_frame_are_of_one_kind(
+    library: str, labels: tuple[Any, ...], column: list[Any]
+) -> None:
+    arms = [replace(result().arms[0], label=label) for label in labels]
+    assert frame_of(arms, library)["arm"].to_list() == column
 
 
 def test_a_data_frame_of_an_unknown_or_missing_library_is_refused(

@@ -16,10 +16,18 @@ LIBRARIES = ("pandas", "polars")
 
 def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
     """A line for every arm, a column for every figure."""
-    rows = [{"arm": plain_label(arm.label), **asdict(arm)} for arm in arms]
+    listed = list(arms)
+    labels = _column([plain_label(arm.label) for arm in listed])
+    rows = [{"arm": label, **asdict(arm)} for label, arm in zip(labels, listed, strict=True)]
     for row in rows:
         del row["label"]  # which is called `arm` in every table
     return import_module(_available(library)).DataFrame(rows)
+
+
+def _column(labels: list[str | int]) -> list[str] | list[int]:
+    """Labels of one kind, as a column must have: numbers if all are, and fit into 64 bits."""
+    numbers = [label for label in labels if isinstance(label, int) and abs(label) < 2**63]
+    return numbers if len(numbers) == len(labels) else list(map(str, labels))
 
 
 def _available(library: str | None) -> str:
