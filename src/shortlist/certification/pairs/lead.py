@@ -25,9 +25,8 @@ AT = (0.65, 0.9)  # ... there. The rest bets on an average slightly below the le
 NO_BET = 0.15  # of it; and of both of these
 TIED = 0.4  # is multiplied by evidence that the arms are equal
 STAKE = 0.5  # of the capital, at most, by a slight bet
-RESTS = (
-    0.6  # of the pulls in which a tie of its level is decided: then a slight bet has had its use
-)
+# share of the pulls in which a tie of its level is decided: then a slight bet has had its use
+RESTS = 0.6
 LEAST_ODDS = 1e-100  # for which a lead is looked for
 LOOKED = 2.0  # standard deviations of the lead after a request that it is short by before
 
