@@ -64,7 +64,7 @@ INSIDE: dict[str, Layers] = {
         ("policies",),
         ("plan",),
         ("drafts", "stage"),
-        ("look",),
+        ("look", "sketches"),
         ("plan_search",),
     ),
     "certification.pairs": (

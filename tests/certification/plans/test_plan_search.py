@@ -16,6 +16,7 @@ from shortlist.certification.plans.boundaries import Boundaries
 from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.losses import FREE, IN, OUT
 from shortlist.certification.plans.plan_search import plan_search
+from shortlist.certification.plans.sketches import sketched
 from shortlist.certification.plans.stage import Stage, chosen_by
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
@@ -64,7 +65,7 @@ def small_look(k: int = 10, means: FloatArray | None = None) -> Look:
     means = np.linspace(0.9, 0.1, 30) if means is None else means
     pulls = np.full(means.size, 10)
     belief = Belief(pulls, rng.binomial(pulls, means).astype(np.float64), k, 0.6)
-    return Look(belief, 0.1 * k, 0.2)
+    return Look(belief, sketched(belief, 0.1 * k, 0.2).stakes, 0.2)
 
 
 def asked(look: Look, stream: Stream, stages: Sequence[int] | None = None) -> dict[int, list[int]]:
@@ -128,7 +129,7 @@ def test_shares_of_delta_add_up_to_delta() -> None:
     boundaries = Boundaries.around(0.3, 0.02, 0.07)
 
     assert np.exp(-boundaries.thresholds).sum() == pytest.approx(0.07)
-    assert boundaries.thresholds.shape == (len(tuning.FREE_BANDS), boundaries.values.size)
+    assert boundaries.thresholds.shape == (len(tuning.WAYS), boundaries.values.size)
     stages = [each.thresholds for each in small_look().boundaries]
     assert sum(np.exp(-each).sum() for each in stages) == pytest.approx(0.2)
     near_the_end = Boundaries.around(0.002, 0.01, 0.07)
@@ -206,7 +207,7 @@ def test_looks_that_fail_are_pilot_of_the_next(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(tuning, "LOOKS", 2)
-    monkeypatch.setattr(Stage, "proof", lambda *_: None)
+    monkeypatch.setattr(Stage, "proof", lambda stage, *_: 1.05 * stage.reach)
 
     requests, _ = run(tape(MEANS, 6))
 
@@ -217,9 +218,9 @@ def test_stages_without_hope_are_not_drawn(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(tuning, "LOOKS", 1)
-    monkeypatch.setattr(Stage, "proof", lambda *_: None)
+    monkeypatch.setattr(Stage, "proof", lambda stage, *_: 1.05 * stage.reach)
     run(tape(MEANS, 6))
-    monkeypatch.setattr(Stage, "candidates", lambda *_: [])
+    monkeypatch.setattr(Stage, "proof", lambda stage, *_: 20 * stage.reach)
     monkeypatch.setattr(tuning, "LOOKS", 3)  # there is no other after one that was mistaken
     run(tape(MEANS, 6))
 
@@ -232,11 +233,14 @@ def test_plans_that_promise_nothing_are_not_drawn(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(Look, "promising", False)
+    requests, _ = run(tape(MEANS, 6))
+    assert handed_over == [(sum(each.total for each in requests), 0)]
+    monkeypatch.setattr(tuning, "MOST_PULLS", 2)  # not even a sketch promises anything
 
     requests, _ = run(tape(MEANS, 6))
 
-    assert handed_over == [(sum(each.total for each in requests), 0)]
-    assert handed_over[0][0] == tuning.FIRST * MEANS.size
+    assert handed_over[1:] == [(sum(each.total for each in requests), 0)]
+    assert handed_over[1][0] == tuning.FIRST * MEANS.size
 
 
 def test_the_split_certificate_ends_what_plans_began(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,25 +266,16 @@ def test_a_look_proves_nothing_where_no_set_has_a_small_bound() -> None:
 
     found = stage.candidates(look.pulls, look.successes, 10)
 
-    assert stage.proof(found, look.pulls, look.successes, 10, np.random.default_rng(0)) is None
-    stage.boundaries.thresholds[:] = 1.0
-    found = stage.candidates(look.pulls, look.successes, 10)
     likely = [replace(each, rough=0.0) for each in found]  # what is rough proves nothing
-    stage.boundaries.thresholds[:] = 1e9
-    assert stage.proof(likely, look.pulls, look.successes, 10, np.random.default_rng(0)) is None
+    for candidates in (found, likely):
+        ended = look.pulls, look.successes
+        proof = stage.proof(candidates, *ended, 10, np.random.default_rng(0))
+        assert isinstance(proof, float)
+        assert proof > 1e6
 
 
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PILOT_SHARE", 40.0)
-
-    _, answer = run(tape(MEANS, 5))
-
-    assert int(str(answer.evidence["pulls explored"])) > tuning.PILOT * MEANS.size
-
-
-def test_a_pilot_grows_while_it_predicts_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "RISING", 0.1)
-    monkeypatch.setattr(tuning, "MOST_SHARE", 10.0)
 
     _, answer = run(tape(MEANS, 5))
 
@@ -301,7 +296,7 @@ def test_a_prior_is_as_smooth_as_the_rewards_allow(monkeypatch: pytest.MonkeyPat
         (smooth.grid > 0.3) & (smooth.grid < 0.7)
     ]
     assert density.max() < 2 * density.min()  # the likeliest prior would be made of spikes
-    monkeypatch.setattr(tuning, "SPEAKS", -np.inf)
+    monkeypatch.setattr(tuning, "SPEAKS", -100.0)
     sharpest = between(Belief(pulls, groups, 100, 0.5))
     monkeypatch.setattr(tuning, "SMOOTH", tuning.SMOOTH[:1])
     assert sharpest <= apart < 0.8 * between(Belief(pulls, groups, 100, 0.5))
@@ -316,10 +311,10 @@ def test_a_state_that_was_left_out_proves_nothing() -> None:
     look = small_look()
     asked(look, tape(np.linspace(0.9, 0.1, 30), 3), [0])
     stage = look.stage(0)
-    assert np.isfinite(stage.bound(0, 25, look.pulls, look.successes))
+    assert np.isfinite(stage.charges(0, 25, look.pulls, look.successes))
     look.pulls[4] = 10**6
 
-    assert stage.bound(0, 25, look.pulls, look.successes) == np.inf
+    assert stage.charges(0, 25, look.pulls, look.successes) == np.inf
 
 
 def test_arms_beyond_all_pulls_stop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,6 +323,61 @@ def test_arms_beyond_all_pulls_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = look.drafts[0].plans[0].policy
 
     assert policy.levels(0.0)[-1].pulls < 50 * tuning.RATIO + 1
+
+
+def test_a_boundary_between_groups_is_put_where_few_arms_are_hard() -> None:
+    rng = np.random.default_rng(5)
+    pulls = np.full(1000, 40)
+    groups = rng.binomial(pulls, np.repeat([0.7, 0.3], [100, 900])).astype(np.float64)
+
+    belief = Belief(pulls, groups, 100, 0.4)
+
+    assert 0.5 < belief.boundary < 0.65  # 0.4 and 0.6 part the groups as well
+
+
+@pytest.mark.parametrize(("k", "chosen"), [(2, [0, 1]), (3, [0, 1, 3]), (5, [0, 1, 2, 3, 5])])
+def test_arms_are_moved_only_if_others_do_not_fill_the_set(k: int, chosen: list[int]) -> None:
+    labels = np.array([IN, IN, FREE, FREE, OUT, OUT])
+    scores = np.array([3.0, 2.0, 0.0, 0.1, -2.0, -1.0])
+
+    assert chosen_by(labels, scores, k, np.random.default_rng(0)).tolist() == chosen
+    assert chosen_by(labels, scores, 1, np.random.default_rng(0)).tolist() == [0]
+
+
+def test_arms_that_are_moved_are_paid_for_in_full() -> None:
+    look = small_look()
+    asked(look, tape(np.linspace(0.9, 0.1, 30), 3), [0])
+    stage = look.stage(0)
+    j = stage.boundaries.values.size // 2
+    b = float(stage.boundaries.values[j])
+    labelled = [
+        plan.policy.labels(
+            look.pulls[plan.policy.group.arms].astype(np.float64),
+            look.successes[plan.policy.group.arms].astype(np.float64),
+            np.array([b - stage.shift]),
+            np.array([0.9]),
+        )[0]
+        for plan in stage.plans
+    ]
+    labels = np.concatenate(labelled)[:, 0]
+    inside, free = (labels == IN).sum(), (labels == FREE).sum()
+
+    for k in range(1, 30):
+        least = stage._extra(look.pulls, look.successes, k)[0, j]
+        moved = max(0, inside - k) * (1 - b) + max(0, k - inside - free) * b
+        assert least == pytest.approx(stage.boundaries.thresholds[0, j] / stage.strength + moved)
+
+
+def test_arms_far_from_the_boundary_are_told_by_weaker_looks() -> None:
+    rng = np.random.default_rng(6)
+    pulls = np.full(200, 30)
+    strengths = []
+    for means in (np.repeat([0.8, 0.2], 100), 0.5 + 0.5 * np.linspace(1, -1, 200) ** 5):
+        successes = rng.binomial(pulls, means).astype(np.float64)
+        belief = Belief(pulls, successes, 100, 0.5)
+        strengths.append(sketched(belief, 2.0, 0.01).stakes.strength)
+
+    assert strengths[0] < strengths[1]
 
 
 def test_free_arms_fill_the_set_without_regard_to_their_number() -> None:
@@ -344,7 +394,7 @@ def test_free_arms_fill_the_set_without_regard_to_their_number() -> None:
 def test_labels_follow_the_rewards() -> None:
     policy = small_look().drafts[0].plans[0].policy
     labels, scores = policy.labels(
-        np.array([200.0, 200.0]), np.array([10.0, 190.0]), np.array([0.5]), 0.7
+        np.array([200.0, 200.0]), np.array([10.0, 190.0]), np.array([0.5]), np.array([0.7])
     )
 
     assert labels[:, 0].tolist() == [OUT, IN]

@@ -39,9 +39,9 @@ class Belief:
         self.sizes = np.bincount(self.row).astype(np.float64)  # (rows,): arms
         self.k = k
         self._fit(guess)
-        if abs(_angle(self._balance()) - _angle(guess)) > tuning.NEAR_ANGLE / 2:
-            self._fit(self._balance())
-        self.boundary = float(np.clip(self._balance(), OUTERMOST, 1 - OUTERMOST))
+        if abs(_angle(self._cheapest()) - _angle(guess)) > tuning.NEAR_ANGLE / 2:
+            self._fit(self._cheapest())
+        self.boundary = float(np.clip(self._cheapest(), OUTERMOST, 1 - OUTERMOST))
         self.error = self._error()
 
     @property
@@ -58,13 +58,15 @@ class Belief:
         mean: FloatArray = self.expected / self.row.size
         return mean
 
-    def groups(self) -> list[Group]:
-        """Arms of similar pulls that are believed to be similarly far from the boundary."""
+    def groups(self, alike_pulls: float) -> list[Group]:
+        """Arms that are believed to be similarly far from the boundary, and of similar pulls.
+
+        These differ by the factor `alike_pulls` at most."""
         means = np.einsum("rg,g->r", self.sharp, self.grid)
         variances = np.einsum("rg,g->r", self.sharp, self.grid**2) - means**2
         deviations = (means - self.boundary) / np.sqrt(np.maximum(variances, LEAST_SPREAD**2))
         place = np.digitize(deviations, tuning.ALIKE).astype(np.int64)  # (rows,)
-        often = np.log(self.row_pulls / self.row_pulls.min()) / math.log(tuning.ALIKE_PULLS)
+        often = np.log(self.row_pulls / self.row_pulls.min()) / math.log(alike_pulls)
         kinds, group = grouped_by(place[self.row], often.astype(np.int64)[self.row])
         return [self._group(np.flatnonzero(group == each)) for each in range(kinds[0].size)]
 
@@ -81,26 +83,43 @@ class Belief:
         log = self.row_sums[:, None] * np.log(self.grid)
         log += (self.row_pulls - self.row_sums)[:, None] * np.log1p(-self.grid)
         log -= log.max(axis=1, keepdims=True)  # (rows, grid)
-        prior = self._fitted(np.exp(log))
+        priors, weights = self._priors(np.exp(log))
+        prior = np.einsum("w,wg->g", weights, priors)
         self.sharp = _normalised(np.exp(log) * prior)  # (rows, grid)
         power = np.minimum(1.0, tuning.BLUNT / self.row_pulls)[:, None]
         self.blunt = _normalised(np.exp(power * log) * prior)  # (rows, grid)
         self.expected = product(self.sizes[None], self.sharp)[0]  # (grid,): arms
+        self.disagreement = self._disagreement(np.exp(log), priors, weights)
 
-    def _fitted(self, likelihood: FloatArray) -> FloatArray:
-        """The smoothest prior that the rewards do not speak against: (grid,)."""
+    def _priors(self, likelihood: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ever less smooth priors, (widths, grid), and how much each of them counts.
+
+        By the likelihood of all rewards, which a prior of half the width has to raise to count as
+        much: the likeliest prior of all is made of spikes."""
         deviation = 0.5 / math.sqrt(float(np.average(self.row_pulls, weights=self.sizes)))
-        prior = _flat(self.grid)
-        evidence = -math.inf
-        for width in tuning.SMOOTH:
+        priors = [_flat(self.grid)]
+        scores: list[float] = []
+        for halvings, width in enumerate(tuning.SMOOTH):
             kernel = _kernel(self.grid, width * deviation)
-            sharper = self._by_em(likelihood, prior, kernel)
-            of_arms = np.log(np.einsum("rg,g->r", likelihood, sharper))
-            more = float(np.einsum("r,r->", self.sizes, of_arms))
-            if more <= evidence + tuning.SPEAKS:
+            priors.append(self._by_em(likelihood, priors[-1], kernel))
+            of_arms = np.log(np.einsum("rg,g->r", likelihood, priors[-1]))
+            evidence = float(np.einsum("r,r->", self.sizes, of_arms))
+            scores.append(evidence - tuning.SPEAKS * halvings)
+            if scores[-1] < max(scores) - tuning.SPOKEN:
                 break
-            prior, evidence = sharper, more
-        return prior
+        weights = np.exp(np.array(scores) - max(scores))
+        return np.stack(priors[1:]), weights / weights.sum()
+
+    def _disagreement(
+        self, likelihood: FloatArray, priors: FloatArray, weights: FloatArray
+    ) -> float:
+        """Standard deviation of where priors put the boundary."""
+        found = []
+        for prior in priors:
+            expected = product(self.sizes[None], _normalised(likelihood * prior))[0]
+            found.append(self._balance(expected))
+        mean = float(np.average(found, weights=weights))
+        return math.sqrt(float(np.average((np.array(found) - mean) ** 2, weights=weights)))
 
     def _by_em(self, likelihood: FloatArray, prior: FloatArray, kernel: FloatArray) -> FloatArray:
         """Steps of EM: the mean posterior, smoothed (Silverman 1990), and a flat floor."""
@@ -112,20 +131,38 @@ class Belief:
             prior = (1 - tuning.FLOOR) * smooth + tuning.FLOOR * _flat(self.grid)
         return prior
 
-    def _balance(self) -> float:
-        """Where k arms are expected above."""
-        return float(np.interp(-self.k, -_above(self.expected), self.grid))
+    def _balance(self, expected: FloatArray) -> float:
+        """Where k of the expected arms are above."""
+        return float(np.interp(-self.k, -_above(expected), self.grid))
+
+    def _cheapest(self) -> float:
+        """A boundary that has about k arms above and few next to it.
+
+        Where no arms are, it may be put anywhere, and far from most of them is best."""
+        balance = self._balance(self.expected)
+        candidates = np.append(balance, self.grid)
+        above = np.interp(candidates, self.grid, _above(self.expected))
+        z = (above - self.k) / max(self._miscount(balance)[0], TINY)
+        likely = np.abs(z) < tuning.LIKELY
+        gaps = self.grid - candidates[likely, None]  # (candidates, grid)
+        hard = np.einsum("cg,g->c", 1 / (gaps**2 + tuning.CLOSE**2), self.expected)
+        return float(candidates[likely][np.argmin(np.log(hard) + z[likely] ** 2 / 2)])
+
+    def _miscount(self, boundary: float) -> tuple[float, float]:
+        """How many arms too many or too few may be above, and the pulls of an arm in doubt."""
+        above = self.sharp[:, self.grid > boundary].sum(axis=1)
+        variances = self.sizes * above * (1 - above)  # (rows,)
+        variance = float(variances.sum())
+        pulls = float(np.einsum("r,r->", variances, self.row_pulls)) / max(variance, TINY)
+        return tuning.INFLATE * math.sqrt(variance), max(pulls, 1.0)
 
     def _error(self) -> float:
         """How far the boundary may be off: the error in the number of arms above, by their density.
 
         A prior is no finer than what an arm tells."""
-        above = self.sharp[:, self.grid > self.boundary].sum(axis=1)
-        variances = self.sizes * above * (1 - above)  # (rows,)
-        variance = float(variances.sum())
-        error = tuning.INFLATE * math.sqrt(variance)
-        pulls = float(np.einsum("r,r->", variances, self.row_pulls)) / max(variance, TINY)
-        return max(error / self._density(max(pulls, 1.0)), LEAST_SPREAD)
+        miscount, pulls = self._miscount(self.boundary)
+        error = math.hypot(miscount / self._density(pulls), self.disagreement)
+        return max(error, LEAST_SPREAD)
 
     def _density(self, pulls: float) -> float:
         """Arms per unit of the mean next to the boundary, as finely as so many pulls tell."""

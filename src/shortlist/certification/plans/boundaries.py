@@ -1,9 +1,10 @@
-"""The ways to label that are declared, each with its share of delta: boundaries and free bands.
+"""The ways to label that are declared, each with its share of delta.
 
-They lie around the one that is believed in, evenly spaced at first and then ever wider apart, and
-have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
-Each comes with some widths of the band in which arms are free: a wide one costs more charges, but
-leaves more ways to choose k arms."""
+Boundaries lie around the one that is believed in, evenly spaced at first and then ever wider apart,
+and have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
+At each of them there are some ways to come to k arms inside. Labels may change a little beside the
+boundary: arms on the wrong side of it are charged more, but only on one side. Or the band in which
+arms are free may be wider: that is charged on both sides, but leaves many sets of k arms."""
 
 from dataclasses import dataclass
 
@@ -11,17 +12,20 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certification.plans import tuning
+from shortlist.certification.plans.losses import Stakes
 
 EDGE = 1e-3  # no boundary is nearer to 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Boundaries, rising, for every free band; ln(1/delta) of all; the deltas add up to delta."""
+    """Boundaries, rising, for every way; ln(1/delta) of all; the deltas add up to delta."""
 
     values: FloatArray  # (boundaries,)
     errors: FloatArray  # (boundaries,): how far from the middle one
-    thresholds: FloatArray  # (bands, boundaries)
+    asides: FloatArray  # (ways,): where labels change, less the boundary
+    bands: FloatArray  # (ways,): see `Policy.labels`
+    thresholds: FloatArray  # (ways, boundaries)
 
     @classmethod
     def around(cls, middle: float, error: float, delta: float) -> "Boundaries":
@@ -32,5 +36,15 @@ class Boundaries:
         weights = np.gradient(errors) / (1 + (errors / tuning.WIDTH) ** 2)
         inside = (values > EDGE) & (values < 1 - EDGE)
         shares = weights[inside] / weights[inside].sum()
-        of_bands = np.array([share for _, share in tuning.FREE_BANDS])[:, None]
-        return cls(values[inside], errors[inside], -np.log(delta * of_bands * shares))
+        asides, bands, of_ways = np.array(tuning.WAYS).T
+        thresholds = -np.log(delta * of_ways[:, None] * shares)
+        return cls(values[inside], errors[inside], asides * error, bands, thresholds)
+
+    @property
+    def least_threshold(self) -> float:
+        """Of the boundary and the way with the largest share."""
+        return float(self.thresholds.min())
+
+    def left_for_charges(self, stakes: Stakes) -> float:
+        """What charges may come to at the boundary and the way with the largest share."""
+        return stakes.reach - self.least_threshold / stakes.strength

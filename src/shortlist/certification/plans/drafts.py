@@ -16,7 +16,8 @@ from shortlist.certification.plans.plan import Plan
 from shortlist.certification.plans.policies import Policy
 from shortlist.certification.split.knapsack import Knapsack
 
-SHIFTS = np.linspace(-10, 6, 33)  # of the label threshold from the boundary, in errors
+SHIFTS = np.linspace(-10, 6, 17)  # of the label threshold from the boundary, in errors
+TINY = 1e-12  # stands in for no charges at all
 DEAREST = 12.0  # common logarithm of the pulls that a unit of charge is worth at most
 
 
@@ -31,18 +32,35 @@ class Draft:
 
 
 class Drafts:
-    """What every threshold is expected to cost every group; larger numbers, smaller thresholds."""
+    """What every threshold is expected to cost every group; larger numbers, smaller thresholds.
 
-    def __init__(self, belief: Belief, stakes: Stakes, aim: float) -> None:
+    A sketch knows fewer groups, one boundary, every other threshold, and no more than one stage."""
+
+    def __init__(
+        self, belief: Belief, stakes: Stakes, charges: float, *, sketchy: bool = False
+    ) -> None:
         self.belief = belief
         self.stakes = stakes
-        self.policies = [Policy(group, belief, stakes) for group in belief.groups()]
+        self.sketchy = sketchy
+        self.nodes = [(belief.boundary, 1.0)] if sketchy else belief.nodes
+        groups = belief.groups(math.inf if sketchy else tuning.ALIKE_PULLS)
+        self.policies = [Policy(group, belief, stakes, self.nodes) for group in groups]
         self.tried: dict[int, Draft] = {}
-        self._try_between(tuning.MANY * aim, tuning.FEW * aim)
+        few = 1.0 if sketchy else tuning.FEW
+        self._try_between(tuning.MANY * charges, few * charges, between=not sketchy)
         self.drafts = [self.tried[number] for number in sorted(self.tried)]
         pulls = np.stack([each.pulls for each in self.drafts], axis=1)  # (groups, thresholds)
-        charges = np.stack([each.charges for each in self.drafts], axis=1)
-        self.knapsack = Knapsack(np.ones(len(pulls)), pulls, charges, DEAREST)
+        charged = np.stack([each.charges for each in self.drafts], axis=1)
+        self.knapsack = Knapsack(np.ones(len(pulls)), pulls, charged, DEAREST)
+
+    def expected_pulls(self, aim: float) -> float:
+        """With one threshold for all groups such that charges are expected to be `aim`, about."""
+        pulls = np.array([each.pulls.sum() for each in self.drafts])
+        charges = np.array([each.charges.sum() for each in self.drafts])  # falling
+        if charges[-1] > aim:
+            return math.inf
+        falling = -np.log(np.maximum(charges, TINY))
+        return float(np.exp(np.interp(-math.log(aim), falling, np.log(pulls))))
 
     def stages(self, aim: float) -> list[Draft]:
         """The least pulls for which charges are expected to be `aim`, then ever fewer charges.
@@ -66,7 +84,7 @@ class Drafts:
         pulls, charges = self.knapsack.price, self.knapsack.charge
         return Draft(plans, self._shift(plans), pulls[every, choice], charges[every, choice])
 
-    def _try_between(self, many: float, few: float) -> None:
+    def _try_between(self, many: float, few: float, *, between: bool) -> None:
         """Try thresholds from where charges are `many` to where they are `few`."""
         number = 0
         while self._charges(number) < many and number > -tuning.MOST_TRIES:
@@ -74,8 +92,8 @@ class Drafts:
         first, number = number, 0
         while self._charges(number) > few and number < tuning.MOST_TRIES:
             number += 2
-        for between in range(first + 1, number, 2):
-            self._charges(between)
+        for odd in range(first + 1, number, 2) if between else ():
+            self._charges(odd)
 
     def _charges(self, number: int) -> float:
         """The charges of all arms at threshold `number`."""
@@ -85,7 +103,7 @@ class Drafts:
 
     def _drafted(self, threshold: float) -> Draft:
         plans = [Plan(policy, threshold) for policy in self.policies]
-        shift = self._shift(plans)
+        shift = 0.0 if self.sketchy else self._shift(plans)
         pulls = np.array([plan.expected_pulls for plan in plans])
         charges = np.array([self._expected_charges(plan, shift) for plan in plans])
         return Draft(plans, shift, pulls, charges)
@@ -94,7 +112,7 @@ class Drafts:
         """On average over the boundaries that plans are made for."""
         gap = tuning.ROUGH * self.stakes.strength * self.stakes.reach / self.belief.row.size
         charges = 0.0
-        for boundary, weight in self.belief.nodes:
+        for boundary, weight in self.nodes:
             stakes = replace(self.stakes, boundary=boundary)
             labels = plan.labels(boundary - shift)
             charges += weight * plan.expected_charges(labels, stakes, gap)

@@ -4,7 +4,7 @@ The plans of a later stage stop an arm nowhere that those of the stage before wo
 every arm goes on from where it stopped. All stages are declared before the fresh rewards."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
-from shortlist.certification.plans.drafts import Draft, Drafts
+from shortlist.certification.plans.drafts import Drafts
 from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.stage import Proof, Stage
 from shortlist.search import Progress, Pulls, Rewards
@@ -21,13 +21,13 @@ from shortlist.search import Progress, Pulls, Rewards
 class Look:
     """All stages, which depend on the rewards before alone, and the fresh rewards so far."""
 
-    def __init__(self, belief: Belief, reach: float, delta: float) -> None:
-        self.reach = reach
+    def __init__(self, belief: Belief, stakes: Stakes, delta: float) -> None:
+        self.reach = stakes.reach
         middle = belief.boundary, belief.error
         self.boundaries = [Boundaries.around(*middle, delta * each) for _, each in tuning.STAGES]
-        threshold = float(self.boundaries[0].thresholds.min())
-        self.strength = tuning.STRENGTH * threshold / reach
-        self.drafts = self._drafts(belief)
+        self.strength = stakes.strength
+        charges = self.boundaries[0].left_for_charges(stakes)
+        self.drafts = Drafts(belief, stakes, charges).stages(charges)
         self.pulls: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.successes: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.binary = True  # no reward was anything but 0 or 1
@@ -39,36 +39,33 @@ class Look:
         """Whether it is expected to succeed at all."""
         return len(self.drafts) > 0
 
-    @property
-    def expected_pulls(self) -> float:
-        """Of its first stage."""
-        return float(self.drafts[0].pulls.sum())
-
     def prove(
         self, k: int, rng: np.random.Generator, rounds: int
     ) -> Generator[Pulls, Rewards, Proof | None]:
         """Go through the stages until one of them proves a set."""
+        drawn: list[int] = []
         number: int | None = 0
         while number is not None:
+            drawn.append(number)
             stage = self.stage(number)
             yield from self.draw(stage, rounds)
             if not self.binary:
                 return None
             ended = self.pulls, self.successes
-            found = stage.candidates(*ended, k)
-            proof = stage.proof(found, *ended, k, rng)
-            if proof is not None:
+            proof = stage.proof(stage.candidates(*ended, k), *ended, k, rng)
+            if isinstance(proof, Proof):
                 return proof
-            self.bound = max(self.reach, found[0].rough) if found else math.inf
-            number = self._next(number)
+            self.bound = proof
+            number = self._next(drawn)
         return None
 
-    def _next(self, number: int) -> int | None:
+    def _next(self, drawn: Sequence[int]) -> int | None:
         """The first later stage that should do, or the last one if it may do; None without hope."""
         expected = self._expected()
-        predicted = self.bound * expected / expected[number]
-        later = np.arange(expected.size) > number
-        should = np.flatnonzero(later & (predicted <= tuning.SURE * self.reach))
+        predicted = self.bound * expected / expected[drawn[-1]]
+        later = np.arange(expected.size) > drawn[-1]
+        sure = tuning.SURE * tuning.SURER ** (len(drawn) - 1)
+        should = np.flatnonzero(later & (predicted <= sure * self.reach))
         if should.size:
             return int(should[0])
         may = later[-1] and predicted[-1] <= tuning.HOPELESS * self.reach
@@ -77,7 +74,7 @@ class Look:
     def _expected(self) -> FloatArray:
         """The bound that is expected after every stage."""
         charges = np.array([each.charges.sum() for each in self.drafts])
-        least = [float(each.thresholds.min()) for each in self.boundaries[: charges.size]]
+        least = [each.least_threshold for each in self.boundaries[: charges.size]]
         result: FloatArray = charges + np.array(least) / self.strength
         return result
 
@@ -105,9 +102,3 @@ class Look:
             self.binary = bool((rewards.sums == rewards.squares).all())
             self.pulls[arms] += pulls.times
             self.successes[arms] += rewards.sums.astype(np.int64)
-
-    def _drafts(self, belief: Belief) -> list[Draft]:
-        """The plans of all stages; none if no plans are expected to do."""
-        stakes = Stakes(belief.boundary, self.strength, self.reach)
-        aim = (tuning.AIM - 1 / tuning.STRENGTH) * self.reach
-        return Drafts(belief, stakes, aim).stages(aim)

@@ -19,6 +19,7 @@ LEAST_LIKELY = 1e-12  # states less likely are charged infinitely
 ADDED = 1e-9  # to how likely a state is believed to be
 EDGE = 0.02  # least angle of a mean, and least distance from the largest angle
 OUTERMOST = 0.99  # of the way to a mean of 0 or 1
+_, USUAL_BAND, _ = tuning.WAYS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,19 @@ class Plan:
 
     def expected_inside(self, thresholds: FloatArray) -> FloatArray:
         """Arms that labels at these thresholds are expected to put in, of free ones half."""
-        band, _ = tuning.FREE_BANDS[0]
-        labels, _ = self.policy.labels(self.states.pulls, self.states.successes, thresholds, band)
+        labels = self._labels(thresholds, USUAL_BAND)
         inside = (labels == IN) + 0.5 * (labels == FREE)  # (states, thresholds)
         expected: FloatArray = self.size * product(self.likely[None], inside)[0]
         return expected
 
-    def labels(self, threshold: float, band: int = 0) -> IntArray:
-        """The label of every state, for free band number `band`."""
-        width, _ = tuning.FREE_BANDS[band]
-        at = np.array([threshold])
-        labels, _ = self.policy.labels(self.states.pulls, self.states.successes, at, width)
-        return labels[:, 0]
+    def labels(self, threshold: float, band: float = USUAL_BAND) -> IntArray:
+        """The label of every state if labels change here."""
+        return self._labels(np.array([threshold]), band)[:, 0]
+
+    def _labels(self, thresholds: FloatArray, band: float) -> IntArray:
+        at = thresholds, np.full(thresholds.size, band)
+        labels, _ = self.policy.labels(self.states.pulls, self.states.successes, *at)
+        return labels
 
     def expected_charges(self, labels: IntArray, stakes: Stakes, gap: float) -> float:
         """Of all its arms, by `gap` / strength an arm too large at most."""

@@ -8,6 +8,7 @@ import numpy as np
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.look import Look
+from shortlist.certification.plans.sketches import sketched
 from shortlist.certification.plans.stage import Proof
 from shortlist.certification.split.alpha_spending import share_of
 from shortlist.certification.split.split_search import split_search_from
@@ -29,16 +30,19 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
-    before = math.inf  # fresh pulls that a smaller pilot predicted
     while failed < tuning.LOOKS and _is_binary(posterior):
-        look = _look(problem, posterior, failed, rng)
-        if not look.promising:
+        belief = _belief(problem, posterior, rng)
+        delta = share_of(problem.delta, failed)
+        sketch = sketched(belief, _reach(problem), delta)
+        if math.isinf(sketch.pulls):
             break
-        wanted = _wanted(look.expected_pulls, before, posterior)
-        before = look.expected_pulls
+        wanted = _wanted(sketch.pulls, posterior)
         if posterior.spent < tuning.NEARLY * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
+        look = Look(belief, sketch.stakes, delta)
+        if not look.promising:
+            break
         proof = yield from look.prove(problem.k, rng, rounds)
         rounds += len(look.record)
         if proof is not None:
@@ -68,17 +72,12 @@ def _pilot(
         yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
-def _wanted(fresh: float, before: float, posterior: Posterior) -> float:
+def _wanted(fresh: float, posterior: Posterior) -> float:
     """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones."""
     small = tuning.PILOT * posterior.n_arms
-    spent = posterior.spent
-    if spent < tuning.NEARLY * small:  # it is too small to predict more than that
+    if posterior.spent < tuning.NEARLY * small:  # it is too small to predict more than that
         return min(small, fresh)
-    share = tuning.PILOT_SHARE / math.sqrt(posterior.n_arms)
-    wanted = min(share * fresh, tuning.LARGER * spent)
-    if fresh > tuning.RISING * before and spent < tuning.MOST_SHARE * fresh:
-        return max(wanted, 2 * spent)  # it does not know yet what is to come
-    return wanted
+    return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
 
 
 def _is_binary(posterior: Posterior) -> bool:
@@ -86,12 +85,14 @@ def _is_binary(posterior: Posterior) -> bool:
     return bool((posterior.sums == posterior.squares).all())
 
 
-def _look(problem: Problem, posterior: Posterior, failed: int, rng: np.random.Generator) -> Look:
+def _belief(problem: Problem, posterior: Posterior, rng: np.random.Generator) -> Belief:
     chosen, _ = posterior.split(rng)
-    guess = posterior.balance(chosen)
-    belief = Belief(posterior.pulls, posterior.sums, problem.k, guess)
-    reach = problem.k * (problem.epsilon - 2 * problem.blur)  # rounding may have moved two means
-    return Look(belief, reach, share_of(problem.delta, failed))
+    return Belief(posterior.pulls, posterior.sums, problem.k, posterior.balance(chosen))
+
+
+def _reach(problem: Problem) -> float:
+    """K epsilon, less what rounding may have moved two means by."""
+    return problem.k * (problem.epsilon - 2 * problem.blur)
 
 
 def _answer(problem: Problem, look: Look, proof: Proof, explored: int, looks: int) -> Answer:

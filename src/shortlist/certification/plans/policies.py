@@ -20,17 +20,19 @@ LARGEST_EXPONENT = 40.0
 LEAST_VARIANCE = 0.02  # of a reward at the boundary, where the width of bands is concerned
 TINY = 1e-300
 
+Nodes = list[tuple[float, float]]  # boundaries, and how much each of them counts
+
 
 class Policy:
     """Levels and labels for a group of arms."""
 
-    def __init__(self, group: Group, belief: Belief, stakes: Stakes) -> None:
+    def __init__(self, group: Group, belief: Belief, stakes: Stakes, nodes: Nodes) -> None:
         self.group = group
         self.stakes = stakes
         self.grid = belief.grid
         self.prior = (1 - tuning.SOFT) * group.blunt + tuning.SOFT * belief.all_arms
         self.believed = (1 - tuning.DOUBT) * group.sharp + tuning.DOUBT * belief.all_arms
-        self.nodes = belief.nodes
+        self.nodes = nodes
         self._losses = self._exponential_losses()
         self._bands: list[_Band] = []
 
@@ -44,16 +46,17 @@ class Policy:
         return [each for each in levels if each.stops.any()]  # the others are no levels
 
     def labels(
-        self, pulls: FloatArray, successes: FloatArray, boundaries: FloatArray, band: float
+        self, pulls: FloatArray, successes: FloatArray, boundaries: FloatArray, bands: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Labels at every boundary, and by how much IN is better: (states, boundaries) each.
 
-        FREE if the smaller expected loss exceeds the share `band` of the larger one."""
+        FREE if the smaller expected loss exceeds its share `bands` of the larger one."""
         posterior = self._posterior(pulls, successes)
         gaps = self.grid[:, None] - boundaries
-        if_in = product(posterior, np.maximum(-gaps, 0))
         if_out = product(posterior, np.maximum(gaps, 0))
-        close = np.minimum(if_in, if_out) > band * np.maximum(if_in, if_out)
+        means = product(posterior, self.grid[:, None])
+        if_in = np.maximum(if_out - (means - boundaries), 0)  # they differ by the expected gap
+        close = np.minimum(if_in, if_out) > bands * np.maximum(if_in, if_out)
         labels = np.where(close, FREE, np.where(if_in < if_out, IN, OUT))
         return labels, np.log(if_out + TINY) - np.log(if_in + TINY)
 

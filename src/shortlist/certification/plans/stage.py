@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.boundaries import Boundaries
 from shortlist.certification.plans.losses import FREE, IN, Stakes
 from shortlist.certification.plans.plan import Plan
 from shortlist.certification.plans.stop_states import NOT_THERE
 from shortlist.exploration.sharing import descending
+from shortlist.grouping import grouped_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A boundary and a free band for which some set of k arms exists; about what it would prove."""
+    """A boundary and a way to label; what they cost beside charges, and about what they prove."""
 
-    band: int
+    way: int
     j: int
-    labels: IntArray  # (arms,)
-    scores: FloatArray  # (arms,): by how much IN is better
+    extra: float  # ln(1/delta) / strength, and what arms lose at most that are moved
     rough: float  # bound
 
 
@@ -40,7 +40,7 @@ class Stage:
     """What is declared before the fresh rewards of a look: it depends on those before alone."""
 
     plans: list[Plan]
-    shift: float  # boundary less the threshold of labels
+    shift: float  # boundary less where labels change, if not aside
     boundaries: Boundaries
     strength: float
     reach: float
@@ -54,16 +54,13 @@ class Stage:
         return times
 
     def candidates(self, pulls: IntArray, successes: IntArray, k: int) -> list[Candidate]:
-        """Some boundaries of every free band, those with the least bounds first."""
+        """For every way to label the boundary that should cost least, the least bounds first."""
+        extra = self._extra(pulls, successes, k)
+        farther = tuning.FARTHER * self.reach * np.abs(self.boundaries.errors)
         found = []
-        for band in range(len(tuning.FREE_BANDS)):
-            labels, scores = self._labels(band, pulls, successes)
-            inside = (labels == IN).sum(axis=0)
-            free = (labels == FREE).sum(axis=0)
-            possible = (inside <= k) & (k <= inside + free)  # the T exist
-            for j in self._likeliest(possible, np.abs(inside + free / 2 - k)).tolist():
-                rough = self.bound(band, j, pulls, successes, roughly=True)
-                found.append(Candidate(band, j, labels[:, j], scores[:, j], rough))
+        for way, j in enumerate((extra + farther).argmin(axis=1).tolist()):
+            rough = float(extra[way, j]) + self.charges(way, j, pulls, successes, roughly=True)
+            found.append(Candidate(way, j, float(extra[way, j]), rough))
         return sorted(found, key=lambda each: each.rough)
 
     def proof(
@@ -73,60 +70,96 @@ class Stage:
         successes: IntArray,
         k: int,
         rng: np.random.Generator,
-    ) -> Proof | None:
-        """A set whose bound is within the reach, at one of the candidates that come near it."""
+    ) -> Proof | float:
+        """A set whose bound is within the reach, or about the least bound that there is.
+
+        Candidates that come near the reach are settled."""
+        least = math.inf
         for each in found:
             if each.rough > (1 + tuning.ROUGH) * self.reach:
-                break
-            bound = self.bound(each.band, each.j, pulls, successes)
+                return min(least, each.rough)
+            bound = each.extra + self.charges(each.way, each.j, pulls, successes)
             if bound <= self.reach:
-                chosen = chosen_by(each.labels, each.scores, k, rng)
+                labels, scores = self._labels(each, pulls, successes)
+                chosen = chosen_by(labels, scores, k, rng)
                 return Proof(chosen, bound, float(self.boundaries.values[each.j]))
-        return None
+            least = min(least, bound)
+        return least
 
-    def bound(
-        self, band: int, j: int, pulls: IntArray, successes: IntArray, *, roughly: bool = False
+    def charges(
+        self, way: int, j: int, pulls: IntArray, successes: IntArray, *, roughly: bool = False
     ) -> float:
-        """The charges of all arms and ln(1/delta_j) / strength, at boundary number j.
+        """Of all arms, at boundary j with this way to label.
 
-        Roughly, charges are not checked: no claim may rest on them."""
+        Roughly, they are not checked: no claim may rest on them."""
         boundary = float(self.boundaries.values[j])
         stakes = Stakes(boundary, self.strength, self.reach)
         gap = (tuning.ROUGH if roughly else tuning.EXACT) * self.strength * self.reach / pulls.size
-        bound = float(self.boundaries.thresholds[band, j]) / self.strength
+        changing = float(self._changing()[way, j])
+        band = float(self.boundaries.bands[way])
+        total = 0.0
         for plan in self.plans:
             arms = plan.policy.group.arms
-            labels = plan.labels(boundary - self.shift, band)
+            labels = plan.labels(changing, band)
             charges = (plan.rough_charges if roughly else plan.charges)(labels, stakes, gap)
             ended = plan.states.find(pulls[arms], successes[arms])
             if (ended == NOT_THERE).any():
                 return math.inf
-            bound += float(charges[ended].sum())
-        return bound
+            total += float(charges[ended].sum())
+        return total
 
-    def _labels(
-        self, band: int, pulls: IntArray, successes: IntArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Labels of all arms at all boundaries, and by how much IN is better."""
-        width, _ = tuning.FREE_BANDS[band]
-        at = self.boundaries.values - self.shift
-        labels = np.zeros((pulls.size, at.size), dtype=np.int64)
-        scores = np.zeros((pulls.size, at.size))
+    def _extra(self, pulls: IntArray, successes: IntArray, k: int) -> FloatArray:
+        """ln(1/delta) / strength, and what arms lose that T has against labels: (ways, boundaries).
+
+        One that is moved out is at most 1 - b above the boundary, one moved in b below it."""
+        inside, free = self._counts(pulls, successes)
+        values = self.boundaries.values
+        out = np.maximum(inside - k, 0) * (1 - values)
+        result: FloatArray = out + np.maximum(k - inside - free, 0) * values
+        result += self.boundaries.thresholds / self.strength
+        return result
+
+    def _changing(self) -> FloatArray:
+        """Where labels change: (ways, boundaries)."""
+        result: FloatArray = self.boundaries.asides[:, None] + self.boundaries.values - self.shift
+        return result
+
+    def _counts(self, pulls: IntArray, successes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Arms that are IN, and FREE, for all ways to label: (ways, boundaries) each."""
+        at = self._changing()
+        bands = np.repeat(self.boundaries.bands, at.shape[1])
+        counts = np.zeros((2, at.size))
         for plan in self.plans:
             arms = plan.policy.group.arms
-            ended = (pulls[arms].astype(np.float64), successes[arms].astype(np.float64))
-            labels[arms], scores[arms] = plan.policy.labels(*ended, at, width)
+            states, state = grouped_by(pulls[arms], successes[arms])
+            labels, _ = plan.policy.labels(*_floats(*states), at.ravel(), bands)
+            sizes = np.bincount(state).astype(np.float64)
+            counts += np.stack([sizes @ (labels == IN), sizes @ (labels == FREE)])
+        inside, free = counts.reshape(2, *at.shape)
+        return inside, free
+
+    def _labels(
+        self, found: Candidate, pulls: IntArray, successes: IntArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Labels of all arms, and by how much IN is better: (arms,) each."""
+        at = self._changing()[found.way, [found.j]]
+        band = self.boundaries.bands[[found.way]]
+        labels = np.zeros(pulls.size, dtype=np.int64)
+        scores = np.zeros(pulls.size)
+        for plan in self.plans:
+            arms = plan.policy.group.arms
+            of_plan = plan.policy.labels(*_floats(pulls[arms], successes[arms]), at, band)
+            labels[arms], scores[arms] = (each[:, 0] for each in of_plan)
         return labels, scores
 
-    def _likeliest(self, possible: BoolArray, mismatch: FloatArray) -> IntArray:
-        """Boundaries to settle: few arms to move, and near the middle one."""
-        order = np.argsort(mismatch + np.abs(self.boundaries.errors), kind="stable")
-        return order[possible[order]][: tuning.CANDIDATES]
+
+def _floats(pulls: IntArray, successes: IntArray) -> tuple[FloatArray, FloatArray]:
+    return pulls.astype(np.float64), successes.astype(np.float64)
 
 
 def chosen_by(labels: IntArray, scores: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """All arms that are in, and the best of the free ones."""
-    inside = np.flatnonzero(labels == IN)
-    free = np.flatnonzero(labels == FREE)
-    best = free[descending(scores[free], rng)]
-    return np.sort(np.concatenate([inside, best[: k - inside.size]]))
+    """The best arms that are in, then the best of the free ones, then the best that are out."""
+    order = descending(scores, rng)
+    rank = np.select([labels == IN, labels == FREE], [0, 1], 2)  # (arms,)
+    first = order[np.argsort(rank[order], kind="stable")]
+    return np.sort(first[:k])

@@ -5,23 +5,18 @@ panels at other seeds than those of docs/plans.md. Read them as `tuning.NAME`.""
 
 # plan_search.py:
 # pulls of every arm in the first request of the pilot,
-FIRST = 4
+FIRST = 6
 # pulls an arm in the pilot, unless it is predicted that there will be fewer fresh ones,
 PILOT = 10
 # growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
 GROWTH = 0.6
 LATER_GROWTH = 1.0
-# share of the predicted fresh pulls that the pilot has at least, times the root of the arms: the
-# fewer they are, the less a pull of each tells where the boundary is,
-PILOT_SHARE = 8.0
+# share of the predicted fresh pulls that the pilot has at least,
+PILOT_SHARE = 0.35
 # and share of that with which it is content,
 NEARLY = 0.7
 # times that a pilot may grow for that at once
 LARGER = 5.0
-# ratio of predictions by this pilot and the one before above which it is too small for them,
-RISING = 1.25
-# unless it has such a share of the fresh pulls
-MOST_SHARE = 0.3
 # looks by plans before the split certificate takes over
 LOOKS = 3
 
@@ -32,10 +27,12 @@ EVEN = 80
 NEAR = 81
 # up to this angle from it
 NEAR_ANGLE = 0.06
-# widths to which priors are smoothed, in standard deviations of an arm; each is tried
-SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05)
-# if the one before gained more than this in ln(likelihood) of all rewards,
-SPEAKS = 4.0
+# widths to which priors are smoothed, in standard deviations of an arm,
+SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
+# what each has to gain on the one before in ln(likelihood) of all rewards to count as much,
+SPEAKS = 1.5
+# what it may count less than the best, likewise, for narrower ones to be tried,
+SPOKEN = 5.0
 # and steps of EM for each
 STEPS = 150
 # share of the prior that stays flat
@@ -49,6 +46,10 @@ ALIKE_PULLS = 2.5
 # arms per unit of the mean next to the boundary at least, as a share of all
 LEAST_DENSITY = 0.5
 
+# miscounts within which a boundary may be put aside,
+LIKELY = 2.0
+# and the distance from it within which arms are about as hard
+CLOSE = 0.05
 # what the standard deviation of the number of arms above the boundary is multiplied by,
 INFLATE = 1.6
 # standard deviations of an arm within which the density of arms at the boundary is a mean,
@@ -71,7 +72,7 @@ MOST_PULLS = 20_000
 BAND = 6.0
 # and width in them within which successes are looked at as one, in forecasts a larger one
 BIN = 0.1
-ROUGH_BIN = 0.4
+ROUGH_BIN = 0.6
 # share of the belief about all arms in that about a group, where it stops and labels,
 SOFT = 0.1
 # and where charges are made
@@ -87,8 +88,24 @@ TURN = 3.0
 # and half-width, in errors, of the Cauchy law that shares out delta
 WIDTH = 1.5
 
-# an arm is free if the smaller expected loss exceeds this share of the larger one; share of delta
-FREE_BANDS = ((0.7, 0.6), (0.2, 0.25), (0.03, 0.15))
+# ways to label at every boundary: where labels change, in errors from the boundary; the share of
+# the larger expected loss above which the smaller one makes an arm free; the share of delta
+WAYS = (
+    (0.0, 0.9, 0.36),
+    (0.7, 0.9, 0.12),
+    (-0.7, 0.9, 0.12),
+    (1.5, 0.9, 0.09),
+    (-1.5, 0.9, 0.09),
+    (2.5, 0.9, 0.06),
+    (-2.5, 0.9, 0.06),
+    (0.0, 0.6, 0.06),
+    (0.0, 0.2, 0.04),
+)
+
+# stage.py:
+# what charges are taken to grow by with every error that a boundary is from the middle one, as a
+# share of k epsilon
+FARTHER = 0.1
 
 # charges.py:
 # steps of Newton's method at most,
@@ -102,7 +119,7 @@ SHRINK = 0.1
 NEAREST = 0.3
 # distance of one from the next, relative to that from the boundary, in forecasts a larger one,
 APART = 0.2
-ROUGH_APART = 0.4
+ROUGH_APART = 0.6
 # and standard deviations at the first level from which on they are as far apart
 EVEN_FROM = 4.0
 # standard deviations from the boundary beyond which successes are looked at as one: free arms are
@@ -117,15 +134,35 @@ WIDER = 0.15
 # and times that a cell is halved at most
 HALVINGS = 12
 
+# sketches.py:
+# strength in units of ln(1/delta) / (k epsilon) that is tried first,
+STRENGTH = 3.0
+# and then, as long as it gets better,
+WEAKER = (2.0,)
+STRONGER = (4.5, 6.5)
+# share of k epsilon to which bounds should come where they are compared: less than 1, since the
+# stronger a look is, the less it takes to make up for a bound that turns out larger
+SAFE = 0.75
+
 # look.py:
-# strength in units of ln(1/delta) / (k epsilon),
-STRENGTH = 5.0
-# share of k epsilon that charges and what delta costs are expected to come to after one stage,
-AIM = 1.0
 # charges that are expected after every stage, as a share of what the first aims at; share of delta
-STAGES = ((1.0, 0.4), (0.9, 0.12), (0.8, 0.12), (0.68, 0.12), (0.5, 0.12), (0.35, 0.12))
-# share of k epsilon that a bound should be predicted to be for a later stage to be drawn,
-SURE = 0.97
+STAGES = (
+    (1.0, 0.2),
+    (0.92, 0.08),
+    (0.84, 0.08),
+    (0.76, 0.08),
+    (0.68, 0.08),
+    (0.6, 0.08),
+    (0.52, 0.08),
+    (0.44, 0.08),
+    (0.36, 0.08),
+    (0.28, 0.08),
+    (0.2, 0.08),
+)
+# share of k epsilon that a bound should be predicted to be for a later stage to be drawn, and what
+# that is multiplied by for every one that was: rounds are not to be wasted,
+SURE = 0.95
+SURER = 0.95
 # and what it may be after the last one for that to have a chance
 HOPELESS = 1.5
 # and above which no other look by plans is made
@@ -137,14 +174,12 @@ THRESHOLD = -9.0
 # and what the ln of the next is less,
 STEP = 0.7
 # tried up and down,
-MOST_TRIES = 16
+MOST_TRIES = 18
 # from where charges are so many times what the first stage aims at,
 MANY = 2.0
 # to where they are such a share of what the last one does
-FEW = 0.3
+FEW = 0.2
 # what forecasts of all charges may be off, as a share of k epsilon,
 ROUGH = 0.02
 # what charges in all may be too large by, likewise, for the barrier and for the check each
 EXACT = 0.005
-# boundaries that are settled for each free band at most
-CANDIDATES = 3

@@ -1,0 +1,44 @@
+"""How strong a look should be, and what it is expected to take: forecasts without detail.
+
+The strength trades what delta costs, ln(1/delta) / strength, against charges, which grow with it:
+slowly where many arms are close to the boundary, fast where all are far away."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shortlist.certification.plans import tuning
+from shortlist.certification.plans.beliefs import Belief
+from shortlist.certification.plans.boundaries import Boundaries
+from shortlist.certification.plans.drafts import Drafts
+from shortlist.certification.plans.losses import Stakes
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """Stakes, and about the fresh pulls that plans with them are expected to take."""
+
+    stakes: Stakes
+    pulls: float
+
+
+def sketched(belief: Belief, reach: float, delta: float) -> Sketch:
+    """The best of some strengths, from the usual one on as long as it gets better."""
+    first = Boundaries.around(belief.boundary, belief.error, delta * tuning.STAGES[0][1])
+
+    def sketch(strength: float) -> Sketch:
+        stakes = Stakes(belief.boundary, strength * first.least_threshold / reach, reach)
+        charges = first.left_for_charges(stakes) - (1 - tuning.SAFE) * reach
+        drafts = Drafts(belief, stakes, charges, sketchy=True)
+        return Sketch(stakes, drafts.expected_pulls(charges))
+
+    best = _walk(sketch(tuning.STRENGTH), map(sketch, tuning.WEAKER))
+    return _walk(best, map(sketch, tuning.STRONGER))
+
+
+def _walk(best: Sketch, others: Iterable[Sketch]) -> Sketch:
+    """Go on while it gets better."""
+    for other in others:
+        if other.pulls >= best.pulls:
+            break
+        best = other
+    return best
