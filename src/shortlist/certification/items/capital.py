@@ -37,7 +37,6 @@ class Capital:
         self.size = size
         self.grid = grid  # (bounds,): rising
         self.gaps = gaps  # (stakes,)
-        self.variance = tuning.VARIANCE  # expected of a difference
         self.weights = weights  # (stakes,): they add up to 1
         start = weights[:, None, None, None]
         # (stakes, bounds, arms, arms)
@@ -51,10 +50,11 @@ class Capital:
         squares = both @ (filled**2).T
         self.squares: FloatArray = squares + squares.T - 2 * filled @ filled.T
 
-    def bet(self, pairs: Pairs, scores: FloatArray, known: BoolArray) -> None:
+    def bet(self, pairs: Pairs, scores: FloatArray, known: BoolArray, variance: float) -> None:
         """Let pairs bet on one item more, on which arms have these scores.
 
-        `known` says of which arms they were known before: two such arms make no bet."""
+        `known` says of which arms they were known before: two such arms make no bet. `variance` is
+        what was expected of differences before."""
         rows, columns = pairs
         d = scores[columns] - scores[rows]  # (rows, columns)
         fresh = ~(known[rows] & known[columns])
@@ -65,7 +65,7 @@ class Capital:
             left, 1
         )  # m_t: (bounds, ..)
         most = tuning.STAKE / np.maximum(1 - means, NEARLY)
-        factors = np.minimum(self._stakes(pairs, left)[:, None], most)
+        factors = np.minimum(self._stakes(pairs, left, variance)[:, None], most)
         factors *= (means - d) * fresh
         factors += 1  # Lemma 1
         factors *= self.wealth[:, :, rows, columns]
@@ -74,13 +74,13 @@ class Capital:
         self.squares[pairs] += d * d
         self.left[pairs] = left - fresh
 
-    def _stakes(self, pairs: Pairs, left: FloatArray) -> FloatArray:
+    def _stakes(self, pairs: Pairs, left: FloatArray, expected: float) -> FloatArray:
         """The stake gap / (variance + gap^2), which is best if m - D is the gap.
 
         What is left of a gap g over all items is g N / left, whatever was seen: (stakes, ..)."""
         seen = self.size - left
         scatter = self.squares[pairs] - self.sums[pairs] ** 2 / np.maximum(seen, 1)
-        variance = tuning.PRIOR * self.variance + np.maximum(scatter, 0.0)
+        variance = tuning.PRIOR * expected + np.maximum(scatter, 0.0)
         variance = np.maximum(variance / (tuning.PRIOR + seen), LEAST_VARIANCE)
         gaps = self.gaps[:, None, None] * (self.size / np.maximum(left, 1))
         stakes: FloatArray = gaps / (variance + gaps**2)

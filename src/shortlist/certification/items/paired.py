@@ -28,6 +28,7 @@ class Paired:
         gaps = np.array(tuning.GAPS)[: weights.size] * problem.epsilon * np.sqrt(k)
         self.capital = Capital(grid, gaps, weights, cells.scores)
         self.verdicts = Verdicts(n, k, problem.delta)
+        self.variance = tuning.VARIANCE  # expected of a difference after the first items
         # arms that others are compared with: whoever looks hopeless is no opponent any more
         self.opponents: BoolArray = np.ones(n, dtype=np.bool_)
 
@@ -48,20 +49,28 @@ class Paired:
             self._bet(cells, place, here, new)
             self._bet(cells, place, new, old)
         if not before.any():
-            self.capital.variance = _variance(cells)
+            self.variance = _variance(cells)
         self._forget(cells)
 
     def _bet(self, cells: Cells, place: int, rows: IntArray, columns: IntArray) -> None:
         rows = rows[self.opponents[rows]]
         if rows.size and columns.size:
             pairs = every(rows, columns)
-            self.capital.bet(pairs, cells.scores[:, place], cells.known[:, place])
+            at_place = cells.scores[:, place], cells.known[:, place]
+            self.capital.bet(pairs, *at_place, self.expected(place))
             self.verdicts.look(self.capital, pairs)
+
+    def expected(self, place: int) -> float:
+        """The variance of a difference that is expected at a place of the order.
+
+        How many items were affordable at first may tell of known cells up to `first`: no stake on
+        these looks at it."""
+        return tuning.VARIANCE if place < self.first else self.variance
 
     def _forget(self, cells: Cells) -> None:
         """Let arms that look hopeless be no opponents any more."""
         means = self.means(cells) - self.out
-        spread = np.sqrt(self.capital.variance / np.maximum(cells.reached, 1))
+        spread = np.sqrt(self.variance / np.maximum(cells.reached, 1))
         kth = np.sort(means)[-self.k]
         self.opponents &= means >= kth - tuning.HOPELESS * spread
 
@@ -87,7 +96,9 @@ class Paired:
     ) -> FloatArray:
         """The same bounds between the points of the grid."""
         alive = ~self.out[outside]
-        least = refined_bounds(self.capital, self.verdicts.level, cells, top, outside[alive])
+        doubted = outside[alive]
+        level = self.verdicts.level
+        least = refined_bounds(self.capital, level, cells, top, doubted, self.expected)
         refined = bounds.copy()
         refined[:, alive] = np.minimum(refined[:, alive], least)
         return refined

@@ -66,7 +66,9 @@ class Single:
             cells.size,
             known.sum(1),
             np.where(known, scores, 0.0).sum(1),
-            np.where(places < cells.pilot, tuning.SINGLE_VARIANCE, self.variance),
+            # how many items were affordable at first may tell of known cells up to `first`: no
+            # stake on these looks at it
+            np.where(places < self.first, tuning.SINGLE_VARIANCE, self.variance),
             self.gaps,
         )
         return band.upper(self.weights, level, most)
