@@ -171,28 +171,45 @@ def regret_left(matrices: int, runs: int, seed: int) -> float:
 
 
 def print_budget(size: int, k: int, share: float, matrices: int, runs: int, seed: int) -> None:
-    """Mean regret of all methods, each on the same orders of arms and items."""
+    """Mean regret of all methods, and on how many matrices ours is no larger than the others'."""
+    regret = np.array(
+        [regrets(size, k, share, runs, each) for each in range(seed, seed + matrices)]
+    )  # (matrices, runs, methods)
+    means = regret.mean(1)
+    ours, synchronized, plain = means.mean(0)
+    rival = means[:, 1:].argmin(1)[:, None, None] + 1  # the better of the others on every matrix
+    excess = (regret[..., :1] - np.take_along_axis(regret, rival, axis=2))[..., 0]
+    error = excess.std(1) / np.sqrt(runs)  # of paired differences: (matrices,)
+    worse = excess.mean(1) > 1e-12
+    difference = (regret[..., 0] - regret[..., 1]).std(1).mean() / np.sqrt(matrices * runs)
+    click.echo(
+        f"{ARMS} x {size}, k={k}, {share:.0%}: expected-loss {ours:.5f},"
+        f" synchronized {synchronized:.5f} (difference +- {difference:.5f}), rejects {plain:.5f};"
+        f" no worse on {matrices - int(worse.sum())} of {matrices}, better by two standard errors"
+        f" on {int((excess.mean(1) < -2 * error).sum())}, worse on"
+        f" {int((worse & (excess.mean(1) > 2 * error)).sum())}"
+    )
+
+
+def regrets(size: int, k: int, share: float, runs: int, seed: int) -> FloatArray:
+    """What ours, synchronized and plain rejects lose on a matrix: (runs, methods).
+
+    In a run arms and items are shuffled, and all methods meet them in the same order; plain rejects
+    shuffle items anew for every arm."""
     budget = int(share * ARMS * size)
     counts = phases(ARMS, size, k, budget)
-    regret = np.empty((matrices, runs, 3))
-    for matrix, run in product(range(matrices), range(runs)):
-        rng = np.random.default_rng([seed + matrix, run])
-        arms = rng.permutation(made(size, seed + matrix))[:, rng.permutation(size)]
+    matrix = made(size, seed)
+    lost = np.empty((runs, 3))
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        arms = rng.permutation(matrix)[:, rng.permutation(size)]
         chosen = (
             explored(arms, k, budget, rng),
             rejects(arms, counts),
             rejects(rng.permuted(arms, axis=1), counts),
         )
-        regret[matrix, run] = [aggregate_regret(arms.mean(1), each) for each in chosen]
-    means = regret.mean(1)  # (matrices, methods)
-    error = (regret[..., 0] - regret[..., 1]).std() / np.sqrt(matrices * runs)
-    no_worse = int((means[:, 0] <= means[:, 1:].min(1) + 1e-12).sum())
-    ours, synchronized, plain = means.mean(0)
-    click.echo(
-        f"{ARMS} x {size}, k={k}, {share:.0%}: expected-loss {ours:.5f},"
-        f" synchronized {synchronized:.5f} (difference +- {error:.5f}), rejects {plain:.5f};"
-        f" no worse on {no_worse} of {matrices}"
-    )
+        lost[run] = [aggregate_regret(arms.mean(1), each) for each in chosen]
+    return lost
 
 
 def explored(arms: FloatArray, k: int, budget: int, rng: np.random.Generator) -> IntArray:

@@ -8,6 +8,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.exploration import item_tuning
 from shortlist.exploration.item_effects import ItemEffects
 from shortlist.exploration.item_loss import explore_items
+from shortlist.exploration.item_sums import ItemSums
 from shortlist.items import Items
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
@@ -15,9 +16,10 @@ from shortlist.search import Answer, Pulls, advance, rewards_of
 
 
 def fitted(scores: FloatArray, seen: FloatArray | BoolArray, times: int = 30) -> ItemEffects:
-    effects = ItemEffects(len(scores))
+    known = np.where(seen, scores, np.nan)
+    effects = ItemEffects(ItemSums(Items(known.shape[1], known), len(known)))
     for _ in range(times):
-        effects.refresh(np.where(seen, scores, 0.0), np.asarray(seen, dtype=np.bool_))
+        effects.refresh()
     return effects
 
 
@@ -46,7 +48,51 @@ def test_where_all_is_seen_means_are_exact() -> None:
     scores = np.random.default_rng(0).random((5, 12))
     effects = fitted(scores, np.ones((5, 12)), times=1)
     assert np.allclose(effects.means - effects.means.mean(), scores.mean(1) - scores.mean())
-    assert np.array_equal(effects.variances, np.zeros(5))
+    assert np.array_equal(effects.apart(2), np.zeros(5))
+
+
+def test_sums_are_those_of_the_cells_seen() -> None:
+    rng = np.random.default_rng(8)
+    scores, seen = rng.random((4, 9)), rng.random((4, 9)) < 0.4
+    sums = ItemSums(Items(9, np.where(seen, scores, np.nan)), 4)
+    assert np.array_equal(sums.missing_among(5), (~seen[:, :5]).sum(1))
+    for times in (np.array([1, 0, 2, 1]), np.array([0, 3, 1, 0])):
+        new = ~seen & (np.cumsum(~seen, axis=1) <= times[:, None])
+        sums.take(times, scores[new])
+        seen |= new
+        filled = np.where(seen, scores, 0.0)
+        assert np.array_equal(sums.seen, seen)
+        assert np.array_equal(sums.missing, (~seen).sum(1))
+        assert np.array_equal(sums.counts, seen.sum(1))
+        assert np.array_equal(sums.seers, seen.sum(0))
+        assert np.allclose(sums.by_arm, filled.sum(1))
+        assert np.allclose(sums.by_item, filled.sum(0))
+        assert sums.squares == pytest.approx((filled**2).sum())
+
+
+def joint_variances(effects: ItemEffects, opponent: int) -> FloatArray:
+    """Variances of differences of the a_i to that of one arm, by the joint posterior of all."""
+    seen, ratio = effects.sums.seen, effects.of_items / effects.noise
+    of_item = ratio / (1 + ratio * seen.sum(0))  # each b_s integrated out
+    prior = effects.noise / effects.of_arms
+    n = len(seen)
+    precision = np.diag(seen.sum(1) + prior) - (seen * of_item) @ seen.T - prior / n
+    covariance = effects.noise * np.linalg.inv(precision)
+    own = np.diag(covariance)
+    variances: FloatArray = own + own[opponent] - 2 * covariance[opponent]
+    return variances
+
+
+def test_what_is_not_known_of_differences_is_nearly_that_of_the_joint_posterior() -> None:
+    rng = np.random.default_rng(9)
+    counts = np.array([400, 380, 200, 120, 100, 60] + [30] * 10 + [12] * 24)
+    scores = np.zeros((40, 40_000))  # so many items that what is left to be seen is nearly all
+    scores[:, :400] = instances.item_response(40, 400, rng)
+    effects = fitted(scores, np.arange(40_000) < counts[:, None])
+    for opponent in (0, 2, 5):
+        others = np.arange(40) != opponent
+        ratios = effects.apart(opponent)[others] / joint_variances(effects, opponent)[others]
+        assert (np.abs(np.log(ratios)) < 0.2).all()
 
 
 def test_effects_of_arms_and_items_explain_each_other() -> None:
@@ -57,7 +103,7 @@ def test_effects_of_arms_and_items_explain_each_other() -> None:
     variances = effects.of_arms, effects.of_items, effects.noise
     for _ in range(400):  # with variances held where they are, alternating ends at a fixed point
         effects.of_arms, effects.of_items, effects.noise = variances
-        effects.refresh(np.where(seen, scores, 0.0), seen)
+        effects.refresh()
     there = np.flatnonzero(seen.any(0))
     rows, columns = np.nonzero(seen[:, there])
     y = scores[:, there][rows, columns]

@@ -39,7 +39,7 @@ TOP: Layers = (  # low to high; neighbours in a layer do not know each other
 )
 INSIDE: dict[str, Layers] = {
     "exploration": (
-        ("tuning", "item_tuning"),
+        ("tuning", "item_tuning", "item_sums"),
         ("sharing", "grid"),
         ("posterior", "item_effects"),
         ("item_loss", "paid"),

@@ -93,7 +93,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedBudget,),
             "none",
             "empirical Bayes, docs/certificate.md",
-            version=3,
+            version=4,
             earlier={2: expected_loss_of_one_spread},
             anytime=expected_loss_anytime,
             items=True,
