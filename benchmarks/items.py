@@ -33,8 +33,17 @@ SHARES = (0.05, 0.15)
 @click.option("--matrices", default=10, show_default=True)
 @click.option("--runs", default=20, show_default=True, help="Orders of the items a matrix.")
 @click.option("--seed", default=0, show_default=True, help="Of the first matrix.")
+@click.option("-k", "ks", multiple=True, default=(1, 5), show_default=True, help="For a budget.")
+@click.option("--share", "shares", multiple=True, default=SHARES, show_default=True)
 @click.option("--only", type=click.Choice(["certified", "budget", "prompts", "evidence", "tuning"]))
-def main(matrices: int, runs: int, seed: int, only: str | None) -> None:
+def main(
+    matrices: int,
+    runs: int,
+    seed: int,
+    ks: tuple[int, ...],
+    shares: tuple[float, ...],
+    only: str | None,
+) -> None:
     if only in (None, "certified"):
         for size, k in product(SIZES, (1, 5)):
             print_certified(size, k, matrices, seed)
@@ -46,8 +55,8 @@ def main(matrices: int, runs: int, seed: int, only: str | None) -> None:
     if only in (None, "prompts"):
         print_prompts(matrices, seed)
     if only in (None, "budget"):
-        for size, k, share in product(SIZES[1:2], (1, 5), SHARES):
-            print_budget(size, k, share, matrices, runs, seed)
+        for k, share in product(ks, shares):
+            print_budget(SIZES[1], k, share, matrices, runs, seed)
 
 
 def made(size: int, seed: int) -> FloatArray:
