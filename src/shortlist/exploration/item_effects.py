@@ -30,10 +30,9 @@ class ItemEffects:
         self.of_arms, self.of_items, self.noise = START
 
     def refresh(self) -> None:
-        """Take in what was seen since."""
+        """Take in what was seen since; some cell was."""
         sums = self.sums
-        there = np.flatnonzero(sums.seers)
-        self._reach = int(there[-1]) + 1 if there.size else 0  # no arm was scored beyond
+        self._reach = int(np.flatnonzero(sums.seers)[-1]) + 1  # no arm was scored beyond
         self._seen = sums.seen[:, : self._reach]
         for _ in range(STEPS):
             item = self._alternate()
@@ -45,7 +44,7 @@ class ItemEffects:
         """Effects of items given those of arms, then of arms given those of items."""
         sums, seers = self.sums, self.sums.seers[: self._reach]
         raw = (sums.by_item[: self._reach] - self.arm @ self._seen) / np.maximum(seers, 1)
-        level = float(raw.sum()) / max(1, int(np.count_nonzero(seers)))
+        level = float(raw[seers > 0].mean())
         item: FloatArray = level + self._trust(seers) * (raw - level)
         gained = sums.by_arm - self._seen @ item
         arm = gained / (sums.counts + self.noise / self.of_arms)
@@ -66,7 +65,7 @@ class ItemEffects:
         freedom = sums.counts.sum() - self.arm.size - self._trust(seers).sum()
         self.noise = max(float(squares) / max(1.0, float(freedom)), LEAST)
         self.of_arms = self._believed(self._variance(self.arm, self.of_arms, sums.counts))
-        around = item[there] - item[there].mean() if there.any() else item
+        around = item[there] - item[there].mean()
         self.of_items = self._variance(around, self.of_items, seers[there])
 
     def _believed(self, found: float) -> float:
