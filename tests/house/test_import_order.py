@@ -69,7 +69,7 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification.pairs": (
         ("bets", "swaps", "boundary", "place", "mixture", "least_favourable"),
-        ("stages", "lead"),
+        ("stages", "lead", "likelihood", "chase"),
         ("net",),
         ("standing",),
         ("bounds",),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from shortlist.arrays import FloatArray
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs import net
 from shortlist.certification.pairs.net import Net
@@ -154,3 +155,43 @@ def test_a_pilot_that_is_not_binary_leaves_the_race_what_the_larger_samples_do()
     assert race.mixture.multiples[0] == 1  # ties are left to bets again
     assert race.stages.at.tolist() == [1, 1]
     assert (race.stages.planned == 2).all()
+
+
+HIGH_PILOT = np.array([1.0] * 8 + [0.0])
+
+
+def many(k: int = 1, rewards: RewardModel | None = None, budget: int | None = None) -> Net:
+    problem = Problem(9, k, FixedConfidence(0.09 / k, 0.05, budget), rewards or Bounded())
+    return Net(problem, 1, np.random.default_rng(0))
+
+
+def see_pilot(judged: Net, sums: FloatArray, squares: FloatArray) -> None:
+    judged.look(np.ones(9, dtype=np.int64), sums, squares, first=True)
+
+
+@pytest.mark.parametrize("rewards", [Binary(), Bounded()], ids=str)
+@pytest.mark.parametrize("k", [1, 8])
+def test_the_pilot_decides_whether_likelihoods_are_compared(k: int, rewards: RewardModel) -> None:
+    mirrored = 1 - HIGH_PILOT if k > 1 else HIGH_PILOT
+    for pilot, compares in ((mirrored, True), (1 - mirrored, False)):
+        judged = many(k, rewards)
+        assert judged.pilot_apart
+        see_pilot(judged, pilot, pilot)
+        assert judged.compares == compares
+        assert judged.skipped.tolist() == [1] * 9
+        spent = 0.05 * (judged.share + judged.late) + judged.delta_left + judged.delta_compared
+        assert spent == pytest.approx(0.05)
+        assert (judged.delta_compared > judged.delta_left) == compares
+        assert judged.caps.max() <= 1.5 * fixed_design(9, k, 0.09 / k, 0.05, Binary())
+
+
+def test_likelihoods_are_not_compared_where_other_rewards_or_ends_are_to_be_met() -> None:
+    judged = many()
+    see_pilot(judged, HIGH_PILOT, 0.9 * HIGH_PILOT)
+    assert not judged.compares
+    assert not many(k=2).compares
+    assert not many(rewards=SubGaussian(0.5)).compares
+    assert not many(budget=500).compares
+    few = Problem(7, 1, FixedConfidence(0.09, 0.05))
+    assert not Net(few, 1, np.random.default_rng(0)).compares
+    assert not Net(many().problem, 0, np.random.default_rng(0)).compares  # no pilot

@@ -9,6 +9,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.design import log_swaps
 from shortlist.certification.pairs.bets import Draws
+from shortlist.certification.pairs.likelihood import Likelihood
 from shortlist.certification.pairs.mixture import Mixture
 from shortlist.certification.pairs.net import Net
 from shortlist.certification.pairs.place import log_capital
@@ -20,6 +21,8 @@ from shortlist.rounding import ROUNDED
 
 NO_BETS = 1e-200  # instead of a clock of 0 ...
 NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
+NOMINATED = 20  # pulls of an arm from which on it is told from the others by likelihoods
+LARGEST_ODDS = 100.0  # logarithm of a ratio of odds: no mean is nearer to 0 and 1 than a float is
 
 
 class Bounds:
@@ -27,6 +30,7 @@ class Bounds:
 
     top: BoolArray  # the arms chosen
     doubtful: BoolArray  # arms in pairs that are not settled
+    mean: float  # of the arms in doubt
 
     def __init__(
         self, problem: Problem, rng: np.random.Generator, pilot: int, *, apart: bool
@@ -44,6 +48,7 @@ class Bounds:
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
         self.net = Net(problem, pilot, rng, apart=apart)
         self.leader: int | None = None  # of two arms: so far ahead that it is chosen
+        self.likelihood = Likelihood(n) if self.net.compares else None
         self._share_out()
         self.unit = self._unit()
         self._settle_bets(apart=self.net.pilot_apart)
@@ -97,6 +102,7 @@ class Bounds:
         self.net.look(self.pulls, self.sums, self.squares, first=first)
         if first:  # the pilot may have changed the shares of delta
             self._share_out()
+            self.likelihood = self.likelihood if self.net.compares else None
         if led and not self.net.leads:  # no bet was made in the pilot
             self._settle_bets(apart=True)
             self.stages.at[:] = self.stages.last
@@ -105,6 +111,9 @@ class Bounds:
 
     def count(self, arms: IntArray, draws: Draws) -> None:
         """Add rewards to what is known of these arms."""
+        if self.likelihood is not None and self.pulls.any():  # not in the pilot
+            known = Draws(self.pulls, self.sums, self.squares)
+            self.likelihood.count(arms, draws, known, self.mean)
         self.pulls[arms] += draws.times
         self.sums[arms] += draws.sums
         self.squares[arms] += draws.squares
@@ -113,6 +122,8 @@ class Bounds:
         """Bound the pairs of the present choice by all that is known."""
         if self.racing:
             self._tighten()
+        if self.likelihood is not None:
+            self._compare(self.likelihood)
         if self.leader is not None:  # of two arms: the other one is not better by more than allowed
             gap = self.gaps[1 - self.leader, self.leader]
             self.gaps[1 - self.leader, self.leader] = min(gap, self.allowed)
@@ -134,6 +145,25 @@ class Bounds:
         found[~(found <= NOT_BOUNDED)] = np.inf  # so that NaN can never close a pair
         here = np.ix_(outside, inside)
         self.gaps[here] = np.minimum(self.gaps[here], found)
+
+    def alone(self) -> tuple[int, IntArray]:
+        """The arm that is the only one chosen, or left out, and all others."""
+        single = self.top if self.problem.k == 1 else ~self.top
+        return int(np.flatnonzero(single)[0]), np.flatnonzero(~single)
+
+    def _compare(self, likelihood: Likelihood) -> None:
+        """Close the pairs of that arm whose likelihood ratio is large enough."""
+        nominee, rivals = self.alone()
+        if self.pulls[nominee] < NOMINATED:
+            return
+        likelihood.nominate(nominee)
+        best, gap = self.problem.k == 1, self.allowed - 2 * self.problem.blur
+        evidence = likelihood.evidence(nominee, rivals, gap, best=best)
+        off = ROUNDED * (2 + self.stages.last) + LARGEST_ODDS * self.problem.blur  # a pull
+        evidence -= off * (self.pulls[nominee] + self.pulls[rivals])
+        closed = rivals[evidence >= -math.log(self.net.delta_compared)]
+        pairs = (closed, nominee) if best else (nominee, closed)
+        self.gaps[pairs] = np.minimum(self.gaps[pairs], self.allowed)
 
     def _rounded(self, clock: FloatArray) -> FloatArray:
         """What rounding can take off the gap of a pair: docs/pairs.md, "Rounding"."""

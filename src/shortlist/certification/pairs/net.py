@@ -34,6 +34,9 @@ LATE = 0.02  # share of delta for rewards that are not 0 or 1 and turn up after 
 PLACING = 0.01  # share of delta for telling which arms lie near 0 or near 1
 RACE = 0.04  # share of delta of a race where the lead of one of two arms decides ...
 RACE_IN_DOUBT = 0.17  # ... and the same if no pilot tells whether rewards are 0/1
+LIKELIHOOD = 0.7  # share of what is left that likelihood ratios have beside bets ...
+MANY_RIVALS = 7  # ... where so many arms are to be told from one,
+HIGH = 0.7  # and the pilot has this mean at least
 WORTH_PLACING = 0.2  # share of delta for the net from which on that pays
 
 
@@ -52,7 +55,9 @@ class Net:
     ) -> None:
         n = problem.n_arms
         self.problem, self.pilot = problem, pilot
-        self.apart = apart  # the pilot decides more than the size of the samples
+        self.compares = pilot > 0 and may_compare(problem)  # likelihoods; until the pilot is seen
+        # the pilot decides more than the size of the samples
+        self.apart = apart or self.compares
         self.ties: IntArray = rng.permutation(n)  # equal sums rank by it
         self.skipped: IntArray = np.zeros(n, dtype=np.int64)  # pulls of the pilot
         self.skipped_sums: FloatArray = np.zeros(n)
@@ -115,17 +120,24 @@ class Net:
 
     @property
     def delta_left(self) -> float:
-        """What the race may spend on pairs of any arms."""
-        if self.alone:
-            return 0.0
-        return self.problem.delta * max(0.0, 1 - self.share - self.late - self.placing)
+        """What bets may spend on pairs of any arms."""
+        return self._left(self.share) - self.delta_compared
 
     @property
     def delta_left_at_edge(self) -> float:
-        """What the race may spend on pairs of arms that are known to lie near 0, or near 1."""
+        """What bets may spend on pairs of arms that are known to lie near 0, or near 1."""
+        return self._left(self.edge_share) - self.delta_compared
+
+    @property
+    def delta_compared(self) -> float:
+        """What likelihood ratios may spend."""
+        return LIKELIHOOD * self._left(self.share) if self.compares else 0.0
+
+    def _left(self, share: float) -> float:
+        """What samples leave of delta if they need this share."""
         if self.alone:
             return 0.0
-        return self.problem.delta * max(0.0, 1 - self.edge_share - self.late - self.placing)
+        return self.problem.delta * max(0.0, 1 - share - self.late - self.placing)
 
     @property
     def caps(self) -> IntArray:
@@ -137,6 +149,9 @@ class Net:
         in_pilot = first and self.pilot > 0
         if in_pilot and (self.apart or self.only_binary):
             self.skipped, self.skipped_sums = pulls.copy(), sums.copy()
+        if in_pilot:
+            binary = bool((sums == squares).all())  # bets know of a small variance
+            self.compares &= binary and self.near_end(float(sums.sum() / pulls.sum()))
         if self.only_binary and (sums != squares).any():
             self.only_binary, self.lead = False, None
             if in_pilot:  # all of the net's share is needed at the edge, too
@@ -147,6 +162,10 @@ class Net:
             first_pulls, second_pulls = pulls - self.skipped
             assert first_pulls == second_pulls  # two arms are pulled equally often
             self.lead.see(int(first_pulls), float((sums - self.skipped_sums).sum()))
+
+    def near_end(self, mean: float) -> bool:
+        """Whether arms of this mean lie towards that end of the range where one stands out."""
+        return mean >= HIGH if self.problem.k == 1 else 1 - mean >= HIGH
 
     def order(self, sums: FloatArray) -> IntArray:
         """Arms by their samples, best first; of use only for arms whose sample is complete."""
@@ -202,3 +221,10 @@ class Net:
         problem = self.problem
         n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
         return share_for(n_arms, k, epsilon, problem.delta, pulls, rewards)
+
+
+def may_compare(problem: Problem) -> bool:
+    """Whether likelihood ratios are worth while: one arm against many, no end but the proof."""
+    single = min(problem.k, problem.n_arms - problem.k) == 1
+    free = problem.goal.budget is None and problem.limits is None
+    return single and free and problem.n_arms > MANY_RIVALS and problem.rewards.has_range

@@ -8,6 +8,7 @@ from shortlist.arrays import BoolArray, IntArray
 from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.bounds import Bounds
+from shortlist.certification.pairs.chase import Chase
 from shortlist.certification.pairs.standing import (
     Pace,
     Standing,
@@ -79,6 +80,8 @@ class Race(Bounds):
 
     def movers(self) -> tuple[IntArray, IntArray]:
         """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
+        if self._chases():
+            return self._chase()
         at = self.stages.at
         arms = self._late()
         last = at[self.open].max()
@@ -90,6 +93,34 @@ class Race(Bounds):
         stages = np.repeat(at[arms] - before, steps) + np.arange(1, steps.sum() + 1)
         order = np.argsort(stages, kind="stable")
         return stages[order], np.repeat(arms, steps)[order]
+
+    def _chases(self) -> bool:
+        """Whether likelihoods are likely to end the race: near 0 or 1 they do so sooner than bets.
+
+        Where the nominee's sample is complete, its rivals catch up."""
+        if self.likelihood is None or not self.pulls.any():
+            return False
+        nominee, _ = self.alone()
+        complete = self.pulls[nominee] == self.net.caps[nominee]
+        return self.net.near_end(self.mean) and not complete
+
+    def _chase(self) -> tuple[IntArray, IntArray]:
+        """The nominee runs ahead of its rivals, and those least told from it move on by a stage."""
+        at, last = self.stages.at, self.stages.last
+        nominee, rivals = self.alone()
+        rivals = rivals[self.open[rivals]]
+        steps = max(1, int(CATCH_UP * (last - at[nominee])))
+        ahead = at[nominee] + np.arange(1, steps + 1)
+        # a stage that is not planned yet will be like the last
+        own = self.stages.times(np.minimum(ahead, last), np.full(steps, nominee)).sum()
+        times = self.stages.times(np.minimum(at[rivals] + 1, last), rivals)
+        means = (self.sums + self.mean) / (self.pulls + 1)
+        best = self.problem.k == 1
+        chase = Chase.of(self.pulls, means, nominee, rivals, self.unit, best=best)
+        moved = rivals[chase.beside(int(own), times, self.rng)]
+        stages = np.concatenate([ahead, at[moved] + 1])
+        order = np.argsort(stages, kind="stable")
+        return stages[order], np.concatenate([np.full(steps, nominee), moved])[order]
 
     def _plan_ahead(self) -> int:
         """Plan a large request as stages; the last of them, or one that can never be."""

@@ -1,0 +1,152 @@
+"""Likelihood ratios of one arm against its rivals: fair on average, whoever is nominated when."""
+
+from copy import deepcopy
+from itertools import product
+from math import fsum, log
+
+import numpy as np
+import pytest
+from scipy.special import xlogy
+
+from shortlist.arrays import FloatArray
+from shortlist.certification.pairs.bets import Draws
+from shortlist.certification.pairs.likelihood import FIRST, Likelihood, largest_likelihood
+
+GAP = 0.1
+ARMS = 3
+LENGTH = 12  # rewards in all
+ENOUGH = 3.0  # capital at which a course ends: the bound holds whenever one stops
+
+
+def log_likelihood(good: FloatArray, bad: FloatArray, mean: FloatArray) -> FloatArray:
+    return np.asarray(xlogy(good, mean) + xlogy(bad, 1 - mean), dtype=np.float64)
+
+
+def test_the_largest_likelihood_is_a_bound_and_close() -> None:
+    rng = np.random.default_rng(1)
+    grid = np.linspace(0, 1, 4001)
+    for gap in (0.005, 0.09, 0.4):
+        for _ in range(60):
+            pulls = rng.integers(0, 150, 2).astype(float)
+            good = np.rint(pulls * rng.choice([0.0, 1.0, rng.random()], 2))
+            bad = pulls - good
+            low = grid * (1 - gap)  # of the worse arm
+            edge = log_likelihood(good[0], bad[0], low + gap)
+            largest = (edge + log_likelihood(good[1], bad[1], low)).max()
+            means = good / np.maximum(pulls, 1)
+            if means[0] >= means[1] + gap:
+                largest = log_likelihood(good, bad, means).sum()
+            found = largest_likelihood((good[0], bad[0]), (good[1], bad[1]), gap)
+            assert found >= largest - 1e-9
+            assert found <= largest + 0.01
+
+
+@pytest.mark.parametrize("mean", [0.3, 0.9])
+def test_predictions_are_fair_for_rewards_between_0_and_1(mean: float) -> None:
+    values = np.array([0.0, 0.4, 1.0])
+    law = np.array([1 - mean - 0.6 * 0.1, 0.1, mean - 0.04])  # its mean is `mean`
+    assert law @ values == pytest.approx(mean)
+    terms = []
+    for path in product(range(3), repeat=6):
+        x = values[list(path)]
+        likelihood = Likelihood(1)
+        for some in (x[:1], x[1:3], x[3:]):  # batches
+            known = Draws(np.array([likelihood._good[0] + likelihood._bad[0]]), likelihood._good, x)
+            draws = Draws(np.array([some.size]), np.array([some.sum()]), some)
+            likelihood.count(np.array([0]), draws, known, 0.6)
+        total = float(log_likelihood(x.sum(), 6 - x.sum(), np.array(mean)))
+        terms.append(np.prod(law[list(path)]) * np.exp(likelihood._predicted[0] - total))
+    assert fsum(terms) <= 1 + 1e-12
+
+
+def nominees(likelihood: Likelihood, best: int) -> list[int]:
+    return [arm for arm in likelihood._before if arm != best]
+
+
+def capital(likelihood: Likelihood, best: int) -> float:
+    """Of all nominees together, against "`best` is better by GAP"."""
+    rival = np.array([best])
+    arms = nominees(likelihood, best)
+    return fsum(np.exp(likelihood.evidence(b, rival, GAP, best=True)[0]) for b in arms)
+
+
+def courses(best: int) -> list[tuple[FloatArray, float]]:
+    """Counts (arm, reward) and capital at the end of every course of an adaptive search.
+
+    It pulls the arm ahead more often than others, nominates it once it has three pulls, and ends
+    when the capital is large."""
+    ends = []
+    open_ = [(Likelihood(ARMS), np.zeros((ARMS, 2)))]
+    while open_:
+        likelihood, counts = open_.pop()
+        pulls = counts.sum(1)
+        means = (counts[:, 1] + 0.5) / (pulls + 1)
+        ahead = int(np.argmax(means))
+        if pulls[ahead] >= 3:
+            likelihood.nominate(ahead)
+        if pulls.sum() == LENGTH or capital(likelihood, best) >= ENOUGH:
+            ends.append((counts, capital(likelihood, best)))
+            continue
+        arm = ahead if pulls[ahead] < 2 * pulls.min() + 3 else int(np.argmin(pulls))
+        for reward in (0, 1):
+            after, more = deepcopy(likelihood), counts.copy()
+            known = Draws(pulls.astype(np.int64), counts[:, 1], counts[:, 1])
+            x = np.array([float(reward)])
+            after.count(np.array([arm]), Draws(np.array([1]), x, x), known, float(means.mean()))
+            more[arm, reward] += 1
+            open_.append((after, more))
+    return ends
+
+
+@pytest.mark.parametrize("best", [0, 2])
+def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
+    ends = courses(best)
+    counts = np.array([seen for seen, _ in ends])
+    capitals = np.array([value for _, value in ends])
+    assert capitals.max() >= ENOUGH
+    rng = np.random.default_rng(2)
+    for _ in range(500):
+        means = rng.beta(0.7, 0.7, ARMS)
+        means[best] = rng.uniform(GAP, 1)
+        means = np.minimum(means, means[best] - GAP * (np.arange(ARMS) != best))
+        means = np.maximum(means, 0.0)
+        law = np.stack([1 - means, means], axis=1)  # (arm, reward)
+        chances = np.prod(law**counts, axis=(1, 2))
+        assert fsum(chances) == pytest.approx(1)
+        assert fsum(chances * capitals) <= 1 + 1e-12
+
+
+def counted(good: list[float], bad: list[float]) -> Likelihood:
+    likelihood = Likelihood(len(good))
+    none = np.zeros(len(good))
+    times = (np.array(good) + np.array(bad)).astype(np.int64)
+    known = Draws(none.astype(np.int64), none, none)
+    likelihood.count(np.arange(len(good)), Draws(times, np.array(good), none), known, 0.5)
+    return likelihood
+
+
+def test_to_leave_one_arm_out_is_the_mirror_image_of_choosing_one() -> None:
+    rivals = np.array([1, 2])
+    chosen, left_out = counted([0, 4, 9], [0, 6, 3]), counted([0, 6, 3], [0, 4, 9])
+    for likelihood, good in ((chosen, 18.0), (left_out, 2.0)):
+        likelihood.nominate(0)
+        draws = Draws(np.array([20]), np.array([good]), np.array([good]))
+        known = Draws(np.zeros(3, dtype=np.int64), np.zeros(3), np.zeros(3))
+        likelihood.count(np.array([0]), draws, known, 0.5)
+    found = chosen.evidence(0, rivals, GAP, best=True)
+    assert found == pytest.approx(left_out.evidence(0, rivals, GAP, best=False))
+
+
+def test_what_a_nominee_gave_before_counts_only_as_a_prediction() -> None:
+    likelihood = counted([30, 5], [0, 15])
+    likelihood.nominate(0)
+    likelihood.nominate(1)
+    rivals = np.array([1])
+    alone = counted([0, 5], [0, 15])
+    alone.nominate(0)
+    assert likelihood.evidence(0, rivals, GAP, best=True) == alone.evidence(
+        0, rivals, GAP, best=True
+    )
+    likelihood.nominate(0)  # once only
+    shares = likelihood._log_shares
+    assert shares == pytest.approx({0: log(FIRST), 1: log(FIRST * (1 - FIRST))})
