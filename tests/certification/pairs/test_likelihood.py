@@ -38,7 +38,7 @@ def test_the_largest_likelihood_is_a_bound_and_close() -> None:
                 largest = log_likelihood(good, bad, means).sum()
             found = largest_likelihood((good[0], bad[0]), (good[1], bad[1]), gap)
             assert found >= largest - 1e-9
-            assert found <= largest + 0.01
+            assert found <= largest + 0.05
 
 
 @pytest.mark.parametrize("mean", [0.3, 0.9])
@@ -70,8 +70,8 @@ def capital(likelihood: Likelihood, best: int) -> float:
     return fsum(np.exp(likelihood.evidence(b, rival, GAP, best=True)[0]) for b in arms)
 
 
-def courses(best: int) -> list[tuple[FloatArray, float]]:
-    """Counts (arm, reward) and capital at the end of every course of an adaptive search.
+def courses(best: int) -> list[tuple[FloatArray, Likelihood]]:
+    """Counts (arm, reward) and what is known at the end of every course of an adaptive search.
 
     It pulls the arm ahead more often than others, nominates it once it has three pulls, and ends
     when the capital is large."""
@@ -85,7 +85,7 @@ def courses(best: int) -> list[tuple[FloatArray, float]]:
         if pulls[ahead] >= 3:
             likelihood.nominate(ahead)
         if pulls.sum() == LENGTH or capital(likelihood, best) >= ENOUGH:
-            ends.append((counts, capital(likelihood, best)))
+            ends.append((counts, likelihood))
             continue
         arm = ahead if pulls[ahead] < 2 * pulls.min() + 3 else int(np.argmin(pulls))
         for reward in (0, 1):
@@ -98,22 +98,56 @@ def courses(best: int) -> list[tuple[FloatArray, float]]:
     return ends
 
 
+def draw_means(best: int, rng: np.random.Generator) -> FloatArray:
+    """Means of which that of `best` is larger by GAP at least."""
+    means = rng.beta(0.7, 0.7, ARMS)
+    means[best] = rng.uniform(GAP, 1)
+    below = means[best] - GAP * (np.arange(ARMS) != best)
+    result: FloatArray = np.clip(np.minimum(means, below), 1e-9, 1 - 1e-9)
+    return result
+
+
+def chances_of(counts: FloatArray, means: FloatArray) -> FloatArray:
+    law = np.stack([1 - means, means], axis=1)  # (arm, reward)
+    chances: FloatArray = np.prod(law**counts, axis=(1, 2))
+    assert fsum(chances) == pytest.approx(1)
+    return chances
+
+
 @pytest.mark.parametrize("best", [0, 2])
 def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     ends = courses(best)
     counts = np.array([seen for seen, _ in ends])
-    capitals = np.array([value for _, value in ends])
+    capitals = np.array([capital(known, best) for _, known in ends])
     assert capitals.max() >= ENOUGH
     rng = np.random.default_rng(2)
     for _ in range(500):
-        means = rng.beta(0.7, 0.7, ARMS)
-        means[best] = rng.uniform(GAP, 1)
-        means = np.minimum(means, means[best] - GAP * (np.arange(ARMS) != best))
-        means = np.maximum(means, 0.0)
-        law = np.stack([1 - means, means], axis=1)  # (arm, reward)
-        chances = np.prod(law**counts, axis=(1, 2))
-        assert fsum(chances) == pytest.approx(1)
-        assert fsum(chances * capitals) <= 1 + 1e-12
+        assert fsum(chances_of(counts, draw_means(best, rng)) * capitals) <= 1 + 1e-12
+
+
+def true_capital(known: Likelihood, best: int, means: FloatArray) -> float:
+    """Shares times ratios at the true means, with the share of those who are not nominated yet."""
+
+    def ratio(arm: int, before: tuple[float, float, float]) -> float:
+        good, bad, predicted = (x - y for x, y in zip(known._of(arm), before, strict=True))
+        return float(predicted - log_likelihood(good, bad, means[arm]))
+
+    own = ratio(best, (0.0, 0.0, 0.0))
+    shares = {arm: np.exp(share) for arm, share in known._log_shares.items()}
+    others = {arm: 0.0 if arm == best else ratio(arm, known._before[arm]) for arm in shares}
+    parts = [share * np.exp(own + others[arm]) for arm, share in shares.items()]
+    return fsum([*parts, (1 - fsum(shares.values())) * np.exp(own)])
+
+
+def test_at_the_true_means_capital_is_one_on_average() -> None:
+    """With nothing to spare: so any reward that counted twice, or too large a share, would show."""
+    ends = courses(0)
+    counts = np.array([seen for seen, _ in ends])
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        means = draw_means(0, rng)
+        capitals = np.array([true_capital(known, 0, means) for _, known in ends])
+        assert fsum(chances_of(counts, means) * capitals) == pytest.approx(1, abs=1e-9)
 
 
 def counted(good: list[float], bad: list[float]) -> Likelihood:

@@ -18,7 +18,7 @@ from shortlist.certification.pairs.bets import Draws
 
 FIRST = 0.6  # share of the first nominee, and of each later one in what those before it left
 PRIOR = 4.0  # pulls that the common mean of the arms is worth in a prediction
-HALVINGS = 12  # of the interval of means
+HALVINGS = 10  # of the interval of means
 STEEPEST = 100.0  # times all pulls: a multiplier beyond which rounding would count
 LEAST = 1e-12  # instead of 0, in a denominator
 
