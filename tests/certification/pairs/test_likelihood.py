@@ -18,7 +18,9 @@ LENGTH = 12  # rewards in all
 ENOUGH = 3.0  # capital at which a course ends: the bound holds whenever one stops
 
 
-def log_likelihood(good: FloatArray, bad: FloatArray, mean: FloatArray) -> FloatArray:
+def log_likelihood(
+    good: FloatArray | float, bad: FloatArray | float, mean: FloatArray
+) -> FloatArray:
     return np.asarray(xlogy(good, mean) + xlogy(bad, 1 - mean), dtype=np.float64)
 
 
