@@ -9,7 +9,7 @@ FIRST = 6
 # pulls an arm in the pilot, unless it is predicted that there will be fewer fresh ones,
 PILOT = 10
 # growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
-GROWTH = 0.6
+GROWTH = 0.7
 LATER_GROWTH = 1.0
 # share of the predicted fresh pulls that the pilot has at least,
 PILOT_SHARE = 0.35
@@ -162,7 +162,7 @@ STAGES = (
 # share of k epsilon that a bound should be predicted to be for a later stage to be drawn, and what
 # that is multiplied by for every one that was: rounds are not to be wasted,
 SURE = 0.95
-SURER = 0.95
+SURER = 0.9
 # and what it may be after the last one for that to have a chance
 HOPELESS = 1.5
 # and above which no other look by plans is made
