@@ -17,7 +17,7 @@ from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.losses import FREE, IN, OUT
 from shortlist.certification.plans.plan_search import plan_search
 from shortlist.certification.plans.sketches import sketched
-from shortlist.certification.plans.stage import Stage, chosen_by
+from shortlist.certification.plans.stage import Candidate, Stage, chosen_by
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded
@@ -363,9 +363,13 @@ def test_arms_that_are_moved_are_paid_for_in_full() -> None:
     inside, free = (labels == IN).sum(), (labels == FREE).sum()
 
     for k in range(1, 30):
-        least = stage._extra(look.pulls, look.successes, k)[0, j]
-        moved = max(0, inside - k) * (1 - b) + max(0, k - inside - free) * b
-        assert least == pytest.approx(stage.boundaries.thresholds[0, j] / stage.strength + moved)
+        against = max(0, inside - k) * (1 - b) + max(0, k - inside - free) * b
+        least = stage.boundaries.thresholds[0, j] / stage.strength + against
+        assert stage._extra(look.pulls, look.successes, k)[0, j] == pytest.approx(least)
+        charges = stage.charges(0, j, look.pulls, look.successes)
+        at = Candidate(0, j, 0.0)
+        bound = stage._bound(at, labels, look.pulls, look.successes, k)
+        assert bound == pytest.approx(least + charges)
 
 
 def test_arms_far_from_the_boundary_are_told_by_weaker_looks() -> None:

@@ -130,7 +130,7 @@ class _Band:
         goes_on = self.loss > threshold
         if self.pulls >= tuning.MOST_PULLS or not goes_on.any():
             return Level(self.pulls, stops)
-        if float(self.likely[goes_on].sum()) > 1 - tuning.RARE:
+        if math.fsum(self.likely[goes_on]) > 1 - tuning.RARE:  # exact: it grows with `goes_on`
             return Level(self.pulls, np.zeros_like(stops))
         stops[self.low : self.low + goes_on.size] = ~goes_on
         return Level(self.pulls, stops)

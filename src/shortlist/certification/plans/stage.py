@@ -27,12 +27,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A boundary and a way to label; what they cost beside charges, and about what they prove."""
+    """A boundary and a way to label, and about the bound that they prove."""
 
     way: int
     j: int
-    extra: float  # ln(1/delta) / strength, and what arms lose at most that are moved
-    rough: float  # bound
+    rough: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Stage:
         found = []
         for way, j in enumerate((extra + farther).argmin(axis=1).tolist()):
             rough = float(extra[way, j]) + self.charges(way, j, pulls, successes, roughly=True)
-            found.append(Candidate(way, j, float(extra[way, j]), rough))
+            found.append(Candidate(way, j, rough))
         return sorted(found, key=lambda each: each.rough)
 
     def proof(
@@ -78,13 +77,23 @@ class Stage:
         for each in found:
             if each.rough > (1 + tuning.ROUGH) * self.reach:
                 return min(least, each.rough)
-            bound = each.extra + self.charges(each.way, each.j, pulls, successes)
+            labels, scores = self._labels(each, pulls, successes)
+            bound = self._bound(each, labels, pulls, successes, k)
             if bound <= self.reach:
-                labels, scores = self._labels(each, pulls, successes)
-                chosen = chosen_by(labels, scores, k, rng)
-                return Proof(chosen, bound, float(self.boundaries.values[each.j]))
+                boundary = float(self.boundaries.values[each.j])
+                return Proof(chosen_by(labels, scores, k, rng), bound, boundary)
             least = min(least, bound)
         return least
+
+    def _bound(
+        self, found: Candidate, labels: IntArray, pulls: IntArray, successes: IntArray, k: int
+    ) -> float:
+        """Charges, ln(1/delta) / strength, and what arms lose that T has against these labels."""
+        counts = [np.array([np.count_nonzero(labels == each)], float) for each in (IN, FREE)]
+        against = moved(counts[0], counts[1], k, self.boundaries.values[[found.j]])
+        threshold = float(self.boundaries.thresholds[found.way, found.j])
+        charges = self.charges(found.way, found.j, pulls, successes)
+        return charges + threshold / self.strength + float(against[0])
 
     def charges(
         self, way: int, j: int, pulls: IntArray, successes: IntArray, *, roughly: bool = False
@@ -109,15 +118,10 @@ class Stage:
         return total
 
     def _extra(self, pulls: IntArray, successes: IntArray, k: int) -> FloatArray:
-        """ln(1/delta) / strength, and what arms lose that T has against labels: (ways, boundaries).
-
-        One that is moved out is at most 1 - b above the boundary, one moved in b below it."""
+        """ln(1/delta) / strength, and what arms lose against labels: (ways, boundaries)."""
         inside, free = self._counts(pulls, successes)
-        values = self.boundaries.values
-        out = np.maximum(inside - k, 0) * (1 - values)
-        result: FloatArray = out + np.maximum(k - inside - free, 0) * values
-        result += self.boundaries.thresholds / self.strength
-        return result
+        result: FloatArray = self.boundaries.thresholds / self.strength
+        return result + moved(inside, free, k, self.boundaries.values)
 
     def _changing(self) -> FloatArray:
         """Where labels change: (ways, boundaries)."""
@@ -151,6 +155,15 @@ class Stage:
             of_plan = plan.policy.labels(*_floats(pulls[arms], successes[arms]), at, band)
             labels[arms], scores[arms] = (each[:, 0] for each in of_plan)
         return labels, scores
+
+
+def moved(inside: FloatArray, free: FloatArray, k: int, boundary: FloatArray) -> FloatArray:
+    """What arms lose at most that a set of k has against their labels. (Lemma 4)
+
+    One that is moved out is at most 1 - b above the boundary b, one that is moved in b below it."""
+    out = np.maximum(inside - k, 0.0) * (1 - boundary)
+    total: FloatArray = out + np.maximum(k - inside - free, 0.0) * boundary
+    return total
 
 
 def _floats(pulls: IntArray, successes: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -47,7 +47,7 @@ ALIKE_PULLS = 2.5
 LEAST_DENSITY = 0.5
 
 # miscounts within which a boundary may be put aside,
-LIKELY = 2.0
+LIKELY = 0.5
 # and the distance from it within which arms are about as hard
 CLOSE = 0.05
 # what the standard deviation of the number of arms above the boundary is multiplied by,
