@@ -1,9 +1,10 @@
-"""The least pulls that plans could take: `python benchmarks/best_plans.py --panel synthetic-6-500`.
+"""What the best plan would take: `python benchmarks/best_plans.py --panel synthetic-6-500`.
 
 As if the means were known but for which arm has which, and the boundary with them: one plan for all
 arms, without a pilot. Stopping rule, labels and charges are chosen together, a convex program that
-is solved by its dual (docs/plans.md, "The best plans"). (*) is kept at the means that may have
-weight, not checked between them. A minute or two a panel."""
+is solved by its dual (docs/plans.md, "The best plans"). No lower bound: levels double, and plans
+that differ from arm to arm may be better. Nor is it a proof: the bound is K epsilon on average, and
+(*) is kept at the means that may have weight, not checked between them. A few minutes a panel."""
 
 import math
 from dataclasses import dataclass
@@ -24,10 +25,12 @@ from shortlist.reproduction import PANELS, Panel
 BAND = 14.0  # standard deviations from the boundary to which states go
 FORCED = 9.0  # and beyond which every arm stops
 NEAREST = 0.3  # least distance of weights from the boundary, in standard deviations at the end
-APART = 0.25  # and of one from the next, relative
-FAR = 4.0  # first-level deviations from which on they are evenly spaced
+APART = 0.2  # and of one from the next, relative
+FAR = 1.0  # first-level deviations from which on they are evenly spaced
 SOFT = 0.02  # difference of costs within which rules stop at random, as a share of the pulls
-STEP = 1.5  # from one price of charges to the next
+CHEAP = 10.0  # price of charges that is tried first,
+DEAR = 1e8  # and last
+STEP = 1.5  # from one to the next
 STEPS = 400  # of the solver
 NEGLIGIBLE = 1e-13  # probability of a state
 GAP = 1e-5  # of the charges of a rule to the best
@@ -180,16 +183,20 @@ def least(panel: Panel, strength: float, delta: float, top: int) -> float:
     rate = strength * math.log(1 / delta) / reach
     losses = np.exp(rate * np.minimum(np.abs(program.means - boundary), reach))
     weights = np.full(program.means.size, 1 / program.means.size)
-    price = 100.0
-    path: list[tuple[float, float]] = []  # bound / (k epsilon), ln(pulls)
-    while not path or path[-1][0] > 1:
+    price = CHEAP
+    path: list[tuple[float, float]] = []  # bound / (k epsilon), pulls
+    while len(path) < 2 or path[-1][0] > 1:
+        if price > DEAR:
+            raise click.ClickException(
+                f"2^{top - 1} pulls of an arm are not enough: --top {top + 1}"
+            )
         found = solved(program, price, losses, 0.99 * weights + 0.01 / weights.size)
         bound = (means.size * found.charge + math.log(1 / delta)) / rate / reach
-        path.append((bound, math.log(means.size * found.pulls)))
+        path.append((bound, means.size * found.pulls))
         weights = found.weights
         price *= STEP
-    bounds, logs = np.array(path[:-3:-1]).T  # the last two, rising
-    return math.exp(np.interp(1.0, bounds, logs))
+    bounds, pulls = np.array(path[:-3:-1]).T  # the last two, rising
+    return float(np.interp(1.0, bounds, pulls))
 
 
 @click.command()
