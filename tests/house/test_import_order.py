@@ -63,8 +63,11 @@ INSIDE: dict[str, Layers] = {
         ("beliefs", "boundaries", "charges", "moments"),
         ("policies",),
         ("plan",),
-        ("drafts", "stage"),
-        ("look", "sketches"),
+        ("drafts", "parts"),
+        ("counts", "sketches"),
+        ("settling",),
+        ("stage",),
+        ("look",),
         ("plan_search",),
     ),
     "certification.pairs": (

@@ -5,7 +5,7 @@ import pytest
 
 from shortlist.arrays import FloatArray
 from shortlist.certification.plans import tuning
-from shortlist.certification.plans.charges import log_optimal
+from shortlist.certification.plans.charges import log_optimal, log_optimal_among
 
 
 def least_upper_bound(matrix: FloatArray, believed: FloatArray) -> float:
@@ -36,6 +36,22 @@ def test_charges_are_feasible_and_within_the_gap_of_the_best(seed: int) -> None:
 
     assert (matrix @ q).max() <= 1 + gap
     assert believed @ np.log(q) >= least_upper_bound(matrix, believed) - 2 * gap
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_few_means_at_first_do_as_well_as_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = np.exp(rng.normal(0, 0.5, (40, 9)).cumsum(axis=0) / 3)  # neighbours are alike
+    believed = rng.dirichlet(np.ones(9))
+    gap = 1e-4
+
+    q = log_optimal_among(matrix, believed, gap, 7)
+
+    assert (matrix @ q).max() <= 1 + gap
+    assert believed @ np.log(q) >= believed @ np.log(log_optimal(matrix, believed, gap)) - 2 * gap
+    monkeypatch.setattr(tuning, "CUTS", 1)
+    if seed == 0:  # at the first means alone (*) is broken between them
+        assert (matrix @ log_optimal_among(matrix, believed, gap, 7)).max() > 1.001
 
 
 def test_a_method_cut_short_still_charges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import FloatArray
 from shortlist.certification.plans.charges import log_optimal
-from shortlist.certification.plans.losses import FREE, IN, OUT, Stakes, wrong
+from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.moments import worst_moment
 from shortlist.certification.plans.stop_states import Level, StopStates, stop_states
 
@@ -14,45 +14,47 @@ PLANS = 1000
 DIGITS = 40
 
 
-def random_plan(rng: np.random.Generator) -> tuple[StopStates, IntArray, Stakes]:
+def random_plan(rng: np.random.Generator) -> tuple[StopStates, FloatArray, Stakes]:
     """A plan that makes little sense: (*) does not ask for sense."""
     pulls = np.sort(rng.choice(np.arange(1, 9), size=rng.integers(1, 4), replace=False))
     levels = [Level(int(each), rng.random(each + 1) < 0.5) for each in pulls[:-1]]
     levels.append(Level(int(pulls[-1]), np.ones(pulls[-1] + 1, dtype=np.bool_)))
     boundary = float(rng.uniform(0.02, 0.98))
     states = stop_states(levels, boundary)
-    labels = rng.choice([OUT, IN, FREE], size=states.pulls.size)
-    return states, labels, Stakes(boundary, float(rng.uniform(1, 60)), float(rng.uniform(0.01, 2)))
+    leads = rng.choice([-np.inf, np.inf, 0.0, np.nan], size=states.pulls.size)
+    leads = np.where(np.isnan(leads), rng.normal(0, 0.2, leads.size), leads)
+    return states, leads, Stakes(boundary, float(rng.uniform(1, 60)), float(rng.uniform(0.01, 2)))
 
 
 def random_q(
-    rng: np.random.Generator, states: StopStates, labels: IntArray, stakes: Stakes
+    rng: np.random.Generator, states: StopStates, leads: FloatArray, stakes: Stakes
 ) -> FloatArray:
     """Log-optimal at a few means, or at random."""
     if rng.random() < 0.3:
         return np.asarray(rng.uniform(0, 3, states.pulls.size), dtype=np.float64)
     means = np.sort(rng.uniform(0.01, 0.99, 6))
-    above = (means > stakes.boundary)[:, None]
-    lost = np.where(above, wrong(labels, above=True), wrong(labels, above=False))
-    log = states.log_probability(means) + stakes.exponents(means)[:, None] * lost
+    log = states.log_probability(means) + stakes.strength * stakes.losses(means, leads)
     believed = np.exp(states.log_probability(means)).mean(axis=0)
     return log_optimal(np.exp(log), believed / believed.sum(), 1e-3)
 
 
 def exact_moment(
-    states: StopStates, labels: IntArray, q: FloatArray, stakes: Stakes, mean: mpmath.mpf
+    states: StopStates, leads: FloatArray, q: FloatArray, stakes: Stakes, mean: mpmath.mpf
 ) -> mpmath.mpf:
     """M(mean), with so many digits that roundings do not matter."""
     distance = min(abs(mean - mpmath.mpf(stakes.boundary)), mpmath.mpf(stakes.reach))
-    right = IN if mean > stakes.boundary else OUT
-    loss = mpmath.exp(mpmath.mpf(stakes.strength) * distance)
+    strength = mpmath.mpf(stakes.strength)
     total = mpmath.mpf(0)
-    for pulls, successes, log_paths, label, each in zip(
-        states.pulls, states.successes, states.log_paths, labels, q, strict=True
+    for pulls, successes, log_paths, lead, each in zip(
+        states.pulls, states.successes, states.log_paths, leads, q, strict=True
     ):
         paths = round(float(np.exp(log_paths)))
         likely = paths * mean ** int(successes) * (1 - mean) ** int(pulls - successes)
-        total += likely * mpmath.mpf(float(each)) * (1 if label == right else loss)
+        taking = 0 if mean > stakes.boundary else distance
+        leaving = distance if mean > stakes.boundary else 0
+        taking -= mpmath.mpf(max(-float(lead), 0.0))  # what is charged more for taking it,
+        leaving -= mpmath.mpf(max(float(lead), 0.0))  # and for leaving it out
+        total += likely * mpmath.mpf(float(each)) * mpmath.exp(strength * max(taking, leaving))
     return total
 
 
@@ -61,16 +63,17 @@ def test_no_mean_exceeds_the_bound_of_1000_random_plans(part: int) -> None:
     rng = np.random.default_rng([2026, part])
     with mpmath.workdps(DIGITS):
         for _ in range(PLANS // 10):
-            states, labels, stakes = random_plan(rng)
-            q = random_q(rng, states, labels, stakes)
+            states, leads, stakes = random_plan(rng)
+            q = random_q(rng, states, leads, stakes)
 
-            worst = worst_moment(states, labels, q, stakes, 1e-3)
+            worst = worst_moment(states, leads, q, stakes, 1e-3)
 
             corners = np.clip(stakes.boundary + stakes.reach * np.array([-1, 0, 1]), 0, 1)
             near = corners[1] + 1e-9 * np.array([-1, 1])
-            means = np.concatenate([[0, 1], corners, near, rng.uniform(0, 1, 12)])
+            kinks = np.clip(corners[1] + leads[np.isfinite(leads)], 0, 1)
+            means = np.concatenate([[0, 1], corners, near, kinks, rng.uniform(0, 1, 12)])
             moments = [
-                exact_moment(states, labels, q, stakes, mpmath.mpf(float(each))) for each in means
+                exact_moment(states, leads, q, stakes, mpmath.mpf(float(each))) for each in means
             ]
             assert max(moments) <= worst
 
@@ -78,26 +81,32 @@ def test_no_mean_exceeds_the_bound_of_1000_random_plans(part: int) -> None:
 def test_the_bound_is_tight() -> None:
     rng = np.random.default_rng(3)
     for _ in range(50):
-        states, labels, stakes = random_plan(rng)
-        q = random_q(rng, states, labels, stakes)
+        states, leads, stakes = random_plan(rng)
+        q = random_q(rng, states, leads, stakes)
         means = np.linspace(1e-6, 1 - 1e-6, 3001)
-        above = (means > stakes.boundary)[:, None]
-        lost = np.where(above, wrong(labels, above=True), wrong(labels, above=False))
-        log = states.log_probability(means) + stakes.exponents(means)[:, None] * lost
+        log = states.log_probability(means) + stakes.strength * stakes.losses(means, leads)
         largest = float((np.exp(log) @ q).max())
 
-        worst = worst_moment(states, labels, q, stakes, 1e-4)
+        worst = worst_moment(states, leads, q, stakes, 1e-4)
 
         assert largest <= worst <= largest * 1.02
 
 
 def test_states_charged_infinitely_add_nothing() -> None:
-    states, labels, stakes = random_plan(np.random.default_rng(5))
+    states, leads, stakes = random_plan(np.random.default_rng(5))
     q = np.ones(states.pulls.size)
     q[0] = 0.0
 
-    less = worst_moment(states, labels, q, stakes, 1e-3)
+    less = worst_moment(states, leads, q, stakes, 1e-3)
 
-    assert less <= worst_moment(states, labels, np.ones(q.size), stakes, 1e-3)
+    assert less <= worst_moment(states, leads, np.ones(q.size), stakes, 1e-3)
     mirrored = Stakes(stakes.boundary, stakes.strength, 5.0)  # reach beyond both ends
-    assert worst_moment(states, labels, q, mirrored, 1e-3) >= less
+    assert worst_moment(states, leads, q, mirrored, 1e-3) >= less
+
+
+def test_what_is_not_a_number_bounds_nothing() -> None:
+    states, leads, stakes = random_plan(np.random.default_rng(5))
+
+    leads[0] = np.nan
+
+    assert worst_moment(states, leads, np.ones(states.pulls.size), stakes, 1e-3) == np.inf

@@ -5,7 +5,7 @@ than the rewards so far do, since plans will draw many more; and smooth, since t
 is made of spikes, and a boundary between two of them is sure of itself and wrong."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,27 @@ class Group:
     pulls: float  # of an arm so far, on average
     sharp: FloatArray  # (grid,): the belief
     blunt: FloatArray  # (grid,): if no arm had been pulled more than BLUNT times
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is believed about an arm of a group before its fresh rewards, on a grid of means."""
+
+    grid: FloatArray  # (grid,)
+    prior: FloatArray  # (grid,): blunt, to stop and to choose by
+    believed: FloatArray  # (grid,): to charge by
+    sharp: FloatArray  # (grid,): to forecast by
+
+    def posterior(self, pulls: FloatArray, successes: FloatArray) -> FloatArray:
+        """What such fresh rewards make of the prior: (states, grid)."""
+        log = successes[:, None] * np.log(self.grid)
+        log += (pulls - successes)[:, None] * np.log1p(-self.grid)
+        return _normalised(np.exp(log - log.max(axis=1, keepdims=True)) * self.prior)
+
+    def moved(self, old: float, new: float) -> "Outlook":
+        """If all means are off by as much as a boundary is: moved by as large an angle."""
+        angles = np.clip(_angle(self.grid) + _angle(new) - _angle(old), EDGE, QUARTER - EDGE)
+        return replace(self, grid=np.sin(angles) ** 2)
 
 
 class Belief:
@@ -68,9 +89,21 @@ class Belief:
         place = np.digitize(deviations, tuning.ALIKE).astype(np.int64)  # (rows,)
         often = np.log(self.row_pulls / self.row_pulls.min()) / math.log(alike_pulls)
         kinds, group = grouped_by(place[self.row], often.astype(np.int64)[self.row])
-        return [self._group(np.flatnonzero(group == each)) for each in range(kinds[0].size)]
+        return [self.group(np.flatnonzero(group == each)) for each in range(kinds[0].size)]
 
-    def _group(self, arms: IntArray) -> Group:
+    def outlook(self, group: Group) -> Outlook:
+        """With a share of the belief about all arms: a group may be taken for what it is not."""
+        prior = (1 - tuning.SOFT) * group.blunt + tuning.SOFT * self.all_arms
+        believed = (1 - tuning.DOUBT) * group.sharp + tuning.DOUBT * self.all_arms
+        return Outlook(self.grid, prior, believed, group.sharp)
+
+    def with_rewards(self, pulls: IntArray, successes: IntArray) -> "Belief":
+        """The belief if arms have had these rewards besides."""
+        all_pulls = self.row_pulls[self.row].astype(np.int64) + pulls
+        return Belief(all_pulls, self.row_sums[self.row] + successes, self.k, self.boundary)
+
+    def group(self, arms: IntArray) -> Group:
+        """What is believed about these arms, whether they are alike or not."""
         shares = np.bincount(self.row[arms], minlength=self.sizes.size)[None] / arms.size
         pulls = product(shares, self.row_pulls[:, None])
         sharp = product(shares, self.sharp)[0]
@@ -124,11 +157,12 @@ class Belief:
     def _by_em(self, likelihood: FloatArray, prior: FloatArray, kernel: FloatArray) -> FloatArray:
         """Steps of EM: the mean posterior, smoothed (Silverman 1990), and a flat floor."""
         shares = self.sizes / self.sizes.sum()
+        floor = tuning.FLOOR * _flat(self.grid)
         for _ in range(tuning.STEPS):
             evidence = np.einsum("rg,g->r", likelihood, prior)
             mean_posterior = np.einsum("r,rg->g", shares / evidence, likelihood) * prior
             smooth = np.einsum("gh,h->g", kernel, mean_posterior)
-            prior = (1 - tuning.FLOOR) * smooth + tuning.FLOOR * _flat(self.grid)
+            prior = (1 - tuning.FLOOR) * smooth + floor
         return prior
 
     def _balance(self, expected: FloatArray) -> float:

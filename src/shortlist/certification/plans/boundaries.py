@@ -1,16 +1,17 @@
-"""The ways to label that are declared, each with its share of delta.
+"""The boundaries that are declared, each with its share of delta.
 
-Boundaries lie around the one that is believed in, evenly spaced at first and then ever wider apart,
-and have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
-At each of them there are some ways to come to k arms inside. Labels may change a little beside the
-boundary: arms on the wrong side of it are charged more, but only on one side. Or the band in which
-arms are free may be wider: that is charged on both sides, but leaves many sets of k arms."""
+They lie around the one that is believed in, evenly spaced at first and then ever wider apart, and
+have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
+What several of them say about the same set is put together: their shares are weights of a mean
+(docs/plans.md, Lemma 4), so that neighbours which are charged about the same cost hardly more than
+one boundary of all their shares."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.losses import Stakes
 
@@ -19,13 +20,10 @@ EDGE = 1e-3  # no boundary is nearer to 0 or 1
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Boundaries, rising, for every way; ln(1/delta) of all; the deltas add up to delta."""
+    """Boundaries, rising, and ln(1 / share) of each; the shares add up to delta."""
 
     values: FloatArray  # (boundaries,)
-    errors: FloatArray  # (boundaries,): how far from the middle one
-    asides: FloatArray  # (ways,): where labels change, less the boundary
-    bands: FloatArray  # (ways,): see `Policy.labels`
-    thresholds: FloatArray  # (ways, boundaries)
+    thresholds: FloatArray  # (boundaries,)
 
     @classmethod
     def around(cls, middle: float, error: float, delta: float) -> "Boundaries":
@@ -36,15 +34,17 @@ class Boundaries:
         weights = np.gradient(errors) / (1 + (errors / tuning.WIDTH) ** 2)
         inside = (values > EDGE) & (values < 1 - EDGE)
         shares = weights[inside] / weights[inside].sum()
-        asides, bands, of_ways = np.array(tuning.WAYS).T
-        thresholds = -np.log(delta * of_ways[:, None] * shares)
-        return cls(values[inside], errors[inside], asides * error, bands, thresholds)
+        return cls(values[inside], -np.log(delta * shares))
 
     @property
     def least_threshold(self) -> float:
-        """Of the boundary and the way with the largest share."""
+        """Of the boundary with the largest share."""
         return float(self.thresholds.min())
 
+    def mixed(self, at: IntArray, charges: FloatArray, strength: float) -> float:
+        """The bound that charges of one set at some of the boundaries prove together. (Lemma 4)"""
+        return -float(logsumexp(-self.thresholds[at] - strength * charges)) / strength
+
     def left_for_charges(self, stakes: Stakes) -> float:
-        """What charges may come to at the boundary and the way with the largest share."""
+        """What charges may come to at the boundary with the largest share."""
         return stakes.reach - self.least_threshold / stakes.strength

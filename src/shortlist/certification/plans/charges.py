@@ -5,14 +5,31 @@
 where p is how likely every state is believed to be and A(m, s) = p_m(s) exp(strength L(s, m)). The
 dual finds weights w of the means that maximise sum p ln(w A) - sum w; then q = p / (w A). Newton's
 method finds both, the weights and what the constraints leave, x = 1 - A q: on the central path all
-w(m) x(m) are equal, and their sum is the gap to the best."""
+w(m) x(m) are equal, and their sum is the gap to the best. Few means have weight in the end: it
+begins with some, and adds those at which the constraint is broken most (cutting planes)."""
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certification.plans import tuning
 
 INSIDE = 0.95  # of the way to where a weight, or what a constraint leaves, would be 0
+
+
+def log_optimal_among(
+    matrix: FloatArray, believed: FloatArray, gap: float, every: int
+) -> FloatArray:
+    """The best q as in `log_optimal`, found with one in so many of the means at first."""
+    taken = np.zeros(matrix.shape[0], dtype=np.bool_)
+    taken[::every] = True
+    taken[-1] = True
+    for _ in range(tuning.CUTS):
+        q = log_optimal(np.ascontiguousarray(matrix[taken]), believed, gap)
+        broken = _peaks(np.einsum("ms,s->m", matrix, q), 1 + gap) & ~taken
+        if not broken.any():
+            break
+        taken |= broken
+    return q
 
 
 def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatArray:
@@ -41,3 +58,10 @@ def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatAr
 def _length(relative: FloatArray) -> float:
     """Of a step that leaves everything positive: a whole one, if it does."""
     return min(1.0, INSIDE / max(INSIDE, -float(relative.min())))
+
+
+def _peaks(moments: FloatArray, above: float) -> BoolArray:
+    """Where neighbouring means have no larger moment, and it is too large."""
+    padded = np.pad(moments, 1)
+    highest = (moments >= padded[:-2]) & (moments >= padded[2:])
+    return highest & (moments > above)

@@ -16,17 +16,16 @@ from shortlist.certification.plans.plan import Plan
 from shortlist.certification.plans.policies import Policy
 from shortlist.certification.split.knapsack import Knapsack
 
-SHIFTS = np.linspace(-10, 6, 17)  # of the label threshold from the boundary, in errors
+SHIFTS = np.linspace(-10, 6, 17)  # of the score from which on arms are taken, in errors
 TINY = 1e-12  # stands in for no charges at all
 DEAREST = 12.0  # common logarithm of the pulls that a unit of charge is worth at most
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Plans for all groups, the shift of their labels and what is expected of them."""
+    """Plans for all groups, and what is expected of them."""
 
     plans: list[Plan]
-    shift: float  # boundary less the threshold of labels
     pulls: FloatArray  # (groups,)
     charges: FloatArray  # (groups,)
 
@@ -82,7 +81,7 @@ class Drafts:
         every = np.arange(choice.size)
         plans = [self.drafts[number].plans[group] for group, number in enumerate(choice)]
         pulls, charges = self.knapsack.price, self.knapsack.charge
-        return Draft(plans, self._shift(plans), pulls[every, choice], charges[every, choice])
+        return Draft(plans, pulls[every, choice], charges[every, choice])
 
     def _try_between(self, many: float, few: float, *, between: bool) -> None:
         """Try thresholds from where charges are `many` to where they are `few`."""
@@ -106,7 +105,7 @@ class Drafts:
         shift = 0.0 if self.sketchy else self._shift(plans)
         pulls = np.array([plan.expected_pulls for plan in plans])
         charges = np.array([self._expected_charges(plan, shift) for plan in plans])
-        return Draft(plans, shift, pulls, charges)
+        return Draft(plans, pulls, charges)
 
     def _expected_charges(self, plan: Plan, shift: float) -> float:
         """On average over the boundaries that plans are made for."""
@@ -114,12 +113,11 @@ class Drafts:
         charges = 0.0
         for boundary, weight in self.nodes:
             stakes = replace(self.stakes, boundary=boundary)
-            labels = plan.labels(boundary - shift)
-            charges += weight * plan.expected_charges(labels, stakes, gap)
+            charges += weight * plan.expected_charges(boundary - shift, stakes, gap)
         return charges
 
     def _shift(self, plans: list[Plan]) -> float:
-        """How far below the boundary labels must change for k arms to be expected inside."""
+        """How far below the boundary scores must be taken for k arms to be expected inside."""
         boundary = self.belief.boundary
         thresholds = np.clip(boundary + SHIFTS * self.belief.error, 0.0, 1.0)
         inside = np.sum([plan.expected_inside(thresholds) for plan in plans], axis=0)

@@ -17,11 +17,14 @@ from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.stage import Proof, Stage
 from shortlist.search import Progress, Pulls, Rewards
 
+ROUNDING = 1e-9  # of a reward that was moved from another range to [0, 1]
+
 
 class Look:
     """All stages, which depend on the rewards before alone, and the fresh rewards so far."""
 
     def __init__(self, belief: Belief, stakes: Stakes, delta: float) -> None:
+        self.belief = belief
         self.reach = stakes.reach
         middle = belief.boundary, belief.error
         self.boundaries = [Boundaries.around(*middle, delta * each) for _, each in tuning.STAGES]
@@ -40,7 +43,7 @@ class Look:
         return len(self.drafts) > 0
 
     def prove(
-        self, k: int, rng: np.random.Generator, rounds: int
+        self, rng: np.random.Generator, rounds: int
     ) -> Generator[Pulls, Rewards, Proof | None]:
         """Go through the stages until one of them proves a set."""
         drawn: list[int] = []
@@ -51,8 +54,7 @@ class Look:
             yield from self.draw(stage, rounds)
             if not self.binary:
                 return None
-            ended = self.pulls, self.successes
-            proof = stage.proof(stage.candidates(*ended, k), *ended, k, rng)
+            proof = stage.proof(self.pulls, self.successes, rng)
             if isinstance(proof, Proof):
                 return proof
             self.bound = proof
@@ -86,7 +88,8 @@ class Look:
     def stage(self, number: int) -> Stage:
         """What is declared for stage `number`: plans that stop later the larger it is."""
         draft = self.drafts[number]
-        return Stage(draft.plans, draft.shift, self.boundaries[number], self.strength, self.reach)
+        declared = self.boundaries[number], self.strength, self.reach
+        return Stage(draft.plans, self.belief, *declared)
 
     def draw(self, stage: Stage, rounds: int) -> Generator[Pulls, Rewards, None]:
         """Let every arm follow its plan; arms wait for nobody, requests only are made together."""
@@ -99,6 +102,8 @@ class Look:
             pulls = Pulls(arms, times[arms], progress)
             rewards = yield pulls
             self.record.append((pulls, rewards))
-            self.binary = bool((rewards.sums == rewards.squares).all())
+            successes = np.rint(rewards.sums)
+            whole = np.abs(rewards.sums - successes) <= ROUNDING * (1 + pulls.times)
+            self.binary = bool((whole & (rewards.sums == rewards.squares)).all())
             self.pulls[arms] += pulls.times
-            self.successes[arms] += rewards.sums.astype(np.int64)
+            self.successes[arms] += successes.astype(np.int64)

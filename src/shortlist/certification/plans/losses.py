@@ -1,35 +1,39 @@
-"""What a label can cost: the loss L(state, mean) of docs/plans.md.
+"""What it can cost to take an arm, or to leave it out: the loss L(state, mean) of docs/plans.md.
 
-An arm labelled IN is taken, OUT is not, FREE may be either. A label is wrong for means on the other
-side of the boundary, FREE for all of them. A wrong label costs the distance to the boundary,
-counted up to the reach."""
+Every state has a *lead*: what is charged more for leaving the arm out than for taking it. The way
+that is charged less costs the distance to the boundary if the mean is on the other side of it,
+counted up to the reach. The other way costs as much, less the lead."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-
-OUT, IN, FREE = 0, 1, 2
+from shortlist.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """What a wrong label weighs: boundary b, strength lambda and reach K epsilon."""
+    """What a wrong choice weighs: boundary b, strength lambda and reach K epsilon."""
 
     boundary: float
     strength: float
     reach: float
 
-    def exponents(self, means: FloatArray) -> FloatArray:
-        """Strength * min(|m - b|, reach): what a wrong label adds to the exponent."""
-        distance = np.minimum(np.abs(means - self.boundary), self.reach)
-        result: FloatArray = self.strength * distance
+    def distances(self, means: FloatArray) -> FloatArray:
+        """min(|m - b|, reach)."""
+        result: FloatArray = np.minimum(np.abs(means - self.boundary), self.reach)
         return result
 
+    def losses(self, means: FloatArray, leads: FloatArray) -> FloatArray:
+        """L(s, m): (means, states)."""
+        above = (means > self.boundary)[:, None]
+        charged = np.where(above, np.maximum(leads, 0.0), np.maximum(-leads, 0.0))
+        lost: FloatArray = np.maximum(self.distances(means)[:, None] - charged, 0.0)
+        return lost
 
-def wrong(labels: IntArray, *, above: bool) -> BoolArray:
-    """Which labels are wrong for means above the boundary, or below."""
-    right = IN if above else OUT
-    result: BoolArray = labels != right
-    return result
+    def capped(self, leads: FloatArray) -> FloatArray:
+        """Leads no larger than what an arm can lose: a larger one would make no loss smaller."""
+        out = min(self.boundary, self.reach)
+        inside = min(1 - self.boundary, self.reach)
+        result: FloatArray = np.clip(leads, -out, inside)
+        return result

@@ -2,22 +2,23 @@
 
 With q = exp(-strength * charge) it is M(m) = sum over s of p_m(s) exp(strength L(s, m)) q(s). Cut
 [0, 1] into cells that straddle neither the boundary nor the ends of the reach. In a cell of centre
-c each ln p_m(s) is concave in m, hence below its tangent at c, and L is linear in m, so
+c and half-width h each ln p_m(s) is concave in m, hence below its tangent at c, of slope(s), and L
+is convex in m, hence below its chord. So for |t| <= h
 
-    M(c + t) <= sum over s of p_c(s) q(s) exp(strength L(s, c) + slope(s) t),
+    M(c + t) <= sum over s of p_c(s) q(s) exp(slope(s) t + strength * chord(s, t)).
 
-slope(s) being the derivative at c of ln p_m(s) + strength L(s, m). That is convex in t: the larger
-of its values at the ends of the cell bounds M in all of it. (Lemma 2) Cells whose bound exceeds the
-largest moment at any centre are halved, again and again."""
+That is convex in t: the larger of its values at the ends of the cell, where the chord is L, bounds
+M in all of it. (Lemma 2) Cells whose bound exceeds the largest moment at any centre are halved,
+again and again."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import FloatArray
 from shortlist.certification.plans import tuning
-from shortlist.certification.plans.losses import Stakes, wrong
+from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.stop_states import StopStates
 
 ROUNDING = 1e-7  # more than all roundings in a moment, relative
@@ -26,55 +27,53 @@ QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What a moment is made of: states with their labels, q > 0 and stakes."""
+    """What a moment is made of: states with their leads, q > 0 and stakes."""
 
     states: StopStates
-    labels: IntArray  # (states,)
+    leads: FloatArray  # (states,)
     q: FloatArray  # (states,)
     stakes: Stakes
 
     def in_cells(self, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds on M in cells, (cells, 2), that L is linear on, and M at their centres."""
+        """Bounds on M in cells, (cells, 2), that L is convex on, and M at their centres."""
         centres = cells.mean(axis=1)  # (cells,)
         half = (cells[:, 1:] - cells[:, :1]) / 2  # (cells, 1)
-        lost = self._lost(centres)
         log = self.states.log_probability(centres)
-        log += self.stakes.exponents(centres)[:, None] * lost
-        change = self._slopes(centres, lost) * half  # (cells, states)
+        left, middle, right = (self._lost(each) for each in (cells[:, 0], centres, cells[:, 1]))
+        slopes = self._slopes(centres) * half  # (cells, states)
         with np.errstate(over="ignore"):  # an infinite bound is one, too
-            right = np.einsum("cs,s->c", np.exp(log + change), self.q)
-            left = np.einsum("cs,s->c", np.exp(log - change), self.q)
-        return np.maximum(left, right), np.einsum("cs,s->c", np.exp(log), self.q)
+            up = np.einsum("cs,s->c", np.exp(log + slopes + right), self.q)
+            down = np.einsum("cs,s->c", np.exp(log - slopes + left), self.q)
+            inside = np.einsum("cs,s->c", np.exp(log + middle), self.q)
+        return np.maximum(down, up), inside
 
-    def _lost(self, centres: FloatArray) -> BoolArray:
-        """Which labels are wrong in which cells: (cells, states)."""
-        above = (centres > self.stakes.boundary)[:, None]
-        return np.where(above, wrong(self.labels, above=True), wrong(self.labels, above=False))
+    def _lost(self, means: FloatArray) -> FloatArray:
+        """Strength * L(s, m): (means, states)."""
+        result: FloatArray = self.stakes.strength * self.stakes.losses(means, self.leads)
+        return result
 
-    def _slopes(self, centres: FloatArray, lost: BoolArray) -> FloatArray:
-        """Derivative at the centres of ln p_m(s) + strength L(s, m): (cells, states)."""
+    def _slopes(self, centres: FloatArray) -> FloatArray:
+        """Derivative at the centres of ln p_m(s): (cells, states)."""
         means = centres[:, None]
         failures = self.states.pulls - self.states.successes
         slopes: FloatArray = self.states.successes / means - failures / (1 - means)
-        distance = centres - self.stakes.boundary
-        outward = self.stakes.strength * np.sign(distance)
-        outward[np.abs(distance) >= self.stakes.reach] = 0.0  # there L is constant
-        slopes += outward[:, None] * lost
         return slopes
 
 
 def worst_moment(
-    states: StopStates, labels: IntArray, q: FloatArray, stakes: Stakes, excess: float
+    states: StopStates, leads: FloatArray, q: FloatArray, stakes: Stakes, excess: float
 ) -> float:
     """A bound on M at all means in [0, 1], rounded up.
 
     Cells are halved until it exceeds the largest moment by `excess` at most, relative."""
     charged = q > 0  # the others add nothing
-    moments = Moments(states.only(charged), labels[charged], q[charged], stakes)
+    moments = Moments(states.only(charged), leads[charged], q[charged], stakes)
     cells = _cells(stakes, float(states.pulls.max()))
     worst, largest = 0.0, 0.0
     for _ in range(tuning.HALVINGS):
         bounds, at_centres = moments.in_cells(cells)
+        if np.isnan(bounds).any():  # what is not a number bounds nothing
+            return math.inf
         largest = max(largest, float(at_centres.max()))
         wide = bounds > (1 + excess) * largest
         worst = max(worst, float(bounds[~wide].max(initial=0.0)))

@@ -22,7 +22,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     """Explore a little, declare a plan for every arm, and let the plans choose and prove.
 
     For 0/1 rewards, declared or not. The pilot says where the boundary may be and which arms are
-    near it; plans are declared from it, and their fresh rewards label every arm and give the bound
+    near it; plans are declared from it, and their fresh rewards choose the set and give the bound
     U of docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
     rewards so far are the pilot of the next look, which has its own share of delta. After some
     looks, after one that was far off, or with the first reward that is neither 0 nor 1, the split
@@ -43,7 +43,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         look = Look(belief, sketch.stakes, delta)
         if not look.promising:
             break
-        proof = yield from look.prove(problem.k, rng, rounds)
+        proof = yield from look.prove(rng, rounds)
         rounds += len(look.record)
         if proof is not None:
             return _answer(problem, look, proof, posterior.spent, failed + 1)

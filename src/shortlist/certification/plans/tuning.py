@@ -10,7 +10,7 @@ FIRST = 6
 PILOT = 10
 # growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
 GROWTH = 0.7
-LATER_GROWTH = 1.0
+LATER_GROWTH = 2.0
 # share of the predicted fresh pulls that the pilot has at least,
 PILOT_SHARE = 0.35
 # and share of that with which it is content,
@@ -37,8 +37,12 @@ SPOKEN = 5.0
 STEPS = 150
 # share of the prior that stays flat
 FLOOR = 0.01
-# pulls that a pilot counts for where arms are stopped and labelled: proofs need fresh rewards
+# pulls that a pilot counts for where arms are stopped and taken: proofs need fresh rewards
 BLUNT = 9.0
+# share of the belief about all arms in that about a group, where arms are stopped and taken,
+SOFT = 0.1
+# and where they are charged
+DOUBT = 0.03
 # standard deviations from the boundary between which arms are alike,
 ALIKE = (-3.0, -1.8, -0.9, 0.0, 0.9, 1.8, 3.0)
 # and ratio of their pulls
@@ -64,19 +68,19 @@ ASIDE = 1 / 6
 FIRST_LEVEL = 2
 # of a level to those of the one before,
 RATIO = 2.0
+# the same where few arms of a group are in doubt: hardly any go on, and they cost rounds,
+FAR_RATIO = 4.0
+# and how likely an arm is in doubt where few are
+FEW_IN_DOUBT = 0.1
 # share of arms that stop at a level below which it is none,
 RARE = 0.05
-# and pulls beyond which every arm stops
+# and pulls at which every arm stops
 MOST_PULLS = 20_000
 # standard deviations from the boundary beyond which every arm stops,
 BAND = 6.0
 # and width in them within which successes are looked at as one, in forecasts a larger one
 BIN = 0.1
 ROUGH_BIN = 0.6
-# share of the belief about all arms in that about a group, where it stops and labels,
-SOFT = 0.1
-# and where charges are made
-DOUBT = 0.03
 
 # boundaries.py:
 # boundaries on each side of the middle one,
@@ -88,26 +92,44 @@ TURN = 3.0
 # and half-width, in errors, of the Cauchy law that shares out delta
 WIDTH = 1.5
 
-# ways to label at every boundary: where labels change, in errors from the boundary; the share of
-# the larger expected loss above which the smaller one makes an arm free; the share of delta
-WAYS = (
-    (0.0, 0.9, 0.36),
-    (0.7, 0.9, 0.12),
-    (-0.7, 0.9, 0.12),
-    (1.5, 0.9, 0.09),
-    (-1.5, 0.9, 0.09),
-    (2.5, 0.9, 0.06),
-    (-2.5, 0.9, 0.06),
-    (0.0, 0.6, 0.06),
-    (0.0, 0.2, 0.04),
+# settling.py:
+# shares of the arms of a plan that are settled one after the other,
+BLOCKS = (0.2, 0.3, 0.3, 0.2)
+# and arms up to which they are all in the last one
+FEW_ARMS = 12
+# tracks to settle them on: how many arms more than k they aim to take, in standard deviations of
+# how many the last block takes; share of delta
+TRACKS = (
+    (0.0, 0.34),
+    (0.7, 0.19),
+    (-0.7, 0.19),
+    (1.5, 0.09),
+    (-1.5, 0.09),
+    (2.6, 0.05),
+    (-2.6, 0.05),
 )
+# arms by which the number that is taken may be off in the end,
+MISCOUNT = 1.0
+# but no more of a mean than this, in its standard deviations,
+BLUR = 0.2
+# what moving an arm costs, likewise,
+MOVING = 0.5
+# least probability of being taken, or left out, of an arm that may be moved,
+HARDLY = 1e-3
+# and distance from which on it is not expected to be, in units of MISCOUNT arms
+NEVER = 20.0
 
 # stage.py:
-# what charges are taken to grow by with every error that a boundary is from the middle one, as a
-# share of k epsilon
-FARTHER = 0.1
+# boundaries on either side of the cheapest one that bounds are made of,
+NEIGHBOURS = 3
+# and the first step on the way to it, in boundaries
+STRIDE = 4
 
 # charges.py:
+# one in so many means is taken at first,
+EVERY = 3
+# and those where (*) is broken are added so many times at most
+CUTS = 8
 # steps of Newton's method at most,
 NEWTON_STEPS = 50
 # and share of the gap that every one of them aims to leave
@@ -118,8 +140,8 @@ SHRINK = 0.1
 # last level,
 NEAREST = 0.3
 # distance of one from the next, relative to that from the boundary, in forecasts a larger one,
-APART = 0.2
-ROUGH_APART = 0.6
+APART = 0.08
+ROUGH_APART = 0.3
 # and standard deviations at the first level from which on they are as far apart
 EVEN_FROM = 4.0
 # standard deviations from the boundary beyond which successes are looked at as one: free arms are
