@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -343,6 +344,19 @@ def test_a_state_that_was_left_out_proves_nothing() -> None:
     look.pulls[4] = 10**6
 
     assert look.stage(0).proof(look.pulls, look.successes, np.random.default_rng(0)) == np.inf
+
+
+def test_levels_are_farther_apart_where_few_arms_are_in_doubt() -> None:
+    ratios = set()
+    for plan in small_look().drafts[0].plans:
+        plan.policy.levels(0.0)
+        pulls = [each.pulls for each in plan.policy._bands]
+        for before, after in pairwise(pulls[:-1]):  # the last is no more than MOST_PULLS
+            few = plan.policy._in_doubt(before) <= tuning.FEW_IN_DOUBT
+            assert after == before * (tuning.FAR_RATIO if few else tuning.RATIO)
+            ratios.add(after / before)
+
+    assert ratios == {tuning.RATIO, tuning.FAR_RATIO}
 
 
 def test_arms_beyond_all_pulls_stop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,15 +86,14 @@ class Stage:
         charged = self.charged(ended, int(near[0]))
         chosen = best(charged.leads, order, self.belief.k)
         charges = [charged.by(chosen)]
-        for number in range(1, near.size + 1):
-            bound = self._mixed(ended, near[:number], np.array(charges))
-            if 0 <= bound <= self.reach:
-                return Proof(chosen, bound, float(self.boundaries.values[near[0]]))
-            gained = math.log(near.size / number) / self.strength
-            if number == near.size or bound - gained > self.reach:
-                break
-            charges.append(self.charged(ended, int(near[number])).by(chosen))
-        return bound
+        bound = self._mixed(ended, near[:1], np.array(charges))
+        while not 0 <= bound <= self.reach:
+            gained = math.log(near.size / len(charges)) / self.strength
+            if len(charges) == near.size or bound - gained > self.reach:
+                return bound
+            charges.append(self.charged(ended, int(near[len(charges)])).by(chosen))
+            bound = self._mixed(ended, near[: len(charges)], np.array(charges))
+        return Proof(chosen, bound, float(self.boundaries.values[near[0]]))
 
     def _near(self, at: int) -> IntArray:
         """Boundaries next to this one, the nearest first."""
