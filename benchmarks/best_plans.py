@@ -209,7 +209,7 @@ def least(name: str, strength: float, delta: float, top: int) -> float:
 @click.command()
 @click.option("--panel", "names", type=click.Choice(list(PANELS)), multiple=True, required=True)
 @click.option("--strength", "strengths", type=float, multiple=True, default=(3.0, 6.0))
-@click.option("--delta", default=2e-5, show_default=True, help="share of one way to label")
+@click.option("--delta", default=2e-5, show_default=True, help="share of one track")
 @click.option("--top", default=13, show_default=True, help="levels go up to 2^(top - 1) pulls")
 def main(names: tuple[str, ...], strengths: tuple[float, ...], delta: float, top: int) -> None:
     table = Table(box=SIMPLE_HEAD, title=f"the best plans if the means were known, delta {delta}")

@@ -3,8 +3,9 @@
 delta = .3, and all of it for one stage and three boundaries, so that failures are seen. A try lets
 all arms of a declared stage stop by the exact law of their plans, and settles them in two blocks.
 It fails if what can be lost, whatever set is taken, reaches the bound: more often than a claim is
-wrong, since that needs a bound within reach as well. Failures are held against an exact binomial
-bound."""
+wrong, since that needs a bound within reach as well. Failures are held against the binomial bound
+of independent tries, though those after the same first block are not: first blocks are few, so the
+test sees less of what they do to later ones than of everything else."""
 
 import os
 

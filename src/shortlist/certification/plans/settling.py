@@ -92,8 +92,8 @@ def _ahead(plans: Sequence[Plan], belief: Belief, unseen: BoolArray) -> list[Par
 def _places(part: Part, threshold: Threshold) -> FloatArray:
     """The quantile of the mean at how likely an arm is to be taken, in every state.
 
-    The boundary less that is what it should be charged more for one way than for the other:
-    if it were charged less, it would be in too little doubt, and in too much if more."""
+    That less the boundary is the lead with which the least is expected to be charged
+    (docs/plans.md, "The best charges")."""
     away = (part.scores - threshold.score) / threshold.doubt
     taken = np.clip(expit(away), tuning.HARDLY, 1 - tuning.HARDLY)
     states, outlook = part.plan.states, part.outlook

@@ -97,7 +97,13 @@ WIDTH = 1.5
 BLOCKS = (0.2, 0.3, 0.3, 0.2)
 # and arms up to which they are all in the last one
 FEW_ARMS = 12
-# tracks to settle them on: how many arms more than k they aim to take, in standard deviations of
+# least probability of being taken, or left out, of an arm that may be moved,
+HARDLY = 1e-3
+# and distance from which on it is not expected to be, in units of MISCOUNT arms
+NEVER = 20.0
+
+# counts.py:
+# tracks to settle arms on: how many arms more than k they aim to take, in standard deviations of
 # how many the last block takes; share of delta
 TRACKS = (
     (0.0, 0.34),
@@ -112,12 +118,8 @@ TRACKS = (
 MISCOUNT = 1.0
 # but no more of a mean than this, in its standard deviations,
 BLUR = 0.2
-# what moving an arm costs, likewise,
+# and what moving an arm costs, likewise
 MOVING = 0.5
-# least probability of being taken, or left out, of an arm that may be moved,
-HARDLY = 1e-3
-# and distance from which on it is not expected to be, in units of MISCOUNT arms
-NEVER = 20.0
 
 # stage.py:
 # boundaries on either side of the cheapest one that bounds are made of,
@@ -144,8 +146,8 @@ APART = 0.08
 ROUGH_APART = 0.3
 # and standard deviations at the first level from which on they are as far apart
 EVEN_FROM = 4.0
-# standard deviations from the boundary beyond which successes are looked at as one: free arms are
-# so unlikely there that their exponential loss does not matter
+# standard deviations from the boundary beyond which successes are looked at as one: arms on the
+# other side of it are so unlikely there that their exponential loss does not matter
 TAIL = 9.0
 
 # moments.py:
