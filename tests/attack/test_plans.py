@@ -33,7 +33,7 @@ TRIES = 1500 * SCALE  # of each kind of means in each case: 60,000 in all
 CASES = [(k, place) for k in (1, 4, 11) for place in ("true", "low", "high")] + [(6, "edge")]
 FIRST = (2, 7)  # the arms of the first block,
 HISTORIES = 6 * SCALE  # and how often they are drawn: all others as often after each of them
-APART = 2  # boundaries between one that is put together with others and the next
+APART = 1  # boundaries between one that is put together with others and the next
 KINDS = ("least favourable", "between grid points", "just too far apart", "anywhere")
 
 
@@ -159,7 +159,7 @@ def test_no_attack_makes_plans_fail_more_often_than_delta(k: int, place: str) ->
     stage = declared(k, place, np.random.default_rng([k, len(place)]))
     middle = stage.boundaries.values.size // 2
     for number, kind in enumerate(KINDS):
-        attack = Attack(stage, middle + (-6, 0, 6, 3)[number])
+        attack = Attack(stage, middle + (-3, 0, 3, 2)[number])
         failed = (attack.excess(*tried(attack, kind, k)) >= 0).sum()
 
         assert failed <= binom.ppf(1 - 1e-6, TRIES, DELTA)

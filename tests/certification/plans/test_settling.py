@@ -215,7 +215,7 @@ def test_shares_of_tracks_and_blocks_add_up_to_1() -> None:
 
 def test_a_track_pays_for_its_share_of_delta(stage: Stage) -> None:
     ended = settle(stage, *stopped(stage, np.linspace(0.9, 0.1, ARMS), np.random.default_rng(2)))
-    at, charges = np.array([30, 31]), np.array([0.3, 0.4])
+    at, charges = np.array([10, 11]), np.array([0.3, 0.4])
 
     bound = stage._mixed(ended, at, charges)
 

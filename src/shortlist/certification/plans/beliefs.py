@@ -45,6 +45,10 @@ class Outlook:
         log += (pulls - successes)[:, None] * np.log1p(-self.grid)
         return _normalised(np.exp(log - log.max(axis=1, keepdims=True)) * self.prior)
 
+    def smoothed(self, width: float) -> "Outlook":
+        """With a prior that is smoothed normally in angles."""
+        return replace(self, prior=product(_kernel(self.grid, width), self.prior[:, None])[:, 0])
+
     def moved(self, old: float, new: float) -> "Outlook":
         """If all means are off by as much as a boundary is: moved by as large an angle."""
         angles = np.clip(_angle(self.grid) + _angle(new) - _angle(old), EDGE, QUARTER - EDGE)

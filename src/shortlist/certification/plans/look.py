@@ -64,7 +64,7 @@ class Look:
     def _next(self, drawn: Sequence[int]) -> int | None:
         """The first later stage that should do, or the last one if it may do; None without hope."""
         expected = self._expected()
-        predicted = self.bound * expected / expected[drawn[-1]]
+        predicted = self.bound * (expected / expected[drawn[-1]]) ** tuning.KEPT
         later = np.arange(expected.size) > drawn[-1]
         sure = tuning.SURE * tuning.SURER ** (len(drawn) - 1)
         should = np.flatnonzero(later & (predicted <= sure * self.reach))

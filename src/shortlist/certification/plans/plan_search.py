@@ -33,8 +33,9 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     while failed < tuning.LOOKS and _is_binary(posterior):
         belief = _belief(problem, posterior, rng)
         delta = share_of(problem.delta, failed)
-        sketch = sketched(belief, _reach(problem), delta)
-        if math.isinf(sketch.pulls):
+        small = _is_small(posterior)
+        sketch = sketched(belief, _reach(problem), delta, usual=small)
+        if math.isinf(sketch.pulls) and not small:
             break
         wanted = _wanted(sketch.pulls, posterior)
         if posterior.spent < tuning.NEARLY * wanted:
@@ -74,10 +75,14 @@ def _pilot(
 
 def _wanted(fresh: float, posterior: Posterior) -> float:
     """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones."""
-    small = tuning.PILOT * posterior.n_arms
-    if posterior.spent < tuning.NEARLY * small:  # it is too small to predict more than that
-        return min(small, fresh)
+    if _is_small(posterior):
+        return min(tuning.PILOT * posterior.n_arms, fresh)
     return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
+
+
+def _is_small(posterior: Posterior) -> bool:
+    """Whether the pilot is too small to predict much more than that."""
+    return posterior.spent < tuning.NEARLY * tuning.PILOT * posterior.n_arms
 
 
 def _is_binary(posterior: Posterior) -> bool:

@@ -21,8 +21,8 @@ class Sketch:
     pulls: float
 
 
-def sketched(belief: Belief, reach: float, delta: float) -> Sketch:
-    """The best of some strengths, from the usual one on as long as it gets better."""
+def sketched(belief: Belief, reach: float, delta: float, *, usual: bool = False) -> Sketch:
+    """The best of some strengths, from the usual one on as long as it gets better, or that one."""
     first = Boundaries.around(belief.boundary, belief.error, delta * tuning.STAGES[0][1])
 
     def sketch(strength: float) -> Sketch:
@@ -31,7 +31,10 @@ def sketched(belief: Belief, reach: float, delta: float) -> Sketch:
         drafts = Drafts(belief, stakes, charges, sketchy=True)
         return Sketch(stakes, drafts.expected_pulls(charges))
 
-    best = _walk(sketch(tuning.STRENGTH), map(sketch, tuning.WEAKER))
+    best = sketch(tuning.STRENGTH)
+    if usual:
+        return best
+    best = _walk(best, map(sketch, tuning.WEAKER))
     return _walk(best, map(sketch, tuning.STRONGER))
 
 

@@ -12,7 +12,7 @@ PILOT = 10
 GROWTH = 0.7
 LATER_GROWTH = 2.0
 # share of the predicted fresh pulls that the pilot has at least,
-PILOT_SHARE = 0.35
+PILOT_SHARE = 0.33
 # and share of that with which it is content,
 NEARLY = 0.7
 # times that a pilot may grow for that at once
@@ -30,7 +30,7 @@ NEAR_ANGLE = 0.06
 # widths to which priors are smoothed, in standard deviations of an arm,
 SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 # what each has to gain on the one before in ln(likelihood) of all rewards to count as much,
-SPEAKS = 1.5
+SPEAKS = 1.0
 # what it may count less than the best, likewise, for narrower ones to be tried,
 SPOKEN = 5.0
 # and steps of EM for each
@@ -64,6 +64,9 @@ SPREAD = 1.5
 ASIDE = 1 / 6
 
 # policies.py:
+# width in angles to which the prior that arms are stopped by is smoothed: that most arms are alike
+# is no proof for any of them,
+SMOOTHED = 0.015
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
@@ -84,9 +87,9 @@ ROUGH_BIN = 0.6
 
 # boundaries.py:
 # boundaries on each side of the middle one,
-BOUNDARIES = 35
+BOUNDARIES = 18
 # errors of the boundary from the middle one to the next,
-SPACE = 0.2
+SPACE = 0.4
 # errors from which on they are spaced geometrically,
 TURN = 3.0
 # and half-width, in errors, of the Cauchy law that shares out delta
@@ -94,7 +97,7 @@ WIDTH = 1.5
 
 # settling.py:
 # shares of the arms of a plan that are settled one after the other,
-BLOCKS = (0.2, 0.3, 0.3, 0.2)
+BLOCKS = (0.16, 0.3, 0.32, 0.22)
 # and arms up to which they are all in the last one
 FEW_ARMS = 12
 # least probability of being taken, or left out, of an arm that may be moved,
@@ -106,13 +109,11 @@ NEVER = 20.0
 # tracks to settle arms on: how many arms more than k they aim to take, in standard deviations of
 # how many the last block takes; share of delta
 TRACKS = (
-    (0.0, 0.34),
-    (0.7, 0.19),
-    (-0.7, 0.19),
-    (1.5, 0.09),
-    (-1.5, 0.09),
-    (2.6, 0.05),
-    (-2.6, 0.05),
+    (0.0, 0.44),
+    (0.8, 0.2),
+    (-0.8, 0.2),
+    (2.0, 0.08),
+    (-2.0, 0.08),
 )
 # arms by which the number that is taken may be off in the end,
 MISCOUNT = 1.0
@@ -125,7 +126,7 @@ MOVING = 0.5
 # boundaries on either side of the cheapest one that bounds are made of,
 NEIGHBOURS = 3
 # and the first step on the way to it, in boundaries
-STRIDE = 4
+STRIDE = 2
 
 # charges.py:
 # one in so many means is taken at first,
@@ -171,22 +172,22 @@ SAFE = 0.75
 # look.py:
 # charges that are expected after every stage, as a share of what the first aims at; share of delta
 STAGES = (
-    (1.0, 0.2),
-    (0.92, 0.08),
-    (0.84, 0.08),
-    (0.76, 0.08),
-    (0.68, 0.08),
-    (0.6, 0.08),
-    (0.52, 0.08),
-    (0.44, 0.08),
-    (0.36, 0.08),
-    (0.28, 0.08),
-    (0.2, 0.08),
+    (1.0, 0.3),
+    (0.9, 0.12),
+    (0.8, 0.14),
+    (0.7, 0.14),
+    (0.6, 0.12),
+    (0.5, 0.08),
+    (0.4, 0.05),
+    (0.3, 0.03),
+    (0.2, 0.02),
 )
 # share of k epsilon that a bound should be predicted to be for a later stage to be drawn, and what
 # that is multiplied by for every one that was: rounds are not to be wasted,
-SURE = 0.95
-SURER = 0.9
+SURE = 0.98
+SURER = 0.95
+# what is kept of the logarithm of a predicted improvement: less is realised than is predicted,
+KEPT = 0.78
 # and what it may be after the last one for that to have a chance
 HOPELESS = 1.5
 # and above which no other look by plans is made
@@ -196,9 +197,9 @@ MISTAKEN = 10.0
 # ln of the first threshold that is tried,
 THRESHOLD = -9.0
 # and what the ln of the next is less,
-STEP = 0.7
+STEP = 0.5
 # tried up and down,
-MOST_TRIES = 18
+MOST_TRIES = 26
 # from where charges are so many times what the first stage aims at,
 MANY = 2.0
 # to where they are such a share of what the last one does
