@@ -78,6 +78,11 @@ class Belief:
         return list(zip(values.tolist(), weights, strict=True))
 
     @property
+    def deviation(self) -> float:
+        """Of the angle of an arm, by its pulls so far, on average."""
+        return 0.5 / math.sqrt(float(np.average(self.row_pulls, weights=self.sizes)))
+
+    @property
     def all_arms(self) -> FloatArray:
         """The mean belief about all arms: (grid,)."""
         mean: FloatArray = self.expected / self.row.size
@@ -133,11 +138,10 @@ class Belief:
 
         By the likelihood of all rewards, which a prior of half the width has to raise to count as
         much: the likeliest prior of all is made of spikes."""
-        deviation = 0.5 / math.sqrt(float(np.average(self.row_pulls, weights=self.sizes)))
         priors = [_flat(self.grid)]
         scores: list[float] = []
         for halvings, width in enumerate(tuning.SMOOTH):
-            kernel = _kernel(self.grid, width * deviation)
+            kernel = _kernel(self.grid, width * self.deviation)
             priors.append(self._by_em(likelihood, priors[-1], kernel))
             of_arms = np.log(np.einsum("rg,g->r", likelihood, priors[-1]))
             evidence = float(np.einsum("r,r->", self.sizes, of_arms))

@@ -28,7 +28,7 @@ class Policy:
     def __init__(self, group: Group, belief: Belief, stakes: Stakes, nodes: Nodes) -> None:
         self.group = group
         self.stakes = stakes
-        self.outlook = belief.outlook(group).smoothed(tuning.SMOOTHED)
+        self.outlook = belief.outlook(group).smoothed(tuning.SMOOTHED * belief.deviation)
         self.nodes = nodes
         self._losses = self._exponential_losses()
         self._bands: list[_Band] = []

@@ -30,7 +30,7 @@ NEAR_ANGLE = 0.06
 # widths to which priors are smoothed, in standard deviations of an arm,
 SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 # what each has to gain on the one before in ln(likelihood) of all rewards to count as much,
-SPEAKS = 1.0
+SPEAKS = 1.5
 # what it may count less than the best, likewise, for narrower ones to be tried,
 SPOKEN = 5.0
 # and steps of EM for each
@@ -64,9 +64,9 @@ SPREAD = 1.5
 ASIDE = 1 / 6
 
 # policies.py:
-# width in angles to which the prior that arms are stopped by is smoothed: that most arms are alike
-# is no proof for any of them,
-SMOOTHED = 0.015
+# width to which the prior that arms are stopped by is smoothed, in standard deviations of an arm
+# after the pilot: that most arms are alike is no proof for any of them,
+SMOOTHED = 0.28
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
