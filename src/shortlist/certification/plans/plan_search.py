@@ -81,7 +81,7 @@ def _wanted(fresh: float, posterior: Posterior) -> float:
 
 
 def _is_small(posterior: Posterior) -> bool:
-    """Whether the pilot is too small to predict much more than that."""
+    """Whether the pilot is too small to predict more than a few pulls an arm."""
     return posterior.spent < tuning.NEARLY * tuning.PILOT * posterior.n_arms
 
 
