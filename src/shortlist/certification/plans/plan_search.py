@@ -41,6 +41,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         if posterior.spent < tuning.NEARLY * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
+        sketch = sketched(belief, _reach(problem), delta) if small else sketch
         look = Look(belief, sketch.stakes, delta)
         if not look.promising:
             break
