@@ -333,6 +333,28 @@ def test_a_prior_is_as_smooth_as_the_rewards_allow(monkeypatch: pytest.MonkeyPat
     assert sharpest <= apart < 0.8 * between(Belief(pulls, groups, 100, 0.5))
 
 
+def test_arms_are_stopped_by_a_smoother_belief_than_they_are_forecast_by() -> None:
+    look = small_look()
+    for plan in look.drafts[0].plans:
+        sharper = look.belief.outlook(plan.policy.group)
+        smoother = plan.policy.outlook
+
+        assert smoother.prior.sum() == pytest.approx(sharper.prior.sum())
+        assert np.abs(np.diff(smoother.prior)).sum() < np.abs(np.diff(sharper.prior)).sum()
+        assert (smoother.believed == sharper.believed).all()
+        assert (smoother.sharp == sharper.sharp).all()
+
+
+def test_a_sketch_of_the_usual_strength_alone_promises_no_more() -> None:
+    belief = small_look().belief
+
+    usual, best = (sketched(belief, 1.0, 0.2, usual=each) for each in (True, False))
+
+    first = Boundaries.around(belief.boundary, belief.error, 0.2 * tuning.STAGES[0][1])
+    assert usual.stakes.strength == pytest.approx(tuning.STRENGTH * first.least_threshold)
+    assert best.pulls <= usual.pulls
+
+
 def between(belief: Belief) -> float:
     """Arms that are expected where there are none."""
     return float(belief.expected[(belief.grid > 0.4) & (belief.grid < 0.6)].sum())
