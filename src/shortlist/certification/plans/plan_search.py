@@ -31,7 +31,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
     while failed < tuning.LOOKS and _is_binary(posterior):
-        belief = _belief(problem, posterior, rng)
+        belief = _belief(problem, posterior, rng, sharpen=failed == 0)
         delta = share_of(problem.delta, failed)
         small = _is_small(posterior)
         sketch = sketched(belief, _reach(problem), delta, usual=small)
@@ -75,10 +75,17 @@ def _pilot(
 
 
 def _wanted(fresh: float, posterior: Posterior) -> float:
-    """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones."""
+    """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones.
+
+    By their root: what a larger pilot saves grows with them and falls with its own pulls. More
+    where few arms are to be chosen, or to be left out: the boundary is at the edge of all means,
+    and k epsilon is small beside what it costs to have it wrong."""
+    n_arms, k = posterior.n_arms, posterior.k
     if _is_small(posterior):
-        return min(tuning.PILOT * posterior.n_arms, fresh)
-    return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
+        return min(tuning.PILOT * n_arms, fresh)
+    edge: float = (n_arms / min(k, n_arms - k)) ** tuning.EDGE
+    wanted = tuning.PILOT_PART * edge * math.sqrt(fresh * n_arms)
+    return min(wanted, tuning.LARGER * posterior.spent)
 
 
 def _is_small(posterior: Posterior) -> bool:
@@ -91,9 +98,12 @@ def _is_binary(posterior: Posterior) -> bool:
     return bool((posterior.sums == posterior.squares).all())
 
 
-def _belief(problem: Problem, posterior: Posterior, rng: np.random.Generator) -> Belief:
+def _belief(
+    problem: Problem, posterior: Posterior, rng: np.random.Generator, *, sharpen: bool
+) -> Belief:
     chosen, _ = posterior.split(rng)
-    return Belief(posterior.pulls, posterior.sums, problem.k, posterior.balance(chosen))
+    guess = posterior.balance(chosen)
+    return Belief(posterior.pulls, posterior.sums, problem.k, guess, sharpen=sharpen)
 
 
 def _reach(problem: Problem) -> float:
