@@ -37,7 +37,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         sketch = sketched(belief, _reach(problem), delta, usual=small)
         if math.isinf(sketch.pulls) and not small:
             break
-        wanted = _wanted(sketch.pulls, posterior)
+        wanted = _wanted(sketch.pulls, posterior, belief)
         if posterior.spent < tuning.NEARLY * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
@@ -74,17 +74,19 @@ def _pilot(
         yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
-def _wanted(fresh: float, posterior: Posterior) -> float:
+def _wanted(fresh: float, posterior: Posterior, belief: Belief) -> float:
     """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones.
 
     By their root: what a larger pilot saves grows with them and falls with its own pulls. More
     where few arms are to be chosen, or to be left out: the boundary is at the edge of all means,
-    and k epsilon is small beside what it costs to have it wrong."""
+    and k epsilon is small beside what it costs to have it wrong; and where it is next to 0 or 1, so
+    that a pull tells little."""
     n_arms, k = posterior.n_arms, posterior.k
     if _is_small(posterior):
         return min(tuning.PILOT * n_arms, fresh)
     edge: float = (n_arms / min(k, n_arms - k)) ** tuning.EDGE
-    wanted = tuning.PILOT_PART * edge * math.sqrt(fresh * n_arms)
+    part = max(tuning.PILOT_PART, tuning.RARE_PART / (belief.boundary * (1 - belief.boundary)))
+    wanted = part * edge * math.sqrt(fresh * n_arms)
     return min(wanted, tuning.LARGER * posterior.spent)
 
 

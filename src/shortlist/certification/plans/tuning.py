@@ -13,6 +13,8 @@ GROWTH = 0.7
 LATER_GROWTH = 2.0
 # pulls an arm of the pilot, by the root of the fresh pulls an arm that are predicted,
 PILOT_PART = 1.9
+# or this by the variance of a reward at the boundary, if that is more,
+RARE_PART = 0.1
 # times this power of all arms by those to be chosen, or to be left out if these are fewer,
 EDGE = 0.25
 # and share of that with which it is content,
@@ -20,7 +22,7 @@ NEARLY = 0.62
 # times that a pilot may grow for that at once
 LARGER = 5.0
 # looks by plans before the split certificate takes over
-LOOKS = 3
+LOOKS = 4
 
 # priors.py:
 # widths to which priors are smoothed, in standard deviations of an arm,
