@@ -60,8 +60,7 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification.plans": (
         ("tuning", "losses", "stop_states"),
-        ("priors", "boundaries", "charges", "moments"),
-        ("beliefs",),
+        ("beliefs", "boundaries", "charges", "moments"),
         ("policies",),
         ("plan",),
         ("drafts", "parts"),
