@@ -60,7 +60,8 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification.plans": (
         ("tuning", "losses", "stop_states"),
-        ("beliefs", "boundaries", "charges", "moments"),
+        ("priors", "boundaries", "charges", "moments"),
+        ("beliefs",),
         ("policies",),
         ("plan",),
         ("drafts", "parts"),

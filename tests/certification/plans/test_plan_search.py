@@ -245,6 +245,27 @@ def test_stages_without_hope_are_not_drawn(
     assert one_stage < all_stages
 
 
+def test_a_bound_that_is_far_off_is_left_to_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = (tuning.WRONG + 0.01) * PROBLEM.k * 0.05
+    monkeypatch.setattr(Stage, "proof", lambda *_: bound)
+    stages: list[int] = []
+    monkeypatch.setattr(Look, "stage", noted(Look.stage, stages))
+
+    run(tape(MEANS, 4))
+
+    assert stages == [0] * tuning.LOOKS
+
+
+def noted(stage: Callable[[Look, int], Stage], numbers: list[int]) -> Callable[[Look, int], Stage]:
+    """That also keeps the numbers of the stages that were drawn."""
+
+    def drawn(look: Look, number: int) -> Stage:
+        numbers.append(number)
+        return stage(look, number)
+
+    return drawn
+
+
 def test_plans_that_promise_nothing_are_not_drawn(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
@@ -306,31 +327,11 @@ def test_what_is_rough_proves_nothing(far: float, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "PILOT_SHARE", 40.0)
+    monkeypatch.setattr(tuning, "PILOT_PART", 40.0)
 
     _, answer = run(tape(MEANS, 5))
 
     assert int(str(answer.evidence["pulls explored"])) > tuning.PILOT * MEANS.size
-
-
-def test_a_prior_is_as_smooth_as_the_rewards_allow(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(4)
-    pulls = np.full(400, 30)
-    groups = rng.binomial(pulls, np.repeat([0.7, 0.3], [100, 300])).astype(np.float64)
-    even = rng.binomial(pulls, np.linspace(0.1, 0.9, 400)).astype(np.float64)
-
-    smooth = Belief(pulls, even, 100, 0.7)
-    apart = between(Belief(pulls, groups, 100, 0.5))
-
-    assert smooth.boundary == pytest.approx(0.7, abs=0.03)
-    density = (smooth.expected / np.gradient(smooth.grid))[
-        (smooth.grid > 0.3) & (smooth.grid < 0.7)
-    ]
-    assert density.max() < 2 * density.min()  # the likeliest prior would be made of spikes
-    monkeypatch.setattr(tuning, "SPEAKS", -100.0)
-    sharpest = between(Belief(pulls, groups, 100, 0.5))
-    monkeypatch.setattr(tuning, "SMOOTH", tuning.SMOOTH[:1])
-    assert sharpest <= apart < 0.8 * between(Belief(pulls, groups, 100, 0.5))
 
 
 def test_arms_are_stopped_by_a_smoother_belief_than_they_are_forecast_by() -> None:
@@ -353,11 +354,6 @@ def test_a_sketch_of_the_usual_strength_alone_promises_no_more() -> None:
     first = Boundaries.around(belief.boundary, belief.error, 0.2 * tuning.STAGES[0][1])
     assert usual.stakes.strength == pytest.approx(tuning.STRENGTH * first.least_threshold)
     assert best.pulls <= usual.pulls
-
-
-def between(belief: Belief) -> float:
-    """Arms that are expected where there are none."""
-    return float(belief.expected[(belief.grid > 0.4) & (belief.grid < 0.6)].sum())
 
 
 def test_a_state_that_was_left_out_proves_nothing() -> None:

@@ -1,8 +1,7 @@
 """What all rewards so far say about the means, finest next to the boundary.
 
 One prior for all arms, as in `exploration`, but on a grid that resolves the boundary far better
-than the rewards so far do, since plans will draw many more; and smooth, since the likeliest prior
-is made of spikes, and a boundary between two of them is sure of itself and wrong."""
+than the rewards so far do, since plans will draw many more."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,6 +10,14 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, product
 from shortlist.certification.plans import tuning
+from shortlist.certification.plans.priors import (
+    Rows,
+    angle,
+    log_likelihood,
+    sharpened,
+    smooth_priors,
+    smoothing,
+)
 from shortlist.grouping import grouped_by
 
 QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
@@ -41,33 +48,36 @@ class Outlook:
 
     def posterior(self, pulls: FloatArray, successes: FloatArray) -> FloatArray:
         """What such fresh rewards make of the prior: (states, grid)."""
-        log = successes[:, None] * np.log(self.grid)
-        log += (pulls - successes)[:, None] * np.log1p(-self.grid)
+        log = log_likelihood(pulls, successes, self.grid)
         return _normalised(np.exp(log - log.max(axis=1, keepdims=True)) * self.prior)
 
     def smoothed(self, width: float) -> "Outlook":
         """With a prior that is smoothed normally in angles."""
-        return replace(self, prior=product(_kernel(self.grid, width), self.prior[:, None])[:, 0])
+        return replace(self, prior=product(smoothing(self.grid, width), self.prior[:, None])[:, 0])
 
     def moved(self, old: float, new: float) -> "Outlook":
         """If all means are off by as much as a boundary is: moved by as large an angle."""
-        angles = np.clip(_angle(self.grid) + _angle(new) - _angle(old), EDGE, QUARTER - EDGE)
+        angles = np.clip(angle(self.grid) + angle(new) - angle(old), EDGE, QUARTER - EDGE)
         return replace(self, grid=np.sin(angles) ** 2)
 
 
 class Belief:
     """The posterior of every arm on a grid, and where the boundary is believed to be."""
 
-    def __init__(self, pulls: IntArray, sums: FloatArray, k: int, guess: float) -> None:
-        rows, self.row = grouped_by(pulls.astype(np.float64), sums)
-        self.row_pulls, self.row_sums = rows  # (rows,) each
-        self.sizes = np.bincount(self.row).astype(np.float64)  # (rows,): arms
+    def __init__(
+        self, pulls: IntArray, sums: FloatArray, k: int, guess: float, *, sharpen: bool = False
+    ) -> None:
+        (row_pulls, row_sums), self.row = grouped_by(pulls.astype(np.float64), sums)
+        self.rows = Rows(row_pulls, row_sums, np.bincount(self.row).astype(np.float64))
         self.k = k
         self._fit(guess)
-        if abs(_angle(self._cheapest()) - _angle(guess)) > tuning.NEAR_ANGLE / 2:
+        if abs(angle(self._cheapest()) - angle(guess)) > tuning.NEAR_ANGLE / 2:
             self._fit(self._cheapest())
-        self.boundary = float(np.clip(self._cheapest(), OUTERMOST, 1 - OUTERMOST))
-        self.error = self._error()
+        self._place_boundary()
+        if sharpen and self._well_known > 0:
+            power = tuning.SHARPER * self._well_known
+            self._believe(sharpened(self.prior, self.rows, self.sharp, self.grid, power))
+            self._place_boundary()
 
     @property
     def nodes(self) -> list[tuple[float, float]]:
@@ -80,7 +90,7 @@ class Belief:
     @property
     def deviation(self) -> float:
         """Of the angle of an arm, by its pulls so far, on average."""
-        return 0.5 / math.sqrt(float(np.average(self.row_pulls, weights=self.sizes)))
+        return self.rows.deviation
 
     @property
     def all_arms(self) -> FloatArray:
@@ -96,7 +106,7 @@ class Belief:
         variances = np.einsum("rg,g->r", self.sharp, self.grid**2) - means**2
         deviations = (means - self.boundary) / np.sqrt(np.maximum(variances, LEAST_SPREAD**2))
         place = np.digitize(deviations, tuning.ALIKE).astype(np.int64)  # (rows,)
-        often = np.log(self.row_pulls / self.row_pulls.min()) / math.log(alike_pulls)
+        often = np.log(self.rows.pulls / self.rows.pulls.min()) / math.log(alike_pulls)
         kinds, group = grouped_by(place[self.row], often.astype(np.int64)[self.row])
         return [self.group(np.flatnonzero(group == each)) for each in range(kinds[0].size)]
 
@@ -108,70 +118,54 @@ class Belief:
 
     def with_rewards(self, pulls: IntArray, successes: IntArray) -> "Belief":
         """The belief if arms have had these rewards besides."""
-        all_pulls = self.row_pulls[self.row].astype(np.int64) + pulls
-        return Belief(all_pulls, self.row_sums[self.row] + successes, self.k, self.boundary)
+        all_pulls = self.rows.pulls[self.row].astype(np.int64) + pulls
+        return Belief(all_pulls, self.rows.successes[self.row] + successes, self.k, self.boundary)
 
     def group(self, arms: IntArray) -> Group:
         """What is believed about these arms, whether they are alike or not."""
-        shares = np.bincount(self.row[arms], minlength=self.sizes.size)[None] / arms.size
-        pulls = product(shares, self.row_pulls[:, None])
+        shares = np.bincount(self.row[arms], minlength=self.rows.sizes.size)[None] / arms.size
+        pulls = product(shares, self.rows.pulls[:, None])
         sharp = product(shares, self.sharp)[0]
         blunt = product(shares, self.blunt)[0]
         return Group(arms, float(pulls[0, 0]), sharp, blunt)
 
     def _fit(self, boundary: float) -> None:
-        """Fit the prior on a grid around this boundary by EM, and every posterior."""
+        """Fit the prior on a grid around this boundary."""
         self.grid = grid_around(boundary)  # (grid,)
-        log = self.row_sums[:, None] * np.log(self.grid)
-        log += (self.row_pulls - self.row_sums)[:, None] * np.log1p(-self.grid)
-        log -= log.max(axis=1, keepdims=True)  # (rows, grid)
-        priors, weights = self._priors(np.exp(log))
-        prior = np.einsum("w,wg->g", weights, priors)
+        priors, weights = smooth_priors(self.rows, self.grid)
+        self._believe(np.einsum("w,wg->g", weights, priors))
+        self.disagreement = self._disagreement(priors, weights)
+
+    def _believe(self, prior: FloatArray) -> None:
+        """Take a prior, and find every posterior."""
+        self.prior = prior  # (grid,)
+        log = self.rows.log_likelihood(self.grid)
         self.sharp = _normalised(np.exp(log) * prior)  # (rows, grid)
-        power = np.minimum(1.0, tuning.BLUNT / self.row_pulls)[:, None]
+        power = np.minimum(1.0, tuning.BLUNT / self.rows.pulls)[:, None]
         self.blunt = _normalised(np.exp(power * log) * prior)  # (rows, grid)
-        self.expected = product(self.sizes[None], self.sharp)[0]  # (grid,): arms
-        self.disagreement = self._disagreement(np.exp(log), priors, weights)
+        self.expected = product(self.rows.sizes[None], self.sharp)[0]  # (grid,): arms
 
-    def _priors(self, likelihood: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ever less smooth priors, (widths, grid), and how much each of them counts.
+    def _place_boundary(self) -> None:
+        self.boundary = float(np.clip(self._cheapest(), OUTERMOST, 1 - OUTERMOST))
+        self.error = self._error()
 
-        By the likelihood of all rewards, which a prior of half the width has to raise to count as
-        much: the likeliest prior of all is made of spikes."""
-        priors = [_flat(self.grid)]
-        scores: list[float] = []
-        for halvings, width in enumerate(tuning.SMOOTH):
-            kernel = _kernel(self.grid, width * self.deviation)
-            priors.append(self._by_em(likelihood, priors[-1], kernel))
-            of_arms = np.log(np.einsum("rg,g->r", likelihood, priors[-1]))
-            evidence = float(np.einsum("r,r->", self.sizes, of_arms))
-            scores.append(evidence - tuning.SPEAKS * halvings)
-            if scores[-1] < max(scores) - tuning.SPOKEN:
-                break
-        weights = np.exp(np.array(scores) - max(scores))
-        return np.stack(priors[1:]), weights / weights.sum()
+    @property
+    def _well_known(self) -> float:
+        """1 if the boundary is far better known than any arm, 0 if hardly, or put aside."""
+        if abs(self.boundary - self._balance(self.expected)) > tuning.PUT_ASIDE * self.error:
+            return 0.0
+        deviation = 2 * self.deviation * math.sqrt(self.boundary * (1 - self.boundary))
+        return max(0.0, 1 - (self.error / (tuning.UNSURE * deviation)) ** 2)
 
-    def _disagreement(
-        self, likelihood: FloatArray, priors: FloatArray, weights: FloatArray
-    ) -> float:
+    def _disagreement(self, priors: FloatArray, weights: FloatArray) -> float:
         """Standard deviation of where priors put the boundary."""
+        likelihood = np.exp(self.rows.log_likelihood(self.grid))
         found = []
         for prior in priors:
-            expected = product(self.sizes[None], _normalised(likelihood * prior))[0]
+            expected = product(self.rows.sizes[None], _normalised(likelihood * prior))[0]
             found.append(self._balance(expected))
         mean = float(np.average(found, weights=weights))
         return math.sqrt(float(np.average((np.array(found) - mean) ** 2, weights=weights)))
-
-    def _by_em(self, likelihood: FloatArray, prior: FloatArray, kernel: FloatArray) -> FloatArray:
-        """Steps of EM: the mean posterior, smoothed (Silverman 1990), and a flat floor."""
-        shares = self.sizes / self.sizes.sum()
-        floor = tuning.FLOOR * _flat(self.grid)
-        for _ in range(tuning.STEPS):
-            evidence = np.einsum("rg,g->r", likelihood, prior)
-            mean_posterior = np.einsum("r,rg->g", shares / evidence, likelihood) * prior
-            smooth = np.einsum("gh,h->g", kernel, mean_posterior)
-            prior = (1 - tuning.FLOOR) * smooth + floor
-        return prior
 
     def _balance(self, expected: FloatArray) -> float:
         """Where k of the expected arms are above."""
@@ -193,9 +187,9 @@ class Belief:
     def _miscount(self, boundary: float) -> tuple[float, float]:
         """How many arms too many or too few may be above, and the pulls of an arm in doubt."""
         above = self.sharp[:, self.grid > boundary].sum(axis=1)
-        variances = self.sizes * above * (1 - above)  # (rows,)
+        variances = self.rows.sizes * above * (1 - above)  # (rows,)
         variance = float(variances.sum())
-        pulls = float(np.einsum("r,r->", variances, self.row_pulls)) / max(variance, TINY)
+        pulls = float(np.einsum("r,r->", variances, self.rows.pulls)) / max(variance, TINY)
         return tuning.INFLATE * math.sqrt(variance), max(pulls, 1.0)
 
     def _error(self) -> float:
@@ -230,26 +224,6 @@ def grid_around(boundary: float) -> FloatArray:
     near = centre + tuning.NEAR_ANGLE * np.sign(steps) * steps**2
     angles = np.concatenate([even, near[(near > EDGE) & (near < QUARTER - EDGE)]])
     return np.unique(np.round(np.sin(angles) ** 2, 9))
-
-
-def _kernel(grid: FloatArray, width: float) -> FloatArray:
-    """What becomes of weight on every point that is smoothed normally in angles: (to, from)."""
-    angles = _angle(grid)
-    apart = (angles[:, None] - angles) / width
-    kernel = np.exp(-(apart**2) / 2) * np.gradient(angles)[:, None]
-    result: FloatArray = kernel / kernel.sum(axis=0)
-    return result
-
-
-def _angle(mean: FloatArray | float) -> FloatArray:
-    angle: FloatArray = np.arcsin(np.sqrt(mean))
-    return angle
-
-
-def _flat(grid: FloatArray) -> FloatArray:
-    widths = np.gradient(grid)
-    flat: FloatArray = widths / widths.sum()
-    return flat
 
 
 def _normalised(joint: FloatArray) -> FloatArray:

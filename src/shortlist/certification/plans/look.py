@@ -63,6 +63,8 @@ class Look:
 
     def _next(self, drawn: Sequence[int]) -> int | None:
         """The first later stage that should do, or the last one if it may do; None without hope."""
+        if self.bound > tuning.WRONG * self.reach:
+            return None
         expected = self._expected()
         predicted = self.bound * (expected / expected[drawn[-1]]) ** tuning.KEPT
         later = np.arange(expected.size) > drawn[-1]

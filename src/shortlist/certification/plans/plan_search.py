@@ -31,13 +31,13 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
     while failed < tuning.LOOKS and _is_binary(posterior):
-        belief = _belief(problem, posterior, rng)
+        belief = _belief(problem, posterior, rng, sharpen=failed == 0)
         delta = share_of(problem.delta, failed)
         small = _is_small(posterior)
         sketch = sketched(belief, _reach(problem), delta, usual=small)
         if math.isinf(sketch.pulls) and not small:
             break
-        wanted = _wanted(sketch.pulls, posterior)
+        wanted = _wanted(sketch.pulls, posterior, belief)
         if posterior.spent < tuning.NEARLY * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
@@ -74,11 +74,20 @@ def _pilot(
         yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
-def _wanted(fresh: float, posterior: Posterior) -> float:
-    """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones."""
+def _wanted(fresh: float, posterior: Posterior, belief: Belief) -> float:
+    """Pulls that a pilot should have whose plans are predicted to take so many `fresh` ones.
+
+    By their root: what a larger pilot saves grows with them and falls with its own pulls. More
+    where few arms are to be chosen, or to be left out: the boundary is at the edge of all means,
+    and k epsilon is small beside what it costs to have it wrong; and where it is next to 0 or 1, so
+    that a pull tells little."""
+    n_arms, k = posterior.n_arms, posterior.k
     if _is_small(posterior):
-        return min(tuning.PILOT * posterior.n_arms, fresh)
-    return min(tuning.PILOT_SHARE * fresh, tuning.LARGER * posterior.spent)
+        return min(tuning.PILOT * n_arms, fresh)
+    edge: float = (n_arms / min(k, n_arms - k)) ** tuning.EDGE
+    part = max(tuning.PILOT_PART, tuning.RARE_PART / (belief.boundary * (1 - belief.boundary)))
+    wanted = part * edge * math.sqrt(fresh * n_arms)
+    return min(wanted, tuning.LARGER * posterior.spent)
 
 
 def _is_small(posterior: Posterior) -> bool:
@@ -91,9 +100,12 @@ def _is_binary(posterior: Posterior) -> bool:
     return bool((posterior.sums == posterior.squares).all())
 
 
-def _belief(problem: Problem, posterior: Posterior, rng: np.random.Generator) -> Belief:
+def _belief(
+    problem: Problem, posterior: Posterior, rng: np.random.Generator, *, sharpen: bool
+) -> Belief:
     chosen, _ = posterior.split(rng)
-    return Belief(posterior.pulls, posterior.sums, problem.k, posterior.balance(chosen))
+    guess = posterior.balance(chosen)
+    return Belief(posterior.pulls, posterior.sums, problem.k, guess, sharpen=sharpen)
 
 
 def _reach(problem: Problem) -> float:

@@ -1,19 +1,19 @@
 """When a plan stops an arm: by expected loss under a blunt belief.
 
-An arm goes on while the smaller of its two expected exponential losses, per pull, exceeds a
-threshold. Exponential, since that is what (*) of docs/plans.md charges; blunt, since what the pilot
-says is no proof: where it is sure, fresh rewards have to say it again."""
+An arm goes on while the smaller of its two expected exponential losses, by the root of its pulls,
+exceeds a threshold. Exponential, since that is what (*) of docs/plans.md charges; blunt, since what
+the pilot says is no proof: where it is sure, fresh rewards have to say it again."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from shortlist.arrays import FloatArray, product
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief, Group
 from shortlist.certification.plans.losses import Stakes
+from shortlist.certification.plans.priors import chances
 from shortlist.certification.plans.stop_states import Level
 
 LARGEST_EXPONENT = 40.0
@@ -56,7 +56,7 @@ class Policy:
         width = max(1, int(tuning.BIN * deviation))
         middles = np.minimum(np.arange(low, high + 1, width) + (width - 1) / 2, pulls)
         losses = self._least_loss(np.full(middles.size, float(pulls)), middles)
-        losses /= min(tuning.BLUNT, self.group.pulls) + pulls
+        losses /= (min(tuning.BLUNT, self.group.pulls) + pulls) ** tuning.PER_PULL
         both = np.stack([losses, self._likely(pulls, middles)])
         return _Band(pulls, low, *np.repeat(both, width, axis=1)[:, : high + 1 - low])
 
@@ -69,11 +69,7 @@ class Policy:
 
     def _likely(self, pulls: int, successes: FloatArray) -> FloatArray:
         """How likely numbers of successes after so many pulls are believed to be."""
-        failures = pulls - successes
-        log_paths = gammaln(pulls + 1) - gammaln(successes + 1) - gammaln(failures + 1)
-        grid = self.outlook.grid
-        log = successes[:, None] * np.log(grid) + failures[:, None] * np.log1p(-grid)
-        by_mean = np.exp(log + log_paths[:, None])
+        by_mean = chances(pulls, successes, self.outlook.grid)
         likely: FloatArray = product(by_mean, self.outlook.believed[:, None])[:, 0]
         return likely
 
@@ -100,7 +96,7 @@ class Policy:
 
 
 class _Band:
-    """Successes at a level for which an arm may go on: expected loss per pull, how likely."""
+    """Successes at a level for which an arm may go on: what speaks for it, how likely they are."""
 
     def __init__(self, pulls: int, low: int, loss: FloatArray, likely: FloatArray) -> None:
         self.pulls = pulls

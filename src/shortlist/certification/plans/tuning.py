@@ -11,22 +11,20 @@ PILOT = 10
 # growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
 GROWTH = 0.7
 LATER_GROWTH = 2.0
-# share of the predicted fresh pulls that the pilot has at least,
-PILOT_SHARE = 0.33
+# pulls an arm of the pilot, by the root of the fresh pulls an arm that are predicted,
+PILOT_PART = 1.9
+# or this by the variance of a reward at the boundary, if that is more,
+RARE_PART = 0.1
+# times this power of all arms by those to be chosen, or to be left out if these are fewer,
+EDGE = 0.25
 # and share of that with which it is content,
-NEARLY = 0.7
+NEARLY = 0.62
 # times that a pilot may grow for that at once
 LARGER = 5.0
 # looks by plans before the split certificate takes over
-LOOKS = 3
+LOOKS = 4
 
-# beliefs.py:
-# points of the grid of means, evenly in angles,
-EVEN = 80
-# and near the boundary,
-NEAR = 81
-# up to this angle from it
-NEAR_ANGLE = 0.06
+# priors.py:
 # widths to which priors are smoothed, in standard deviations of an arm,
 SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 # what each has to gain on the one before in ln(likelihood) of all rewards to count as much,
@@ -37,6 +35,20 @@ SPOKEN = 5.0
 STEPS = 150
 # share of the prior that stays flat
 FLOOR = 0.01
+
+# beliefs.py:
+# points of the grid of means, evenly in angles,
+EVEN = 80
+# and near the boundary,
+NEAR = 81
+# up to this angle from it
+NEAR_ANGLE = 0.06
+# power of what smoothing did to a prior that is undone before the first look,
+SHARPER = 1.5
+# all the less the larger the error of the boundary, up to this share of an arm's deviation
+UNSURE = 0.1
+# errors from where k arms are above that a boundary is put to be between arms
+PUT_ASIDE = 0.25
 # pulls that a pilot counts for where arms are stopped and taken: proofs need fresh rewards
 BLUNT = 9.0
 # share of the belief about all arms in that about a group, where arms are stopped and taken,
@@ -67,6 +79,8 @@ ASIDE = 1 / 6
 # width to which the prior that arms are stopped by is smoothed, in standard deviations of an arm
 # after the pilot: that most arms are alike is no proof for any of them,
 SMOOTHED = 0.28
+# power of the pulls that expected losses are divided by: 1 compares losses per pull, 0 losses,
+PER_PULL = 0.5
 # pulls at the first level,
 FIRST_LEVEL = 2
 # of a level to those of the one before,
@@ -170,34 +184,36 @@ STRONGER = (4.5, 6.5)
 SAFE = 0.75
 
 # look.py:
-# charges that are expected after every stage, as a share of what the first aims at; share of delta
+# charges that are expected after every stage, as a share of what they may come to; share of delta
 STAGES = (
-    (1.0, 0.3),
-    (0.9, 0.12),
-    (0.8, 0.14),
-    (0.7, 0.14),
-    (0.6, 0.12),
-    (0.5, 0.08),
-    (0.4, 0.05),
-    (0.3, 0.03),
-    (0.2, 0.02),
+    (0.95, 0.3),
+    (0.87, 0.13),
+    (0.79, 0.14),
+    (0.71, 0.13),
+    (0.62, 0.12),
+    (0.53, 0.08),
+    (0.43, 0.05),
+    (0.33, 0.03),
+    (0.22, 0.02),
 )
 # share of k epsilon that a bound should be predicted to be for a later stage to be drawn, and what
 # that is multiplied by for every one that was: rounds are not to be wasted,
 SURE = 0.98
 SURER = 0.95
 # what is kept of the logarithm of a predicted improvement: less is realised than is predicted,
-KEPT = 0.78
-# and what it may be after the last one for that to have a chance
-HOPELESS = 1.5
+KEPT = 0.8
+# what it may be after the last one for that to have a chance,
+HOPELESS = 1.2
+# the bound, likewise, above which another look is better than a later stage,
+WRONG = 1.5
 # and above which no other look by plans is made
 MISTAKEN = 10.0
 
 # drafts.py:
 # ln of the first threshold that is tried,
-THRESHOLD = -9.0
+THRESHOLD = -7.0
 # and what the ln of the next is less,
-STEP = 0.5
+STEP = 0.33
 # tried up and down,
 MOST_TRIES = 26
 # from where charges are so many times what the first stage aims at,
