@@ -15,8 +15,10 @@ from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
 from shortlist.certification.plans.look import Look
+from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.parts import Charged, Settled
 from shortlist.certification.plans.plan_search import plan_search
+from shortlist.certification.plans.policies import Policy
 from shortlist.certification.plans.sketches import sketched
 from shortlist.certification.plans.stage import Proof, Stage
 from shortlist.exploration.posterior import Posterior
@@ -28,6 +30,7 @@ from shortlist.simulation.simulate import simulate
 
 PLANS = Algorithm("plans", plan_search, (FixedConfidence,))
 MEANS = np.linspace(0.95, 0.05, 120)
+ONES = np.ones(120)
 PROBLEM = Problem(120, 40, FixedConfidence(0.05, 0.1), Binary())
 
 Stream = Callable[[Pulls], Rewards]
@@ -111,8 +114,9 @@ def test_opposite_rewards_of_one_arm_change_no_other_arms_requests(arm: int) -> 
 
 def test_what_is_declared_depends_on_the_pilot_alone() -> None:
     one, other = small_look(), small_look()
-    asked(one, tape(np.linspace(0.9, 0.1, 30), 3))
-    asked(other, tape(np.linspace(0.1, 0.9, 30), 4))
+    asked(one, tape(np.linspace(0.9, 0.1, 30), 3), [0])
+    asked(other, tape(np.linspace(0.1, 0.9, 30), 4), [0])
+    assert "drafts" not in vars(one)  # later stages are made when they are needed
 
     for number in range(len(one.drafts)):
         mine, theirs = one.stage(number), other.stage(number)
@@ -328,10 +332,57 @@ def test_what_is_rough_proves_nothing(far: float, monkeypatch: pytest.MonkeyPatc
 
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PILOT_PART", 40.0)
+    monkeypatch.setattr(tuning, "MOST_SHARE", 4.0)
 
     _, answer = run(tape(MEANS, 5))
 
     assert int(str(answer.evidence["pulls explored"])) > tuning.PILOT * MEANS.size
+
+
+@pytest.mark.parametrize(("part", "share"), [(0.0, "LEAST_SHARE"), (100.0, "MOST_SHARE")])
+def test_a_pilot_keeps_within_shares_of_the_fresh_pulls(
+    monkeypatch: pytest.MonkeyPatch, part: float, share: str
+) -> None:
+    monkeypatch.setattr(tuning, "PILOT_PART", part)
+    posterior = Posterior(120, 40, Binary())
+    posterior.add(Pulls(np.arange(120), np.full(120, 50)), Rewards(25 * ONES, 25 * ONES))
+    belief = small_look().belief
+
+    fresh = 20_000.0
+    usual = plan_search_module._wanted(fresh, posterior, belief)
+    monkeypatch.setattr(tuning, share, 1.05 * getattr(tuning, share))
+
+    assert tuning.LEAST_SHARE / 120 ** (1 / 3) < tuning.MOST_SHARE
+    assert plan_search_module._wanted(fresh, posterior, belief) == pytest.approx(1.05 * usual)
+
+
+def test_a_stronger_look_counts_on_less_of_what_is_predicted() -> None:
+    look = small_look()
+    just = tuning.WEAK * look.boundaries[0].least_threshold / look.reach
+    stages: list[list[int]] = []
+    for strength in (0.999 * just, 1.001 * just):
+        look.strength = strength
+        stages.append([])
+        for times in np.linspace(1.05, 1.45, 9).tolist():
+            look.bound = times * look.reach
+            number = look._next(0)
+            stages[-1].append(len(look.drafts) if number is None else number)
+    weak, strong = np.array(stages)
+
+    assert (weak <= strong).all()
+    assert (weak < strong).any()
+
+
+def test_the_first_level_is_a_share_of_the_pulls_so_far() -> None:
+    first = set()
+    for times in (4, 50):
+        pulls = np.full(30, times)
+        belief = Belief(pulls, np.rint(pulls * np.linspace(0.9, 0.1, 30)), 10, 0.6)
+        policy = Policy(belief.group(np.arange(30)), belief, Stakes(0.6, 30.0, 1.0), [(0.6, 1.0)])
+        policy.levels(0.0)
+        first.add(policy._bands[0].pulls)
+
+    assert first == {tuning.FIRST_LEVEL, int(tuning.FIRST_PART * 50)}
 
 
 def test_arms_are_stopped_by_a_smoother_belief_than_they_are_forecast_by() -> None:
@@ -352,7 +403,7 @@ def test_a_sketch_of_the_usual_strength_alone_promises_no_more() -> None:
     usual, best = (sketched(belief, 1.0, 0.2, usual=each) for each in (True, False))
 
     first = Boundaries.around(belief.boundary, belief.error, 0.2 * tuning.STAGES[0][1])
-    assert usual.stakes.strength == pytest.approx(tuning.STRENGTH * first.least_threshold)
+    assert usual.stakes.strength == pytest.approx(tuning.STRENGTHS[0] * first.least_threshold)
     assert best.pulls <= usual.pulls
 
 

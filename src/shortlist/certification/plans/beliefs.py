@@ -75,7 +75,7 @@ class Belief:
             self._fit(self._cheapest())
         self._place_boundary()
         if sharpen and self._well_known > 0:
-            power = tuning.SHARPER * self._well_known
+            power = tuning.SHARPER * self.edge * self._well_known
             self._believe(sharpened(self.prior, self.rows, self.sharp, self.grid, power))
             self._place_boundary()
 
@@ -97,6 +97,13 @@ class Belief:
         """The mean belief about all arms: (grid,)."""
         mean: FloatArray = self.expected / self.row.size
         return mean
+
+    @property
+    def edge(self) -> float:
+        """The larger, the fewer arms are above the boundary, or below it."""
+        n_arms = self.row.size
+        edge: float = (n_arms / min(self.k, n_arms - self.k)) ** tuning.EDGE
+        return edge
 
     def groups(self, alike_pulls: float) -> list[Group]:
         """Arms that are believed to be similarly far from the boundary, and of similar pulls.

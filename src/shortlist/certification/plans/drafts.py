@@ -4,6 +4,7 @@ For every group some thresholds of its policy are tried, and what they cost in p
 forecast. Which one each group takes is a knapsack, as in the split certificate."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,12 +46,7 @@ class Drafts:
         groups = belief.groups(math.inf if sketchy else tuning.ALIKE_PULLS)
         self.policies = [Policy(group, belief, stakes, self.nodes) for group in groups]
         self.tried: dict[int, Draft] = {}
-        few = 1.0 if sketchy else tuning.FEW
-        self._try_between(tuning.MANY * charges, few * charges, between=not sketchy)
-        self.drafts = [self.tried[number] for number in sorted(self.tried)]
-        pulls = np.stack([each.pulls for each in self.drafts], axis=1)  # (groups, thresholds)
-        charged = np.stack([each.charges for each in self.drafts], axis=1)
-        self.knapsack = Knapsack(np.ones(len(pulls)), pulls, charged, DEAREST)
+        self._try_until((1.0 if sketchy else tuning.SOON) * charges, many=tuning.MANY * charges)
 
     def expected_pulls(self, aim: float) -> float:
         """With one threshold for all groups such that charges are expected to be `aim`, about."""
@@ -61,20 +57,20 @@ class Drafts:
         falling = -np.log(np.maximum(charges, TINY))
         return float(np.exp(np.interp(-math.log(aim), falling, np.log(pulls))))
 
-    def stages(self, aim: float) -> list[Draft]:
+    def stages(self, aim: float) -> Iterator[Draft]:
         """The least pulls for which charges are expected to be `aim`, then ever fewer charges.
 
-        No group has a larger threshold than in the stage before. Empty if no charges are so small.
-        """
-        drafts: list[Draft] = []
+        No group has a larger threshold than in the stage before. None if no charges are so small.
+        Few looks need a second stage: smaller thresholds are tried when it is asked for."""
         choice = np.zeros(len(self.policies), dtype=np.int64)
-        for part, _ in tuning.STAGES:
+        for number, (part, _) in enumerate(tuning.STAGES):
+            if number == 1:
+                self._try_until(tuning.FEW * aim)
             cheapest = self.knapsack.cheapest(part * aim)
             if cheapest is None:
                 break
             choice = np.maximum(choice, cheapest)
-            drafts.append(self._mixed(choice))
-        return drafts
+            yield self._mixed(choice)
 
     def _mixed(self, choice: IntArray) -> Draft:
         """The draft in which every group takes its plan from the one of this number."""
@@ -83,16 +79,21 @@ class Drafts:
         pulls, charges = self.knapsack.price, self.knapsack.charge
         return Draft(plans, pulls[every, choice], charges[every, choice])
 
-    def _try_between(self, many: float, few: float, *, between: bool) -> None:
-        """Try thresholds from where charges are `many` to where they are `few`."""
-        number = 0
-        while self._charges(number) < many and number > -tuning.MOST_TRIES:
-            number -= 2
-        first, number = number, 0
-        while self._charges(number) > few and number < tuning.MOST_TRIES:
-            number += 2
-        for odd in range(first + 1, number, 2) if between else ():
+    def _try_until(self, few: float, *, many: float = 0.0) -> None:
+        """Try thresholds from where charges are `many`, or from the first, to where they are `few`.
+
+        A sketch tries every other one of them."""
+        first = last = 0
+        while self._charges(first) < many and first > -tuning.MOST_TRIES:
+            first -= 2
+        while self._charges(last) > few and last < tuning.MOST_TRIES:
+            last += 2
+        for odd in () if self.sketchy else range(first + 1, last, 2):
             self._charges(odd)
+        self.drafts = [self.tried[number] for number in sorted(self.tried)]
+        pulls = np.stack([each.pulls for each in self.drafts], axis=1)  # (groups, thresholds)
+        charged = np.stack([each.charges for each in self.drafts], axis=1)
+        self.knapsack = Knapsack(np.ones(len(pulls)), pulls, charged, DEAREST)
 
     def _charges(self, number: int) -> float:
         """The charges of all arms at threshold `number`."""

@@ -1,10 +1,12 @@
 """One look: the stages of its plans, their fresh rewards, and what these prove.
 
 The plans of a later stage stop an arm nowhere that those of the stage before would not, so that
-every arm goes on from where it stopped. All stages are declared before the fresh rewards."""
+every arm goes on from where it stopped. No stage depends on the fresh rewards."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
-from shortlist.certification.plans.drafts import Drafts
+from shortlist.certification.plans.drafts import Draft, Drafts
 from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.stage import Proof, Stage
 from shortlist.search import Progress, Pulls, Rewards
@@ -30,7 +32,8 @@ class Look:
         self.boundaries = [Boundaries.around(*middle, delta * each) for _, each in tuning.STAGES]
         self.strength = stakes.strength
         charges = self.boundaries[0].left_for_charges(stakes)
-        self.drafts = Drafts(belief, stakes, charges).stages(charges)
+        self._stages = Drafts(belief, stakes, charges).stages(charges)
+        self._first = list(islice(self._stages, 1))
         self.pulls: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.successes: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
         self.binary = True  # no reward was anything but 0 or 1
@@ -40,16 +43,19 @@ class Look:
     @property
     def promising(self) -> bool:
         """Whether it is expected to succeed at all."""
-        return len(self.drafts) > 0
+        return len(self._first) > 0
+
+    @cached_property
+    def drafts(self) -> list[Draft]:
+        """Of all stages: whenever they are made, they depend on the rewards before alone."""
+        return [*self._first, *self._stages]
 
     def prove(
         self, rng: np.random.Generator, rounds: int
     ) -> Generator[Pulls, Rewards, Proof | None]:
         """Go through the stages until one of them proves a set."""
-        drawn: list[int] = []
         number: int | None = 0
         while number is not None:
-            drawn.append(number)
             stage = self.stage(number)
             yield from self.draw(stage, rounds)
             if not self.binary:
@@ -58,22 +64,27 @@ class Look:
             if isinstance(proof, Proof):
                 return proof
             self.bound = proof
-            number = self._next(drawn)
+            number = self._next(number)
         return None
 
-    def _next(self, drawn: Sequence[int]) -> int | None:
+    def _next(self, drawn: int) -> int | None:
         """The first later stage that should do, or the last one if it may do; None without hope."""
         if self.bound > tuning.WRONG * self.reach:
             return None
         expected = self._expected()
-        predicted = self.bound * (expected / expected[drawn[-1]]) ** tuning.KEPT
-        later = np.arange(expected.size) > drawn[-1]
-        sure = tuning.SURE * tuning.SURER ** (len(drawn) - 1)
-        should = np.flatnonzero(later & (predicted <= sure * self.reach))
+        predicted = self.bound * (expected / expected[drawn]) ** self._kept
+        later = np.arange(expected.size) > drawn
+        should = np.flatnonzero(later & (predicted <= tuning.SURE * self.reach))
         if should.size:
             return int(should[0])
         may = later[-1] and predicted[-1] <= tuning.HOPELESS * self.reach
         return expected.size - 1 if may else None
+
+    @property
+    def _kept(self) -> float:
+        """What is realised of the logarithm of a predicted improvement."""
+        weak = tuning.WEAK * self.boundaries[0].least_threshold
+        return 1.0 if self.strength * self.reach < weak else tuning.KEPT
 
     def _expected(self) -> FloatArray:
         """The bound that is expected after every stage."""
@@ -89,7 +100,7 @@ class Look:
 
     def stage(self, number: int) -> Stage:
         """What is declared for stage `number`: plans that stop later the larger it is."""
-        draft = self.drafts[number]
+        draft = self.drafts[number] if number else self._first[0]
         declared = self.boundaries[number], self.strength, self.reach
         return Stage(draft.plans, self.belief, *declared)
 

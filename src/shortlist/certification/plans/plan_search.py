@@ -68,9 +68,7 @@ def _pilot(
         first = until if posterior.rewards.is_binary else 0
         yield from explore_once(posterior, until, rng, least=first)
     while posterior.spent < until and _is_binary(posterior):
-        early = posterior.spent < tuning.PILOT * posterior.n_arms
-        growth = tuning.GROWTH if early else tuning.LATER_GROWTH
-        batch = math.ceil(growth * posterior.spent)
+        batch = math.ceil(tuning.GROWTH * posterior.spent)
         yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
@@ -79,14 +77,16 @@ def _wanted(fresh: float, posterior: Posterior, belief: Belief) -> float:
 
     By their root: what a larger pilot saves grows with them and falls with its own pulls. More
     where few arms are to be chosen, or to be left out: the boundary is at the edge of all means,
-    and k epsilon is small beside what it costs to have it wrong; and where it is next to 0 or 1, so
-    that a pull tells little."""
-    n_arms, k = posterior.n_arms, posterior.k
+    and k epsilon is small beside what it costs to have it wrong. All within shares of the fresh
+    pulls, of which the smaller one falls with the number of arms: few say little together."""
+    n_arms = posterior.n_arms
+    if math.isinf(fresh):  # too small a pilot to promise anything
+        return tuning.PILOT * n_arms
+    least = tuning.LEAST_SHARE / math.cbrt(n_arms) * fresh
     if _is_small(posterior):
-        return min(tuning.PILOT * n_arms, fresh)
-    edge: float = (n_arms / min(k, n_arms - k)) ** tuning.EDGE
-    part = max(tuning.PILOT_PART, tuning.RARE_PART / (belief.boundary * (1 - belief.boundary)))
-    wanted = part * edge * math.sqrt(fresh * n_arms)
+        return min(max(tuning.PILOT * n_arms, least), fresh)
+    wanted = tuning.PILOT_PART * belief.edge * math.sqrt(fresh * n_arms)
+    wanted = min(max(wanted, least), tuning.MOST_SHARE * fresh)
     return min(wanted, tuning.LARGER * posterior.spent)
 
 

@@ -44,7 +44,7 @@ class Policy:
 
     def _next_band(self) -> "_Band":
         """Where arms may go on at the next level, and what speaks for it."""
-        pulls = tuning.FIRST_LEVEL
+        pulls = max(tuning.FIRST_LEVEL, int(tuning.FIRST_PART * self.group.pulls))
         if self._bands:
             last = self._bands[-1].pulls
             ratio = tuning.RATIO if self._in_doubt(last) > tuning.FEW_IN_DOUBT else tuning.FAR_RATIO

@@ -3,7 +3,6 @@
 The strength trades what delta costs, ln(1/delta) / strength, against charges, which grow with it:
 slowly where many arms are close to the boundary, fast where all are far away."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shortlist.certification.plans import tuning
@@ -22,7 +21,7 @@ class Sketch:
 
 
 def sketched(belief: Belief, reach: float, delta: float, *, usual: bool = False) -> Sketch:
-    """The best of some strengths, from the usual one on as long as it gets better, or that one."""
+    """The best of some strengths, from the weakest on as long as it gets better, or that one."""
     first = Boundaries.around(belief.boundary, belief.error, delta * tuning.STAGES[0][1])
 
     def sketch(strength: float) -> Sketch:
@@ -31,16 +30,10 @@ def sketched(belief: Belief, reach: float, delta: float, *, usual: bool = False)
         drafts = Drafts(belief, stakes, charges, sketchy=True)
         return Sketch(stakes, drafts.expected_pulls(charges))
 
-    best = sketch(tuning.STRENGTH)
-    if usual:
-        return best
-    best = _walk(best, map(sketch, tuning.WEAKER))
-    return _walk(best, map(sketch, tuning.STRONGER))
-
-
-def _walk(best: Sketch, others: Iterable[Sketch]) -> Sketch:
-    """Go on while it gets better."""
-    for other in others:
+    weakest, *stronger = tuning.STRENGTHS
+    best = sketch(weakest)
+    for strength in () if usual else stronger:
+        other = sketch(strength)
         if other.pulls >= best.pulls:
             break
         best = other

@@ -8,16 +8,15 @@ panels at other seeds than those of docs/plans.md. Read them as `tuning.NAME`.""
 FIRST = 6
 # pulls an arm in the pilot, unless it is predicted that there will be fewer fresh ones,
 PILOT = 10
-# growth of what was spent with every later request of the pilot, up to PILOT an arm and beyond,
-GROWTH = 0.7
-LATER_GROWTH = 2.0
+# growth of what was spent with every later request of the pilot,
+GROWTH = 2.0
 # pulls an arm of the pilot, by the root of the fresh pulls an arm that are predicted,
 PILOT_PART = 1.9
-# or this by the variance of a reward at the boundary, if that is more,
-RARE_PART = 0.1
-# times this power of all arms by those to be chosen, or to be left out if these are fewer,
-EDGE = 0.25
-# and share of that with which it is content,
+# but as a share of the fresh pulls, by the cube root of the number of arms, not less than this,
+LEAST_SHARE = 1.8
+# and, as a share of them, not more than this,
+MOST_SHARE = 0.4
+# share of that with which it is content,
 NEARLY = 0.62
 # times that a pilot may grow for that at once
 LARGER = 5.0
@@ -43,8 +42,11 @@ EVEN = 80
 NEAR = 81
 # up to this angle from it
 NEAR_ANGLE = 0.06
-# power of what smoothing did to a prior that is undone before the first look,
-SHARPER = 1.5
+# power of all arms by those to be chosen, or to be left out if these are fewer: so much larger is
+# the pilot, and so much more is undone of what smoothing did to the prior,
+EDGE = 0.4
+# power to which that is undone before the first look,
+SHARPER = 1.0
 # all the less the larger the error of the boundary, up to this share of an arm's deviation
 UNSURE = 0.1
 # errors from where k arms are above that a boundary is put to be between arms
@@ -81,8 +83,10 @@ ASIDE = 1 / 6
 SMOOTHED = 0.28
 # power of the pulls that expected losses are divided by: 1 compares losses per pull, 0 losses,
 PER_PULL = 0.5
-# pulls at the first level,
+# pulls at the first level at least,
 FIRST_LEVEL = 2
+# or this share of an arm's pulls before, if that is more,
+FIRST_PART = 0.4
 # of a level to those of the one before,
 RATIO = 2.0
 # the same where few arms of a group are in doubt: hardly any go on, and they cost rounds,
@@ -115,7 +119,7 @@ BLOCKS = (0.16, 0.3, 0.32, 0.22)
 # and arms up to which they are all in the last one
 FEW_ARMS = 12
 # least probability of being taken, or left out, of an arm that may be moved,
-HARDLY = 1e-3
+HARDLY = 1e-6
 # and distance from which on it is not expected to be, in units of MISCOUNT arms
 NEVER = 20.0
 
@@ -174,11 +178,9 @@ WIDER = 0.15
 HALVINGS = 12
 
 # sketches.py:
-# strength in units of ln(1/delta) / (k epsilon) that is tried first,
-STRENGTH = 3.0
-# and then, as long as it gets better,
-WEAKER = (2.0,)
-STRONGER = (4.5, 6.5)
+# strengths in units of ln(1/delta) / (k epsilon) that are tried as long as it gets better: weaker
+# ones would gain a little where the first stage suffices and lose a lot where it does not,
+STRENGTHS = (3.0, 4.5, 6.5)
 # share of k epsilon to which bounds should come where they are compared: less than 1, since the
 # stronger a look is, the less it takes to make up for a bound that turns out larger
 SAFE = 0.75
@@ -196,12 +198,12 @@ STAGES = (
     (0.33, 0.03),
     (0.22, 0.02),
 )
-# share of k epsilon that a bound should be predicted to be for a later stage to be drawn, and what
-# that is multiplied by for every one that was: rounds are not to be wasted,
+# share of k epsilon that a bound should be predicted to be for a later stage to be drawn,
 SURE = 0.98
-SURER = 0.95
-# what is kept of the logarithm of a predicted improvement: less is realised than is predicted,
+# what is kept of the logarithm of a predicted improvement: less is realised next to ties,
 KEPT = 0.8
+# where looks are as strong as this, in units of sketches.py,
+WEAK = 4.0
 # what it may be after the last one for that to have a chance,
 HOPELESS = 1.2
 # the bound, likewise, above which another look is better than a later stage,
@@ -218,7 +220,8 @@ STEP = 0.33
 MOST_TRIES = 26
 # from where charges are so many times what the first stage aims at,
 MANY = 2.0
-# to where they are such a share of what the last one does
+# to where they are such a share of what the first stage does, or of what the last one does
+SOON = 0.6
 FEW = 0.2
 # what forecasts of all charges may be off, as a share of k epsilon,
 ROUGH = 0.02
