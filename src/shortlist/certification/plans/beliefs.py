@@ -75,7 +75,7 @@ class Belief:
             self._fit(self._cheapest())
         self._place_boundary()
         if sharpen and self._well_known > 0:
-            power = tuning.SHARPER * self.edge * self._well_known
+            power = self.edge * self._well_known
             self._believe(sharpened(self.prior, self.rows, self.sharp, self.grid, power))
             self._place_boundary()
 

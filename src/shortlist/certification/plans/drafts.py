@@ -61,7 +61,7 @@ class Drafts:
         """The least pulls for which charges are expected to be `aim`, then ever fewer charges.
 
         No group has a larger threshold than in the stage before. None if no charges are so small.
-        Few looks need a second stage: smaller thresholds are tried when it is asked for."""
+        Many looks need no second one: smaller thresholds are tried when it is asked for."""
         choice = np.zeros(len(self.policies), dtype=np.int64)
         for number, (part, _) in enumerate(tuning.STAGES):
             if number == 1:

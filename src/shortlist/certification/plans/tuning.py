@@ -43,10 +43,8 @@ NEAR = 81
 # up to this angle from it
 NEAR_ANGLE = 0.06
 # power of all arms by those to be chosen, or to be left out if these are fewer: so much larger is
-# the pilot, and so much more is undone of what smoothing did to the prior,
+# the pilot, and to that power is undone before the first look what smoothing did to a prior,
 EDGE = 0.4
-# power to which that is undone before the first look,
-SHARPER = 1.0
 # all the less the larger the error of the boundary, up to this share of an arm's deviation
 UNSURE = 0.1
 # errors from where k arms are above that a boundary is put to be between arms
