@@ -9,6 +9,7 @@ w(m) x(m) are equal, and their sum is the gap to the best. Few means have weight
 begins with some, and adds those at which the constraint is broken most (cutting planes)."""
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certification.plans import tuning
@@ -25,7 +26,7 @@ def log_optimal_among(
     taken[-1] = True
     for _ in range(tuning.CUTS):
         q = log_optimal(np.ascontiguousarray(matrix[taken]), believed, gap)
-        broken = _peaks(np.einsum("ms,s->m", matrix, q), 1 + gap) & ~taken
+        broken = _peaks(matrix @ q, 1 + gap) & ~taken
         if not broken.any():
             break
         taken |= broken
@@ -37,21 +38,22 @@ def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatAr
     means = matrix.shape[0]
     weights = np.full(means, 1 / means)
     left = np.ones(means)
+    root = np.sqrt(believed)
     for _ in range(tuning.NEWTON_STEPS):
-        mixture = np.einsum("m,ms->s", weights, matrix)
-        scaled = matrix / mixture  # (means, states)
-        moments = np.einsum("ms,s->m", scaled, believed)
-        distance = float(np.einsum("m,m->", weights, left))
+        mixture = weights @ matrix
+        moments = matrix @ (believed / mixture)
+        distance = float(weights @ left)
         if distance <= gap and float((moments - 1 + left).max()) <= gap / 4:
             break
         centre = tuning.SHRINK * distance / (means * weights)  # what constraints are to leave
-        curvature = np.einsum("ms,ks->mk", scaled * believed, scaled)
+        scaled = matrix * (root / mixture)  # (means, states)
+        curvature = scaled @ scaled.T
         curvature[np.diag_indices(means)] += left / weights
-        step = np.linalg.solve(curvature, moments - 1 + centre)
+        _, step, _ = dposv(curvature, moments - 1 + centre, overwrite_a=True)
         change = centre - left - left / weights * step
         weights = weights + step * _length(step / weights)
         left = left + change * _length(change / left)
-    result: FloatArray = believed / np.einsum("m,ms->s", weights, matrix)
+    result: FloatArray = believed / (weights @ matrix)
     return result
 
 

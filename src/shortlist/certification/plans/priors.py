@@ -121,10 +121,13 @@ def _by_em(
     """Steps of EM: the mean posterior, smoothed (Silverman 1990), and a flat floor."""
     shares = sizes / sizes.sum()
     for _ in range(tuning.STEPS):
+        before = prior
         evidence = np.einsum("rg,g->r", likelihood, prior)
         mean_posterior = np.einsum("r,rg->g", shares / evidence, likelihood) * prior
         smooth = np.einsum("gh,h->g", kernel, mean_posterior)
         prior = (1 - tuning.FLOOR) * smooth + tuning.FLOOR * flat
+        if float(np.abs(prior - before).sum()) < tuning.STILL:
+            break
     return prior
 
 

@@ -30,8 +30,10 @@ SMOOTH = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 SPEAKS = 1.5
 # what it may count less than the best, likewise, for narrower ones to be tried,
 SPOKEN = 5.0
-# and steps of EM for each
+# steps of EM for each at most,
 STEPS = 150
+# and what the prior changes by in the last one
+STILL = 1e-4
 # share of the prior that stays flat
 FLOOR = 0.01
 
