@@ -1,13 +1,14 @@
 """Plans under attack: beliefs that are wrong, boundaries in the wrong place, means chosen to hurt.
 
-delta = .3, and all of it for one stage and three boundaries, so that failures are seen. A try lets
-all arms of a declared stage stop by the exact law of their plans, and settles them in two blocks.
-It fails if what can be lost, whatever set is taken, reaches the bound: more often than a claim is
-wrong, since that needs a bound within reach as well. Failures are held against the binomial bound
-of independent tries, though those after the same first block are not: first blocks are few, so the
-test sees less of what they do to later ones than of everything else."""
+delta = .3, and all of it for one stage, two tracks and three boundaries, so that failures are seen.
+A try lets all arms of a declared stage stop by the exact law of their plans, and settles them in
+two blocks. It fails if what can be lost, whatever set is taken, reaches the bound: more often than
+a claim is wrong, since that needs a bound within reach as well. Failures are held against the
+binomial bound of independent tries, though those after the same first block are not: first blocks
+are few, so the test sees less of what they do to later ones than of everything else."""
 
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ CASES = [(k, place) for k in (1, 4, 11) for place in ("true", "low", "high")] + 
 FIRST = (2, 7)  # the arms of the first block,
 HISTORIES = 6 * SCALE  # and how often they are drawn: all others as often after each of them
 APART = 1  # boundaries between one that is put together with others and the next
+AIMS = (0.0, 1.0)  # of the tracks, in standard deviations of how many arms the last block takes
 KINDS = ("least favourable", "between grid points", "just too far apart", "anywhere")
 
 
@@ -44,7 +46,7 @@ def one_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "BLOCKS", (0.2, 0.8))
     monkeypatch.setattr(tuning, "STEPS", 10)
     monkeypatch.setattr(tuning, "SMOOTH", (0.8, 0.2))
-    monkeypatch.setattr(tuning, "TRACKS", ((0.0, 1.0),))
+    monkeypatch.setattr(tuning, "TRACKS", tuple((aim, 1 / len(AIMS)) for aim in AIMS))
     monkeypatch.setattr(settling, "blocks", lambda *_: 1 - np.isin(np.arange(ARMS), FIRST))
 
 
@@ -66,10 +68,10 @@ class Attack:
         values = stage.boundaries.values[[j - APART, j, j + APART]]
         self.stakes = [Stakes(float(each), stage.strength, stage.reach) for each in values]
         self.plan_of = {arm: plan for plan in stage.plans for arm in plan.policy.group.arms}
-        self.known: dict[tuple[int, ...], list[tuple[Part, list[FloatArray]]]] = {}
+        self.known: dict[tuple[int, ...], list[list[tuple[Part, list[FloatArray]]]]] = {}
 
-    def settled(self, ended: IntArray) -> list[tuple[Part, list[FloatArray]]]:
-        """Every part with its charges at every boundary; arms ended in these states."""
+    def settled(self, ended: IntArray) -> list[list[tuple[Part, list[FloatArray]]]]:
+        """On every track every part, with its charges at every boundary; arms ended like this."""
         key = tuple(ended[list(FIRST)].tolist())
         if key not in self.known:
             states = [self.plan_of[arm].states for arm in range(ARMS)]
@@ -77,8 +79,9 @@ class Attack:
             successes = np.array([each.successes[s] for each, s in zip(states, ended, strict=True)])
             declared = self.stage.plans, self.stage.belief
             found = settled(*declared, pulls.astype(np.int64), successes.astype(np.int64))
-            assert found is not None
-            self.known[key] = [(part, self.charges(part)) for part in found.parts]
+            tracks = [[(part, self.charges(part)) for part in each.parts] for each in found]
+            assert len(tracks) == len(AIMS)
+            self.known[key] = tracks
         return self.known[key]
 
     def charges(self, part: Part) -> list[FloatArray]:
@@ -96,7 +99,7 @@ class Attack:
         means = np.linspace(0.001, 0.999, 999)
         worst = np.zeros(ARMS)
         likeliest = np.array([self.plan_of[arm].likely.argmax() for arm in range(ARMS)])
-        for part, charges in self.settled(likeliest):
+        for part, charges in self.settled(likeliest)[0]:
             law = np.exp(part.plan.states.log_probability(means))
             lost = self.stakes[1].losses(means, self.leads(part, self.stakes[1]))
             moments = np.einsum("ms,ms->m", law, np.exp(self.stage.strength * (lost - charges[1])))
@@ -106,19 +109,24 @@ class Attack:
     def excess(self, means: FloatArray, tries: IntArray, cheaper: float = 1.0) -> FloatArray:
         """What can be lost less the bound, in units of 1 / strength, of every try: (tries,)."""
         lost = {}
-        found = np.zeros((tries.shape[1], len(self.stakes)))
+        found = np.zeros((tries.shape[1], len(AIMS), len(self.stakes)))
         for number, ended in enumerate(tries.T):
-            for at, (part, charges) in enumerate(self.settled(ended)):
+            for t, at, (part, charges) in self.parts(ended):
                 for j, stakes in enumerate(self.stakes):
-                    key = (*ended[list(FIRST)].tolist(), at, j)
+                    key = (*ended[list(FIRST)].tolist(), t, at, j)
                     if key not in lost:
                         of_states = stakes.losses(means[part.arms], self.leads(part, stakes))
                         lost[key] = stakes.strength * (of_states - cheaper * charges[j])
                     each = np.arange(part.arms.size), ended[part.arms]
-                    found[number, j] += lost[key][each].sum()
-        weight = np.log(DELTA / len(self.stakes))
-        result: FloatArray = logsumexp(found + weight, axis=1)  # Lemma 4
+                    found[number, t, j] += lost[key][each].sum()
+        weight = np.log(DELTA / found[0].size)
+        result: FloatArray = logsumexp(found + weight, axis=(1, 2))  # Lemma 4
         return result
+
+    def parts(self, ended: IntArray) -> Iterator[tuple[int, int, tuple[Part, list[FloatArray]]]]:
+        """Track, number, and every part of it with its charges."""
+        for t, track in enumerate(self.settled(ended)):
+            yield from ((t, at, each) for at, each in enumerate(track))
 
 
 def hurtful(kind: str, k: int, worst: FloatArray, b: float, rng: np.random.Generator) -> FloatArray:

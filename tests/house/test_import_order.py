@@ -65,7 +65,7 @@ INSIDE: dict[str, Layers] = {
         ("policies",),
         ("plan",),
         ("drafts", "parts"),
-        ("counts", "sketches"),
+        ("counts", "claims", "sketches"),
         ("settling",),
         ("stage",),
         ("look",),

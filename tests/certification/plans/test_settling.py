@@ -8,7 +8,6 @@ import pytest
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
-from shortlist.certification.plans.boundaries import Boundaries
 from shortlist.certification.plans.counts import Counts, Threshold
 from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.losses import Stakes
@@ -43,9 +42,7 @@ def stopped(stage: Stage, means: FloatArray, rng: np.random.Generator) -> tuple[
 
 
 def settle(stage: Stage, pulls: IntArray, successes: IntArray) -> Settled:
-    found = settled(stage.plans, stage.belief, pulls, successes)
-    assert found is not None
-    return found
+    return next(settled(stage.plans, stage.belief, pulls, successes))
 
 
 def declared(part: Part, stakes: Stakes) -> list[FloatArray]:
@@ -149,21 +146,6 @@ def test_equal_leads_go_by_the_order() -> None:
     assert best(leads, np.array([0, 1, 2, 3]), 3).tolist() == [0, 1, 2]
 
 
-def test_boundaries_together_prove_no_more_than_their_weighted_mean() -> None:
-    boundaries = Boundaries.around(0.5, 0.02, 0.1)
-    at = np.array([10, 20, 30])
-    charges = np.array([0.4, 0.3, 0.35])
-    strength = 12.0
-
-    bound = boundaries.mixed(at, charges, strength)
-
-    shares = np.exp(-boundaries.thresholds[at])
-    assert (shares * np.exp(strength * (bound - charges))).sum() == pytest.approx(1)  # Lemma 4
-    alone = [boundaries.mixed(at[[j]], charges[[j]], strength) for j in range(3)]
-    assert alone == pytest.approx(charges + boundaries.thresholds[at] / strength)
-    assert bound < min(alone)
-
-
 def test_leads_are_no_larger_than_what_can_be_lost() -> None:
     stakes = Stakes(0.7, 5.0, 0.4)
     leads = np.array([-np.inf, -0.2, 0.0, 0.1, np.inf])
@@ -213,14 +195,15 @@ def test_shares_of_tracks_and_blocks_add_up_to_1() -> None:
     assert sum(tuning.BLOCKS) == pytest.approx(1)
 
 
-def test_a_track_pays_for_its_share_of_delta(stage: Stage) -> None:
-    ended = settle(stage, *stopped(stage, np.linspace(0.9, 0.1, ARMS), np.random.default_rng(2)))
-    at, charges = np.array([10, 11]), np.array([0.3, 0.4])
+def test_every_track_is_settled_the_one_with_nearly_k_arms_first(stage: Stage) -> None:
+    ended = stopped(stage, np.linspace(0.9, 0.1, ARMS), np.random.default_rng(2))
+    stakes = Stakes(stage.belief.boundary, stage.strength, stage.reach)
 
-    bound = stage._mixed(ended, at, charges)
+    tracks = list(settled(stage.plans, stage.belief, *ended))
 
-    without = stage.boundaries.mixed(at, charges, stage.strength)
-    assert bound == pytest.approx(without + np.log(1 / ended.share) / stage.strength)
+    assert sorted(each.share for each in tracks) == sorted(share for _, share in tuning.TRACKS)
+    inside = [(each.charged(stakes, roughly=True).leads > 0).sum() for each in tracks]
+    assert abs(inside[0] - K) <= abs(inside[-1] - K)
 
 
 def test_an_outline_has_one_part_a_plan(stage: Stage) -> None:

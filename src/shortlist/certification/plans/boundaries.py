@@ -2,16 +2,13 @@
 
 They lie around the one that is believed in, evenly spaced at first and then ever wider apart, and
 have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
-What several of them say about the same set is put together: their shares are weights of a mean
-(docs/plans.md, Lemma 4), so that neighbours which are charged about the same cost hardly more than
-one boundary of all their shares."""
+What several of them say about the same set is put together (claims.py)."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import FloatArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.losses import Stakes
 
@@ -40,10 +37,6 @@ class Boundaries:
     def least_threshold(self) -> float:
         """Of the boundary with the largest share."""
         return float(self.thresholds.min())
-
-    def mixed(self, at: IntArray, charges: FloatArray, strength: float) -> float:
-        """The bound that charges of one set at some of the boundaries prove together. (Lemma 4)"""
-        return -float(logsumexp(-self.thresholds[at] - strength * charges)) / strength
 
     def left_for_charges(self, stakes: Stakes) -> float:
         """What charges may come to at the boundary with the largest share."""

@@ -9,12 +9,12 @@ w(m) x(m) are equal, and their sum is the gap to the best. Few means have weight
 begins with some, and adds those at which the constraint is broken most (cutting planes)."""
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certification.plans import tuning
 
-INSIDE = 0.95  # of the way to where a weight, or what a constraint leaves, would be 0
+INSIDE = 0.99  # of the way to where a weight, or what a constraint leaves, would be 0
+LEFT = 0.3  # that constraints leave, to begin with
 
 
 def log_optimal_among(
@@ -35,9 +35,11 @@ def log_optimal_among(
 
 def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatArray:
     """The best q for A = `matrix` (means, states), p = `believed`, but for `gap` in sum p ln q."""
+    from scipy.linalg.lapack import dposv  # late: few who import us need it, and it is large
+
     means = matrix.shape[0]
     weights = np.full(means, 1 / means)
-    left = np.ones(means)
+    left = np.full(means, LEFT)
     root = np.sqrt(believed)
     for _ in range(tuning.NEWTON_STEPS):
         mixture = weights @ matrix
@@ -48,9 +50,10 @@ def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatAr
         centre = tuning.SHRINK * distance / (means * weights)  # what constraints are to leave
         scaled = matrix * (root / mixture)  # (means, states)
         curvature = scaled @ scaled.T
-        curvature[np.diag_indices(means)] += left / weights
+        ratio = left / weights
+        curvature.ravel()[:: means + 1] += ratio  # its diagonal
         _, step, _ = dposv(curvature, moments - 1 + centre, overwrite_a=True)
-        change = centre - left - left / weights * step
+        change = centre - left - ratio * step
         weights = weights + step * _length(step / weights)
         left = left + change * _length(change / left)
     result: FloatArray = believed / (weights @ matrix)

@@ -3,11 +3,11 @@
 All arms have stopped. The blocks are declared in advance. The first is charged by what the pilot
 says; the rewards of all blocks before say what the means of the next one are like, where the
 boundary is, and how many arms it has to take. No arm has a say in what it is charged itself, so (*)
-of docs/plans.md holds for each of them given those before. (Lemma 5) Which track is taken in the
-end may depend on everything: each of them has its own share of delta."""
+of docs/plans.md holds for each of them given those before. (Lemma 5) What several tracks say about
+the same set is put together, as with boundaries: each of them has its own share of delta."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,13 +26,13 @@ GOLDEN = (math.sqrt(5) - 1) / 2  # multiples of it, less whole numbers, are spre
 
 def settled(
     plans: Sequence[Plan], pilot: Belief, pulls: IntArray, successes: IntArray
-) -> Settled | None:
-    """Arms that have stopped like this, on the track that takes the most nearly k of them.
+) -> Iterator[Settled]:
+    """Arms that have stopped like this, on every track, the one first that takes most nearly k.
 
-    None if one of them stopped where states were left out, which is charged infinitely."""
+    On none if one of them stopped where states were left out, which is charged infinitely."""
     ended = _ended(plans, pulls, successes)
     if (ended == NOT_THERE).any():
-        return None
+        return
     block = blocks(plans, pulls.size)
     belief, tracks = pilot, list[Track]()
     for number in range(len(tuning.BLOCKS)):
@@ -48,10 +48,10 @@ def settled(
                 arms = part.arms[block[part.arms] == number]
                 track.steps.append((replace(part, arms=arms, moving=moving), threshold))
                 track.taken += int((part.scores[ended[arms]] > threshold.score).sum())
-    best = min(tracks, key=lambda each: abs(each.taken - pilot.k))
-    steps = [(part, threshold) for part, threshold in best.steps if part.arms.size]
-    parts = [replace(part, places=_places(part, threshold)) for part, threshold in steps]
-    return Settled(parts, ended, belief.boundary, best.share)
+    for track in sorted(tracks, key=lambda each: abs(each.taken - pilot.k)):
+        steps = [(part, threshold) for part, threshold in track.steps if part.arms.size]
+        parts = [replace(part, places=_places(part, threshold)) for part, threshold in steps]
+        yield Settled(parts, ended, belief.boundary, track.share)
 
 
 def _ended(plans: Sequence[Plan], pulls: IntArray, successes: IntArray) -> IntArray:

@@ -11,6 +11,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
+from shortlist.certification.plans.claims import Claims
 from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.parts import Charged, Settled
 from shortlist.certification.plans.plan import Plan
@@ -48,21 +49,35 @@ class Stage:
     def proof(
         self, pulls: IntArray, successes: IntArray, rng: np.random.Generator
     ) -> Proof | float:
-        """A set whose bound is within the reach, or about the least bound that there is."""
-        ended = settled(self.plans, self.belief, pulls, successes)
-        if ended is None:
+        """A set whose bound is within the reach, or about the least bound that there is.
+
+        The best set of the first track at the cheapest boundary. The other tracks are asked only if
+        they may make up for what the first one lacks."""
+        tracks = settled(self.plans, self.belief, pulls, successes)
+        first = next(tracks, None)
+        if first is None:
             return math.inf
-        order = descending(ended.scores, rng)
-        rough = self.rough_charges(ended.outline(), order)
-        start = int(np.abs(self.boundaries.values - ended.boundary).argmin())
-        last = self.boundaries.values.size - 1
-        at = cheapest(lambda j: rough(j) + self._threshold(j), start, last)
-        more = self.rough_charges(ended, order)(at) - rough(at)
+        order = descending(first.scores, rng)
+        rough = self.rough_charges(first.outline(), order)
+        at = self._cheapest(rough, first.boundary)
+        chosen = best(self.charged(first, at, roughly=True).leads, order, self.belief.k)
+        claims = Claims(
+            self.boundaries, self.strength, lambda track, j: self.charged(track, j).by(chosen)
+        )
         near = self._near(at)
-        about = self._mixed(ended, near, np.array([rough(j) + more for j in near.tolist()]))
-        if not about <= (1 + tuning.ROUGH) * self.reach:
-            return about
-        return self._settle(ended, near, order)
+        about = self._about(first, chosen, near, rough)
+        claims.add(first, near, about)
+        bound = claims.bound(self.reach)
+        if bound > self.reach + tuning.TOGETHER / self.strength:
+            return bound - tuning.USUALLY / self.strength
+        if bound > self.reach:
+            for track in tracks:
+                more = self.charged(track, at, roughly=True).by(chosen) - about[near.index(at)]
+                claims.add(track, near, about + more)
+            bound = claims.bound(self.reach)
+        if bound > self.reach:
+            return bound
+        return Proof(chosen, bound, float(self.boundaries.values[at]))
 
     def charged(self, ended: Settled, j: int, *, roughly: bool = False) -> Charged:
         """What all arms are charged at boundary j."""
@@ -79,36 +94,25 @@ class Stage:
 
         return charges
 
-    def _settle(self, ended: Settled, near: IntArray, order: IntArray) -> Proof | float:
-        """The best set at the first of these boundaries, and what they prove for it together.
+    def _cheapest(self, charges: Callable[[int], float], believed: float) -> int:
+        """The boundary at which these charges prove the most, from the one believed in."""
+        start = int(np.abs(self.boundaries.values - believed).argmin())
+        thresholds = self.boundaries.thresholds / self.strength
+        return cheapest(lambda j: charges(j) + float(thresholds[j]), start, thresholds.size - 1)
 
-        Boundaries are added until that suffices, or the others cannot make up for what it lacks."""
-        charged = self.charged(ended, int(near[0]))
-        chosen = best(charged.leads, order, self.belief.k)
-        charges = [charged.by(chosen)]
-        bound = self._mixed(ended, near[:1], np.array(charges))
-        while not 0 <= bound <= self.reach:
-            gained = math.log(near.size / len(charges)) / self.strength
-            if len(charges) == near.size or bound - gained > self.reach:
-                return bound
-            charges.append(self.charged(ended, int(near[len(charges)])).by(chosen))
-            bound = self._mixed(ended, near[: len(charges)], np.array(charges))
-        return Proof(chosen, bound, float(self.boundaries.values[near[0]]))
+    def _near(self, at: int) -> range:
+        """Boundaries next to this one."""
+        last = self.boundaries.values.size - 1
+        return range(max(at - tuning.NEIGHBOURS, 0), min(at + tuning.NEIGHBOURS, last) + 1)
 
-    def _near(self, at: int) -> IntArray:
-        """Boundaries next to this one, the nearest first."""
-        every = np.arange(self.boundaries.values.size)
-        nearest = np.argsort(np.abs(every - at), kind="stable")
-        result: IntArray = nearest[: 2 * tuning.NEIGHBOURS + 1]
-        return result
-
-    def _threshold(self, j: int) -> float:
-        return float(self.boundaries.thresholds[j]) / self.strength
-
-    def _mixed(self, ended: Settled, at: IntArray, charges: FloatArray) -> float:
-        """What these boundaries prove together, on a track with this share of delta."""
-        of_track = -math.log(ended.share) / self.strength
-        return self.boundaries.mixed(at, charges, self.strength) + of_track
+    def _about(
+        self, track: Settled, chosen: IntArray, near: range, rough: Callable[[int], float]
+    ) -> FloatArray:
+        """About what a set is charged at some boundaries, as at every third of them: (near,)."""
+        known = near[:: tuning.NEIGHBOURS]
+        off = [self.charged(track, j, roughly=True).by(chosen) - rough(j) for j in known]
+        about: FloatArray = np.array([rough(j) for j in near]) + np.interp(near, known, off)
+        return about
 
 
 def cheapest(cost: Callable[[int], float], at: int, last: int) -> int:

@@ -141,6 +141,10 @@ BLUR = 0.2
 MOVING = 0.5
 
 # stage.py:
+# what tracks may add to what one of them proves, in ln(1 / delta),
+TOGETHER = 1.5
+# and what they usually do
+USUALLY = 0.6
 # boundaries on either side of the cheapest one that bounds are made of,
 NEIGHBOURS = 3
 # and the first step on the way to it, in boundaries
