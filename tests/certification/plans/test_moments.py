@@ -92,6 +92,17 @@ def test_the_bound_is_tight() -> None:
         assert largest <= worst <= largest * 1.02
 
 
+def test_the_bound_is_tight_after_many_pulls() -> None:
+    stops = np.ones(20_001, dtype=np.bool_)
+    states = stop_states([Level(20_000, stops)], 0.9)
+    leads = np.where(states.successes > 18_000, np.inf, -np.inf)
+    stakes = Stakes(0.9, 40.0, 1.0)
+
+    worst = worst_moment(states, stakes.capped(leads), np.ones(leads.size), stakes, 1e-4)
+
+    assert 1 <= worst <= 1.2  # a mean is known up to .002 there, which weighs 1 / 40
+
+
 def test_states_charged_infinitely_add_nothing() -> None:
     states, leads, stakes = random_plan(np.random.default_rng(5))
     q = np.ones(states.pulls.size)

@@ -22,7 +22,6 @@ from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.stop_states import StopStates
 
 ROUNDING = 1e-7  # more than all roundings in a moment, relative
-LEAST_EXPONENT = -700.0  # of a probability: no factor times 0 would be as large as it should
 QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
 
 
@@ -40,13 +39,13 @@ class Moments:
         centres = cells.mean(axis=1)  # (cells,)
         half = (cells[:, 1:] - cells[:, :1]) / 2  # (cells, 1)
         left, right = self._lost(cells[:, 0]), self._lost(cells[:, 1])
-        exponents = self.states.log_probability(centres) + (left + right) / 2
-        inside = np.exp(np.maximum(exponents, LEAST_EXPONENT))  # (cells, states)
-        with np.errstate(over="ignore", divide="ignore"):  # an infinite bound is one, too
-            growth = np.exp(self._slopes(centres) * half + (right - left) / 2)  # from c to c + h
-            up = np.einsum("cs,cs,s->c", inside, growth, self.q)
-            down = np.einsum("cs,s->c", inside / growth, self.q)
-        return np.maximum(down, up), np.einsum("cs,s->c", inside, self.q)
+        middle = self.states.log_probability(centres) + (left + right) / 2  # (cells, states)
+        slopes = self._slopes(centres) * half + (right - left) / 2
+        with np.errstate(over="ignore"):  # an infinite bound is one, too
+            up = np.einsum("cs,s->c", np.exp(middle + slopes), self.q)
+            down = np.einsum("cs,s->c", np.exp(middle - slopes), self.q)
+            inside = np.einsum("cs,s->c", np.exp(middle), self.q)
+        return np.maximum(down, up), inside
 
     def _lost(self, means: FloatArray) -> FloatArray:
         """Strength * L(s, m): (means, states)."""
