@@ -74,10 +74,13 @@ class Belief:
         if abs(angle(self._cheapest()) - angle(guess)) > tuning.NEAR_ANGLE / 2:
             self._fit(self._cheapest())
         self._place_boundary()
+        self.moved = 0.0  # what sharpening the prior moved the boundary by
         if sharpen and self._well_known > 0:
+            before = self.boundary
             power = self.edge * self._well_known
             self._believe(sharpened(self.prior, self.rows, self.sharp, self.grid, power))
             self._place_boundary()
+            self.moved = self.boundary - before
 
     @property
     def nodes(self) -> list[tuple[float, float]]:
@@ -86,6 +89,13 @@ class Belief:
         values = np.clip(self.boundary + np.array([-away, 0.0, away]), OUTERMOST, 1 - OUTERMOST)
         weights = (tuning.ASIDE, 1 - 2 * tuning.ASIDE, tuning.ASIDE)
         return list(zip(values.tolist(), weights, strict=True))
+
+    @property
+    def middle(self) -> float:
+        """Where proofs are expected: a sharper prior has moved the boundary not far enough yet."""
+        most = tuning.MOST_AHEAD * self.error
+        ahead = float(np.clip(tuning.AHEAD * self.moved, -most, most))
+        return float(np.clip(self.boundary + ahead, OUTERMOST, 1 - OUTERMOST))
 
     @property
     def deviation(self) -> float:

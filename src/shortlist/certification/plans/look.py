@@ -28,7 +28,7 @@ class Look:
     def __init__(self, belief: Belief, stakes: Stakes, delta: float) -> None:
         self.belief = belief
         self.reach = stakes.reach
-        middle = belief.boundary, belief.error
+        middle = belief.middle, belief.error
         self.boundaries = [Boundaries.around(*middle, delta * each) for _, each in tuning.STAGES]
         self.strength = stakes.strength
         charges = self.boundaries[0].left_for_charges(stakes)
@@ -74,7 +74,7 @@ class Look:
         expected = self._expected()
         predicted = self.bound * (expected / expected[drawn]) ** self._kept
         later = np.arange(expected.size) > drawn
-        should = np.flatnonzero(later & (predicted <= tuning.SURE * self.reach))
+        should = np.flatnonzero(later & (predicted <= self.reach))
         if should.size:
             return int(should[0])
         may = later[-1] and predicted[-1] <= tuning.HOPELESS * self.reach

@@ -49,6 +49,10 @@ NEAR_ANGLE = 0.06
 EDGE = 0.4
 # all the less the larger the error of the boundary, up to this share of an arm's deviation
 UNSURE = 0.1
+# by so much more than a sharper prior moves the boundary, proofs are expected to be elsewhere,
+AHEAD = 2.0
+# but by no more errors of the boundary than this
+MOST_AHEAD = 1.5
 # errors from where k arms are above that a boundary is put to be between arms
 PUT_ASIDE = 0.25
 # pulls that a pilot counts for where arms are stopped and taken: proofs need fresh rewards
@@ -192,18 +196,16 @@ SAFE = 0.75
 # look.py:
 # charges that are expected after every stage, as a share of what they may come to; share of delta
 STAGES = (
-    (0.95, 0.3),
-    (0.87, 0.13),
-    (0.79, 0.14),
-    (0.71, 0.13),
-    (0.62, 0.12),
-    (0.53, 0.08),
-    (0.43, 0.05),
-    (0.33, 0.03),
+    (0.88, 0.3),
+    (0.81, 0.13),
+    (0.73, 0.14),
+    (0.65, 0.13),
+    (0.57, 0.12),
+    (0.49, 0.08),
+    (0.4, 0.05),
+    (0.31, 0.03),
     (0.22, 0.02),
 )
-# share of k epsilon that a bound should be predicted to be for a later stage to be drawn,
-SURE = 0.98
 # what is kept of the logarithm of a predicted improvement: less is realised next to ties,
 KEPT = 0.8
 # where looks are as strong as this, in units of sketches.py,
