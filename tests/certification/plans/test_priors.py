@@ -6,7 +6,9 @@ import pytest
 from shortlist.arrays import FloatArray
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
-from shortlist.certification.plans.priors import Rows
+from shortlist.certification.plans.look import Look
+from shortlist.certification.plans.losses import Stakes
+from shortlist.certification.plans.priors import Rows, smooth_priors
 
 TIED = np.repeat([0.97, 0.9, 0.4], [30, 570, 400])  # of which 100 are to be chosen
 
@@ -52,6 +54,38 @@ def test_a_sharpened_prior_puts_the_boundary_nearer_to_ties(seed: int) -> None:
     assert sharp.prior.sum() == pytest.approx(1)
     near = np.abs(smooth.grid - 0.9) < 0.01
     assert sharp.expected[near].sum() > smooth.expected[near].sum()
+
+
+def test_boundaries_are_declared_ahead_of_where_a_sharper_prior_puts_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    smooth, sharp = (belief(TIED, 100, 3, sharpen=each) for each in (False, True))
+
+    assert sharp.moved == sharp.boundary - smooth.boundary
+    assert sharp.moved < 0
+    most = tuning.MOST_AHEAD * sharp.error
+    ahead = max(tuning.AHEAD * sharp.moved, -most)
+    assert sharp.middle == pytest.approx(sharp.boundary + ahead)
+    assert smooth.middle == smooth.boundary
+    declared = Look(sharp, Stakes(sharp.boundary, 30.0, 1.0), 0.01).boundaries[0]
+    assert declared.values[declared.thresholds.argmin()] == pytest.approx(sharp.middle)
+    monkeypatch.setattr(tuning, "AHEAD", 100.0)
+    assert sharp.middle == pytest.approx(sharp.boundary - most)
+
+
+def test_a_prior_that_stands_still_is_as_good_as_one_of_many_more_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = belief(TIED, 100, 3, sharpen=False)
+
+    def priors(still: float) -> FloatArray:
+        monkeypatch.setattr(tuning, "STILL", still)
+        return smooth_priors(known.rows, known.grid)[0]
+
+    usual, longest, shortest = priors(tuning.STILL), priors(0.0), priors(2.0)
+
+    assert np.abs(usual - longest).sum(axis=1).max() < 0.01
+    assert np.abs(shortest - longest)[0].sum() > 0.1
 
 
 def test_a_prior_is_not_sharpened_where_the_boundary_is_hardly_known() -> None:
