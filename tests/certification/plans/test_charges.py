@@ -61,3 +61,11 @@ def test_a_method_cut_short_still_charges(monkeypatch: pytest.MonkeyPatch) -> No
     q = log_optimal(matrix, np.array([0.5, 0.5]), 1e-3)
 
     assert q.min() > 0  # whether it is enough, `moments` checks
+
+
+def test_what_cannot_be_factorised_is_left_to_the_check() -> None:
+    believed = np.array([0.5, 0.5])
+
+    q = log_optimal(np.array([[1.0, np.nan], [0.5, 1.0]]), believed, 1e-4)
+
+    assert np.isnan(q).any()  # and no error

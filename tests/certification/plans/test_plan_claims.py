@@ -106,3 +106,19 @@ def test_estimates_within_reach_are_no_proof_when_all_are_checked(
     made.add(track(0.2), AT[:1], np.array([0.1]))
     made.check = lambda settled, j: 0.1
     assert made.bound(reach) <= reach  # another track makes up for it
+
+
+@pytest.mark.parametrize("charges", [math.nan, math.inf])
+def test_charges_that_are_no_number_prove_nothing(charges: float) -> None:
+    made, checked = claims({(0.5, j): charges for j in AT})
+    made.add(track(0.5), AT, np.full(3, 0.1))
+
+    assert made.bound(1.0) > 1.0
+    assert len(checked) == 1
+
+
+def test_a_negative_bound_proves_nothing() -> None:
+    made, _ = claims({(0.5, j): -9.0 for j in AT})
+    made.add(track(0.5), AT, np.full(3, -9.0))
+
+    assert made.bound(1.0) > 1.0

@@ -52,7 +52,9 @@ def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatAr
         curvature = scaled @ scaled.T
         ratio = left / weights
         curvature.ravel()[:: means + 1] += ratio  # its diagonal
-        _, step, _ = dposv(curvature, moments - 1 + centre, overwrite_a=True)
+        _, step, failed = dposv(curvature, moments - 1 + centre, overwrite_a=True)
+        if failed:  # by rounding: what there is has to do, and is checked
+            break
         change = centre - left - ratio * step
         weights = weights + step * _length(step / weights)
         left = left + change * _length(change / left)

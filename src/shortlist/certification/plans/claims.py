@@ -57,7 +57,7 @@ class Claims:
             about = self.together(self.all)
             inexact = tuning.EXACT if checked else tuning.ROUGH
             if not unchecked or not about <= (1 + inexact) * reach:
-                return max(about, math.nextafter(reach, math.inf))
+                return max(math.nextafter(reach, math.inf), about)  # not a number is none either
             claim = unchecked.pop(0)
             charges = self.check(claim.track, claim.j)
             for each in unchecked:
