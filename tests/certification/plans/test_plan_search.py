@@ -1,5 +1,6 @@
 """The search by plans: what it declares, what it asks for, and when it gives way."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,14 +15,17 @@ from shortlist.certification.plans import plan_search as plan_search_module
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
+from shortlist.certification.plans.claims import Claims
 from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.parts import Charged, Settled
+from shortlist.certification.plans.plan import Plan
 from shortlist.certification.plans.plan_search import plan_search
 from shortlist.certification.plans.policies import Policy
 from shortlist.certification.plans.sketches import sketched
 from shortlist.certification.plans.stage import Proof, Stage
 from shortlist.exploration.posterior import Posterior
+from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
@@ -241,7 +245,6 @@ def test_stages_without_hope_are_not_drawn(
     monkeypatch.setattr(Stage, "proof", lambda stage, *_: 1.05 * stage.reach)
     run(tape(MEANS, 6))
     monkeypatch.setattr(Stage, "proof", lambda stage, *_: 20 * stage.reach)
-    monkeypatch.setattr(tuning, "LOOKS", 3)  # there is no other after one that was mistaken
     run(tape(MEANS, 6))
 
     assert [failed for _, failed in handed_over] == [1, 1]
@@ -462,3 +465,90 @@ def test_0_1_rewards_need_not_be_declared() -> None:
     _, answer = run(tape(MEANS, 5), problem=replace(PROBLEM, rewards=Bounded()))
 
     assert answer.evidence["certificate"] == "plans"
+
+
+def proving_look() -> Look:
+    """A look whose last stage proves a set."""
+    look = small_look()
+    asked(look, tape(np.linspace(0.9, 0.1, 30), 3))
+    return look
+
+
+def proved(look: Look) -> Proof | float:
+    stage = look.stage(len(look.drafts) - 1)
+    return stage.proof(look.pulls, look.successes, np.random.default_rng(0))
+
+
+def test_all_claims_are_about_the_set_that_is_returned_and_none_counts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Claims] = []
+    original = Claims.bound
+
+    def reluctant(claims: Claims, reach: float) -> float:
+        """The first track is never enough."""
+        made.append(claims)
+        return original(claims, reach) if len(made) > 1 else reach * (1 + 1e-9)
+
+    monkeypatch.setattr(Claims, "bound", reluctant)
+    look = proving_look()
+    proof = proved(look)
+
+    assert isinstance(proof, Proof)
+    first, claims = made
+    assert first is claims
+    assert len({(id(each.track), each.j) for each in claims.all}) == len(claims.all)
+    tracks = {id(each.track): each.track.share for each in claims.all}
+    assert sum(tracks.values()) == pytest.approx(1)
+    assert np.exp(-claims.boundaries.thresholds).sum() <= 0.2 * tuning.STAGES[-1][1] * (1 + 1e-9)
+    stage = look.stage(len(look.drafts) - 1)
+    for claim in claims.all:
+        if claim.checked:
+            assert claim.charges == stage.charged(claim.track, claim.j).by(proof.chosen)
+    assert proof.bound == claims.together([each for each in claims.all if each.checked])
+
+
+@pytest.mark.parametrize("bound", [1 + 1e-9, 1.01, 3.0, math.nan, math.inf, -0.1])
+def test_no_bound_outside_the_reach_is_a_proof(
+    bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Claims, "bound", lambda _, reach: bound * reach)
+
+    assert not isinstance(proved(proving_look()), Proof)
+
+
+@pytest.mark.parametrize("exactly", [True, False])
+def test_a_state_that_is_charged_infinitely_proves_nothing(
+    exactly: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = proving_look()
+    charged = Stage.charged
+
+    def infinite(stage: Stage, ended: Settled, j: int, *, roughly: bool = False) -> Charged:
+        usual = charged(stage, ended, j, roughly=roughly)
+        return usual if exactly and roughly else replace(usual, least=math.inf)
+
+    monkeypatch.setattr(Stage, "charged", infinite)
+
+    assert proved(look) == math.inf
+
+
+def test_charges_of_which_none_is_a_number_are_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = small_look().stage(0).plans[0]
+    monkeypatch.setattr(Plan, "_q", lambda plan, *_: np.full(plan.states.pulls.size, math.nan))
+    stakes = plan.policy.stakes
+
+    charges = plan.charges(np.zeros(plan.states.pulls.size), stakes, 1e-3, plan.likely)
+
+    assert (charges == math.inf).all()
+
+
+@pytest.mark.parametrize(("mean", "k"), [(1.0, 20), (0.0, 180)])
+def test_more_than_k_arms_at_the_end_of_the_range_are_no_obstacle(mean: float, k: int) -> None:
+    means = np.append(np.full(150, mean), np.full(50, 0.5))
+    problem = Problem(means.size, k, FixedConfidence(0.05, 0.05), Binary())
+
+    _, answer = run(tape(means, 3), problem=problem)
+
+    assert answer.regret_bound is not None
+    assert aggregate_regret(means, answer.top) <= answer.regret_bound

@@ -61,15 +61,20 @@ def all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("all_blocks")
 @pytest.mark.parametrize("changed", range(len(tuning.BLOCKS)))
 @pytest.mark.parametrize("times", [0.0, -1.5])
+@pytest.mark.parametrize("otherwise", [np.linspace(0.1, 0.9, ARMS), np.full(ARMS, 0.05)])
 def test_rewards_change_what_later_blocks_are_charged_and_no_others(
-    stage: Stage, changed: int, times: float, monkeypatch: pytest.MonkeyPatch
+    stage: Stage,
+    changed: int,
+    times: float,
+    otherwise: FloatArray,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tuning, "TRACKS", ((times, 1.0),))  # which one is taken may depend on all
     rng = np.random.default_rng(3)
     means = np.linspace(0.9, 0.1, ARMS)
     block = blocks(stage.plans, ARMS)
     one = stopped(stage, means, rng)
-    other = stopped(stage, means[::-1], rng)
+    other = stopped(stage, otherwise, rng)
     mixed = [np.where(block == changed, b, a) for a, b in zip(one, other, strict=True)]
     stakes = Stakes(0.55, stage.strength, stage.reach)
 

@@ -197,6 +197,7 @@ class Belief:
         above = np.interp(candidates, self.grid, _above(self.expected))
         z = (above - self.k) / max(self._miscount(balance)[0], TINY)
         likely = np.abs(z) < tuning.LIKELY
+        likely[0] = True  # where more than k arms are at the end of the grid, none is
         gaps = self.grid - candidates[likely, None]  # (candidates, grid)
         hard = np.einsum("cg,g->c", 1 / (gaps**2 + tuning.CLOSE**2), self.expected)
         return float(candidates[likely][np.argmin(np.log(hard) + z[likely] ** 2 / 2)])
@@ -205,7 +206,7 @@ class Belief:
         """How many arms too many or too few may be above, and the pulls of an arm in doubt."""
         above = self.sharp[:, self.grid > boundary].sum(axis=1)
         variances = self.rows.sizes * above * (1 - above)  # (rows,)
-        variance = float(variances.sum())
+        variance = max(float(variances.sum()), 0.0)  # rounding may have made it less
         pulls = float(np.einsum("r,r->", variances, self.rows.pulls)) / max(variance, TINY)
         return tuning.INFLATE * math.sqrt(variance), max(pulls, 1.0)
 

@@ -57,11 +57,12 @@ class Claims:
             about = self.together(self.all)
             inexact = tuning.EXACT if checked else tuning.ROUGH
             if not unchecked or not about <= (1 + inexact) * reach:
-                return max(math.nextafter(reach, math.inf), about)  # not a number is none either
+                return _beyond(reach, about)
             claim = unchecked.pop(0)
             charges = self.check(claim.track, claim.j)
+            off = charges - claim.charges
             for each in unchecked:
-                each.charges += charges - claim.charges
+                each.charges = each.charges + off if math.isfinite(off) else math.inf
             claim.charges, claim.checked = charges, True
             checked.append(claim)
         return proved
@@ -77,3 +78,8 @@ class Claims:
         """The logarithm of what it adds to the sum of Lemma 4."""
         share = math.log(claim.track.share) - float(self.boundaries.thresholds[claim.j])
         return share - self.strength * claim.charges
+
+
+def _beyond(reach: float, about: float) -> float:
+    """A bound that is no proof, whatever `about` is: if it is not a number, the largest."""
+    return math.inf if math.isnan(about) else max(about, math.nextafter(reach, math.inf))

@@ -93,11 +93,6 @@ class Look:
         result: FloatArray = charges + np.array(least) / self.strength
         return result
 
-    @property
-    def mistaken(self) -> bool:
-        """Whether the bound says that the pilot had it wrong."""
-        return self.bound > tuning.MISTAKEN * self.reach
-
     def stage(self, number: int) -> Stage:
         """What is declared for stage `number`: plans that stop later the larger it is."""
         draft = self.drafts[number] if number else self._first[0]

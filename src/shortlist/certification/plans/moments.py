@@ -35,16 +35,16 @@ class Moments:
     stakes: Stakes
 
     def in_cells(self, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds on M in cells, (cells, 2), that L is convex on, and on M at their centres."""
+        """Bounds on M in cells, (cells, 2), that L is convex on, and M at their centres."""
         centres = cells.mean(axis=1)  # (cells,)
         half = (cells[:, 1:] - cells[:, :1]) / 2  # (cells, 1)
-        left, right = self._lost(cells[:, 0]), self._lost(cells[:, 1])
-        middle = self.states.log_probability(centres) + (left + right) / 2  # (cells, states)
-        slopes = self._slopes(centres) * half + (right - left) / 2
+        log = self.states.log_probability(centres)
+        left, middle, right = (self._lost(each) for each in (cells[:, 0], centres, cells[:, 1]))
+        slopes = self._slopes(centres) * half  # (cells, states)
         with np.errstate(over="ignore"):  # an infinite bound is one, too
-            up = np.einsum("cs,s->c", np.exp(middle + slopes), self.q)
-            down = np.einsum("cs,s->c", np.exp(middle - slopes), self.q)
-            inside = np.einsum("cs,s->c", np.exp(middle), self.q)
+            up = np.einsum("cs,s->c", np.exp(log + slopes + right), self.q)
+            down = np.einsum("cs,s->c", np.exp(log - slopes + left), self.q)
+            inside = np.einsum("cs,s->c", np.exp(log + middle), self.q)
         return np.maximum(down, up), inside
 
     def _lost(self, means: FloatArray) -> FloatArray:
@@ -67,6 +67,8 @@ def worst_moment(
 
     Cells are halved until it exceeds the largest moment by `excess` at most, relative."""
     charged = q > 0  # the others add nothing
+    if not charged.any():
+        return math.inf
     moments = Moments(states.only(charged), leads[charged], q[charged], stakes)
     cells = _cells(stakes, float(states.pulls.max()))
     worst, largest = 0.0, 0.0

@@ -109,6 +109,7 @@ class Plan:
     ) -> FloatArray:
         """The charge of every state: (*) holds at every mean in [0, 1]."""
         q = self._q(leads, stakes, gap, likely, FINELY)
+        q = np.where(q > 0, q, 0.0)  # what is not a number is charged infinitely
         worst = worst_moment(self.states, leads, q, stakes, gap)
         with np.errstate(divide="ignore"):
             charges: FloatArray = (math.log(worst) - np.log(q)) / stakes.strength

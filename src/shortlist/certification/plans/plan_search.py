@@ -25,8 +25,8 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     near it; plans are declared from it, and their fresh rewards choose the set and give the bound
     U of docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
     rewards so far are the pilot of the next look, which has its own share of delta. After some
-    looks, after one that was far off, or with the first reward that is neither 0 nor 1, the split
-    certificate takes over, all rewards so far being exploration."""
+    looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, all
+    rewards so far being exploration."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
     rounds, failed = 0, 0
@@ -53,8 +53,6 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         for pulls, rewards in look.record:
             posterior.add(pulls, rewards)
         posterior.refresh()
-        if look.mistaken:
-            break
     return (yield from split_search_from(posterior, problem, rng, failed=failed))
 
 

@@ -75,7 +75,7 @@ class Stage:
                 more = self.charged(track, at, roughly=True).by(chosen) - about[near.index(at)]
                 claims.add(track, near, about + more)
             bound = claims.bound(self.reach)
-        if bound > self.reach:
+        if not 0 <= bound <= self.reach:
             return bound
         return Proof(chosen, bound, float(self.boundaries.values[at]))
 
@@ -109,10 +109,12 @@ class Stage:
         self, track: Settled, chosen: IntArray, near: range, rough: Callable[[int], float]
     ) -> FloatArray:
         """About what a set is charged at some boundaries, as at every third of them: (near,)."""
+        outlined = np.array([rough(j) for j in near])
         known = near[:: tuning.NEIGHBOURS]
         off = [self.charged(track, j, roughly=True).by(chosen) - rough(j) for j in known]
-        about: FloatArray = np.array([rough(j) for j in near]) + np.interp(near, known, off)
-        return about
+        if not np.isfinite(outlined).all() or not np.isfinite(off).all():
+            return np.full(len(near), math.inf)  # a state that is charged infinitely
+        return outlined + np.interp(near, known, off)
 
 
 def cheapest(cost: Callable[[int], float], at: int, last: int) -> int:

@@ -212,10 +212,8 @@ KEPT = 0.8
 WEAK = 4.0
 # what it may be after the last one for that to have a chance,
 HOPELESS = 1.2
-# the bound, likewise, above which another look is better than a later stage,
+# and the bound, likewise, above which another look is better than a later stage
 WRONG = 1.5
-# and above which no other look by plans is made
-MISTAKEN = 10.0
 
 # drafts.py:
 # ln of the first threshold that is tried,
