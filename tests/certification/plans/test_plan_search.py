@@ -1,29 +1,24 @@
 """The search by plans: what it declares, what it asks for, and when it gives way."""
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from plan_looks import Stream, asked, small_look, tape
 
 from shortlist.algorithms import Algorithm
-from shortlist.arrays import FloatArray
 from shortlist.certification.plans import plan_search as plan_search_module
 from shortlist.certification.plans import tuning
 from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.boundaries import Boundaries
-from shortlist.certification.plans.claims import Claims
 from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.losses import Stakes
-from shortlist.certification.plans.parts import Charged, Settled
-from shortlist.certification.plans.plan import Plan
 from shortlist.certification.plans.plan_search import plan_search
 from shortlist.certification.plans.policies import Policy
 from shortlist.certification.plans.sketches import sketched
-from shortlist.certification.plans.stage import Proof, Stage
+from shortlist.certification.plans.stage import Stage
 from shortlist.exploration.posterior import Posterior
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
@@ -37,26 +32,6 @@ MEANS = np.linspace(0.95, 0.05, 120)
 ONES = np.ones(120)
 PROBLEM = Problem(120, 40, FixedConfidence(0.05, 0.1), Binary())
 
-Stream = Callable[[Pulls], Rewards]
-
-
-def tape(means: FloatArray, seed: int, flipped: int | None = None) -> Stream:
-    """Rewards that depend on the arm and on which of its pulls it is, on nothing else."""
-    rng = np.random.default_rng(seed)
-    rewards = (rng.random((means.size, 4000)) < means[:, None]).astype(np.float64)
-    if flipped is not None:
-        rewards[flipped] = 1 - rewards[flipped]
-    drawn = np.zeros(means.size, dtype=np.int64)
-
-    def pull(request: Pulls) -> Rewards:
-        sums = np.zeros(request.arms.size)
-        for place, (arm, times) in enumerate(zip(request.arms, request.times, strict=True)):
-            sums[place] = rewards[arm, drawn[arm] : drawn[arm] + times].sum()
-            drawn[arm] += times
-        return Rewards(sums, sums)
-
-    return pull
-
 
 def run(stream: Stream, seed: int = 1, problem: Problem = PROBLEM) -> tuple[list[Pulls], Answer]:
     search = plan_search(problem, np.random.default_rng(seed))
@@ -66,27 +41,6 @@ def run(stream: Stream, seed: int = 1, problem: Problem = PROBLEM) -> tuple[list
         requests.append(turn)
         turn = advance(search, stream(turn))
     return requests, turn
-
-
-def small_look(k: int = 10, means: FloatArray | None = None) -> Look:
-    rng = np.random.default_rng(7)
-    means = np.linspace(0.9, 0.1, 30) if means is None else means
-    pulls = np.full(means.size, 10)
-    belief = Belief(pulls, rng.binomial(pulls, means).astype(np.float64), k, 0.6)
-    return Look(belief, sketched(belief, 0.1 * k, 0.2).stakes, 0.2)
-
-
-def asked(look: Look, stream: Stream, stages: Sequence[int] | None = None) -> dict[int, list[int]]:
-    """What every arm was asked for in these stages, or all, request by request."""
-    times: dict[int, list[int]] = defaultdict(list)
-    for number in range(len(look.drafts)) if stages is None else stages:
-        drawing = look.draw(look.stage(number), 0)
-        turn = advance(drawing, None)
-        while isinstance(turn, Pulls):
-            for arm, each in zip(turn.arms.tolist(), turn.times.tolist(), strict=True):
-                times[arm].append(each)
-            turn = advance(drawing, stream(turn))
-    return times
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -302,37 +256,6 @@ def test_charges_beyond_reach_promise_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert not small_look().promising
 
 
-def test_a_look_proves_nothing_where_no_set_has_a_small_bound() -> None:
-    look = small_look()
-    asked(look, tape(np.full(30, 0.5), 3), [0])
-    stage = look.stage(0)
-    stage.boundaries.thresholds[:] = 1e9
-
-    proof = stage.proof(look.pulls, look.successes, np.random.default_rng(0))
-
-    assert isinstance(proof, float)
-    assert proof > 1e6
-
-
-@pytest.mark.parametrize("far", [1.001, 2.0])
-def test_what_is_rough_proves_nothing(far: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = small_look()
-    asked(look, tape(np.linspace(0.9, 0.1, 30), 3))
-    stage = look.stage(len(look.drafts) - 1)
-    ended = look.pulls, look.successes
-    proof = stage.proof(*ended, np.random.default_rng(0))
-    assert isinstance(proof, Proof)
-    rough = Stage.charged
-
-    def dearer(stage: Stage, ended: Settled, j: int, *, roughly: bool = False) -> Charged:
-        charged = rough(stage, ended, j, roughly=roughly)
-        return charged if roughly else replace(charged, least=charged.least + far * stage.reach)
-
-    monkeypatch.setattr(Stage, "charged", dearer)
-
-    assert isinstance(stage.proof(*ended, np.random.default_rng(0)), float)
-
-
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PILOT_PART", 40.0)
     monkeypatch.setattr(tuning, "MOST_SHARE", 4.0)
@@ -410,14 +333,6 @@ def test_a_sketch_of_the_usual_strength_alone_promises_no_more() -> None:
     assert best.pulls <= usual.pulls
 
 
-def test_a_state_that_was_left_out_proves_nothing() -> None:
-    look = small_look()
-    asked(look, tape(np.linspace(0.9, 0.1, 30), 3), [0])
-    look.pulls[4] = 10**6
-
-    assert look.stage(0).proof(look.pulls, look.successes, np.random.default_rng(0)) == np.inf
-
-
 def test_levels_are_farther_apart_where_few_arms_are_in_doubt() -> None:
     ratios = set()
     for plan in small_look().drafts[0].plans:
@@ -465,82 +380,6 @@ def test_0_1_rewards_need_not_be_declared() -> None:
     _, answer = run(tape(MEANS, 5), problem=replace(PROBLEM, rewards=Bounded()))
 
     assert answer.evidence["certificate"] == "plans"
-
-
-def proving_look() -> Look:
-    """A look whose last stage proves a set."""
-    look = small_look()
-    asked(look, tape(np.linspace(0.9, 0.1, 30), 3))
-    return look
-
-
-def proved(look: Look) -> Proof | float:
-    stage = look.stage(len(look.drafts) - 1)
-    return stage.proof(look.pulls, look.successes, np.random.default_rng(0))
-
-
-def test_all_claims_are_about_the_set_that_is_returned_and_none_counts_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[Claims] = []
-    original = Claims.bound
-
-    def reluctant(claims: Claims, reach: float) -> float:
-        """The first track is never enough."""
-        made.append(claims)
-        return original(claims, reach) if len(made) > 1 else reach * (1 + 1e-9)
-
-    monkeypatch.setattr(Claims, "bound", reluctant)
-    look = proving_look()
-    proof = proved(look)
-
-    assert isinstance(proof, Proof)
-    first, claims = made
-    assert first is claims
-    assert len({(id(each.track), each.j) for each in claims.all}) == len(claims.all)
-    tracks = {id(each.track): each.track.share for each in claims.all}
-    assert sum(tracks.values()) == pytest.approx(1)
-    assert np.exp(-claims.boundaries.thresholds).sum() <= 0.2 * tuning.STAGES[-1][1] * (1 + 1e-9)
-    stage = look.stage(len(look.drafts) - 1)
-    for claim in claims.all:
-        if claim.checked:
-            assert claim.charges == stage.charged(claim.track, claim.j).by(proof.chosen)
-    assert proof.bound == claims.together([each for each in claims.all if each.checked])
-
-
-@pytest.mark.parametrize("bound", [1 + 1e-9, 1.01, 3.0, math.nan, math.inf, -0.1])
-def test_no_bound_outside_the_reach_is_a_proof(
-    bound: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Claims, "bound", lambda _, reach: bound * reach)
-
-    assert not isinstance(proved(proving_look()), Proof)
-
-
-@pytest.mark.parametrize("exactly", [True, False])
-def test_a_state_that_is_charged_infinitely_proves_nothing(
-    exactly: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    look = proving_look()
-    charged = Stage.charged
-
-    def infinite(stage: Stage, ended: Settled, j: int, *, roughly: bool = False) -> Charged:
-        usual = charged(stage, ended, j, roughly=roughly)
-        return usual if exactly and roughly else replace(usual, least=math.inf)
-
-    monkeypatch.setattr(Stage, "charged", infinite)
-
-    assert proved(look) == math.inf
-
-
-def test_charges_of_which_none_is_a_number_are_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = small_look().stage(0).plans[0]
-    monkeypatch.setattr(Plan, "_q", lambda plan, *_: np.full(plan.states.pulls.size, math.nan))
-    stakes = plan.policy.stakes
-
-    charges = plan.charges(np.zeros(plan.states.pulls.size), stakes, 1e-3, plan.likely)
-
-    assert (charges == math.inf).all()
 
 
 @pytest.mark.parametrize(("mean", "k"), [(1.0, 20), (0.0, 180)])
