@@ -203,12 +203,12 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
 @pytest.mark.parametrize(
     ("n_arms", "k", "rewards", "least"),
     [
-        (2, 1, Bounded(), 2.8e-11),
-        (100, 1, Bounded(), 1.4e-9),  # rounding of all arms adds up
-        (2, 1, Bounded(0, 1e50), 2.8e39),  # far from 1, not far from 0
-        (2, 1, Bounded(-1, 1), 8.5e-11),
-        (2, 1, Bounded(1e9 - 1, 1e9), 0.028),
-        (2, 1, SubGaussian(50), 2.8e-9),
+        (2, 1, Bounded(), 2.9e-11),
+        (100, 1, Bounded(), 1.5e-9),  # rounding of all arms adds up
+        (2, 1, Bounded(0, 1e50), 2.9e39),  # far from 1, not far from 0
+        (2, 1, Bounded(-1, 1), 8.6e-11),
+        (2, 1, Bounded(1e9 - 1, 1e9), 0.029),
+        (2, 1, SubGaussian(50), 2.9e-9),
     ],
 )
 def test_an_epsilon_that_rounding_could_make_up_is_refused_in_the_users_units(
@@ -217,7 +217,7 @@ def test_an_epsilon_that_rounding_could_make_up_is_refused_in_the_users_units(
     problem = Problem(n_arms, k, FixedConfidence(0.9 * least, 0.05), rewards)
     with pytest.raises(InvalidInput, match=re.escape(f"must be at least {least:.2g}: less")):
         problem.unit()
-    enough = FixedConfidence(1.1 * least, 0.05)
+    enough = FixedConfidence(least, 0.05)  # what the message says
     assert Problem(n_arms, k, enough, rewards).unit().epsilon > 0
 
 

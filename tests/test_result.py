@@ -130,9 +130,9 @@ def test_it_prints_as_a_table_with_labels_as_they_are() -> None:
     assert lines[0] == "2 of 4 arms, chosen by certified with 40 pulls"
     rows = [line.split()[:3] for line in lines if line.split()[1:2] in (["20"], ["10"], ["0"])]
     assert rows == [
-        ["<b>fast</b>", "20", "0.8"],
-        ["[red]new[/red]", "10", "0.7"],
-        ["slow", "10", "0.1"],
+        ["<b>fast</b>", "20", "0.800"],
+        ["[red]new[/red]", "10", "0.700"],
+        ["slow", "10", "0.100"],
         ["unseen", "0", "-"],
     ]
     console = Console()

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from shortlist.tables import Tabular, TextTable, figures, flat, readable, rounded_up
+from shortlist.tables import Tabular, TextTable, figures, flat, readable
 
 NASTY = "<b>[red]x[/red]</b>"
 
@@ -77,19 +77,3 @@ def test_several_tables_are_shown_one_below_the_other() -> None:
 
     assert [line.split() for line in str(Two()).splitlines()] == [["a", "1"], ["b", "2"]]
     assert Two()._repr_html_().count("<table>") == 2
-
-
-@pytest.mark.parametrize(
-    ("bound", "digits", "shown"),
-    [
-        (0.05, 4, "0.05"),
-        (0.049661, 4, "0.04967"),
-        (0.2991, 2, "0.3"),
-        (0.0, 3, "0"),
-        (1234567.0, 4, "1.235e+06"),
-        (1e-320, 4, "1e-320"),
-    ],
-)
-def test_a_bound_is_rounded_up(bound: float, digits: int, shown: str) -> None:
-    assert rounded_up(bound, digits) == shown
-    assert float(shown) >= bound

@@ -134,7 +134,7 @@ def test_a_number_of_any_kind_computes_as_the_float_that_it_is() -> None:
     half: Any = Fraction(1, 2)
     third: Any = Fraction(1, 3)
     forecast = shortlist.forecast(k=1, means=MEANS, epsilon=half, delta=third, runs=1, budget=50)
-    assert "with probability 0.666667" in str(forecast)
+    assert "with probability 0.6666:" in str(forecast)
     fresh: dict[str, Any] = {"top": [0], "pulls": [50, 60], "sums": [40, 20], "boundary": 0.5}
     halves: dict[str, Any] = {"epsilon": np.float16(0.5), "strength": np.float16(20)}
     bound = shortlist.certify(**fresh, epsilon=0.5, strength=20.0)

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from math import inf
 from typing import Protocol
 
+from shortlist.digits import amount_text, bound_text
 from shortlist.foresight import Expected, Foresight, Look
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
-from shortlist.tables import rounded_up
 from shortlist.validation import flag
 
 Count = Callable[[int], None]  # how many are done
@@ -202,15 +202,15 @@ def standing(pulls: int, problem: Problem, progress: Progress, spent: float | No
     most, budget = problem.counted_budget, problem.goal.budget
     facts = [plural(pulls, "pull") if most is None else f"{pulls:,} of {plural(most, 'pull')}"]
     if problem.costs is not None and spent is not None:
-        of_all = "" if budget is None else f" of {budget:,.6g}"
-        facts[0] += f" for {spent:,.6g}{of_all}"
+        of_all = "" if budget is None else f" of {amount_text(budget)}"
+        facts[0] += f" for {amount_text(spent)}{of_all}"
     facts += [
         f"{count:,} {name}"
         for name in ("accepted", "undecided")
         if (count := getattr(progress, name))
     ]
     if progress.bound is not None:
-        facts.append(f"bound {rounded_up(progress.bound * problem.rewards.scale, 3)}")
+        facts.append(f"bound {bound_text(progress.bound * problem.rewards.scale, 3)}")
     return ", ".join(facts)
 
 

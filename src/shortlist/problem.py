@@ -7,6 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.digits import bound_text
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.items import Items
 from shortlist.reward_models import Bounded, RewardModel, as_seen
@@ -234,8 +235,8 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
     least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
     if epsilon < least:
         raise InvalidInput(
-            f"`epsilon` is {epsilon!r}, but must be at least {least:.2g}: less is lost in the"
-            " rounding of such rewards"
+            f"`epsilon` is {epsilon!r}, but must be at least {bound_text(least, 2)}: less is lost"
+            " in the rounding of such rewards"
         )
     return min(epsilon / rewards.scale, LARGEST)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -134,13 +133,6 @@ def readable(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def rounded_up(bound: float, digits: int = 4) -> str:
-    """So many digits, rounded up: a bound stays one."""
-    up = Context(prec=digits, rounding=ROUND_CEILING)
-    # by its shortest digits, as 0.05 in binary is a little more than 0.05
-    return f"{float(up.create_decimal(str(bound))):.{digits}g}"
 
 
 def _html_body(rows: Sequence[Cells]) -> str:

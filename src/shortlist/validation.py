@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 
 # of what has a unit: the square of a ratio of two of them must not overflow
@@ -97,8 +98,8 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
     """Return `value` as a float if it lies strictly between `above` and `below`."""
     result = math.nan if isinstance(value, bool) else real(value)
     if not above < result < below:
-        limits = [f"greater than {above:g}"] * math.isfinite(above) + [
-            f"less than {below:g}"
+        limits = [f"greater than {given_text(above)}"] * math.isfinite(above) + [
+            f"less than {given_text(below)}"
         ] * math.isfinite(below)
         rule = " ".join(
             ["a number" if len(limits) == 2 else "a finite number", " and ".join(limits)]
@@ -236,7 +237,8 @@ def arm_means(
     theta = reals("means", means)
     wrong = np.flatnonzero(~(np.isfinite(theta) & (theta >= low) & (theta <= high)))
     if wrong.size:
-        rule = "a finite number" if math.isinf(high) else f"a number between {low:g} and {high:g}"
+        between = f"a number between {given_text(low)} and {given_text(high)}"
+        rule = "a finite number" if math.isinf(high) else between
         raise InvalidInput(f"the mean of arm {wrong[0]} is {theta[wrong[0]]}, but must be {rule}")
     return theta
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist.confidence import places
+from shortlist.digits import bound_text
 from shortlist.experiment import Experiment, view
 from shortlist.experiment.status import arms_told
 from shortlist.storage.memory import MemoryStore
-from shortlist.tables import rounded_up
 
 ends = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=2, max_size=6)
 
@@ -128,7 +128,7 @@ def test_the_bound_earned_so_far_is_told_where_the_search_knows_one() -> None:
     assert status.bound == experiment.result(partial=True).regret_bound
     assert status.bound is not None
     assert status.bound < 10
-    assert f"at most {rounded_up(status.bound, 3)} is lost so far" in " ".join(str(status).split())
+    assert f"at most {bound_text(status.bound, 3)} is lost so far" in " ".join(str(status).split())
     assert Experiment.create(3, 1, budget=30).status().bound is None
     experiment.run(lambda arm: 10.0 * (arm == 1), progress=False)
     assert experiment.status().bound == experiment.result().regret_bound

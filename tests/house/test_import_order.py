@@ -14,7 +14,7 @@ import shortlist
 Layers = tuple[tuple[str, ...], ...]
 
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
-    ("printable", "traces"),
+    ("printable", "traces", "digits"),
     ("errors", "arrays", "tables", "rounding"),
     ("validation", "grouping", "caution"),
     ("items", "reading"),

@@ -31,7 +31,6 @@ READ = [
     f"{ONE}/export",
     "/experiments/experiment",
     "/experiments/experiment/arms.csv",
-    "/static/page.css",
 ]
 WORK = {
     "ask": {},

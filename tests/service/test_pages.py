@@ -309,11 +309,14 @@ def test_counts_are_about_right(value: float, said: str) -> None:
         ),
         (Event(Kind.LEASE, 0, 3, "ann", 0.0), "ann gave back tickets 0 to 2"),
         (Event(Kind.FAIL, 7, 1, "rain", 0.0), "Ticket 7 failed: rain"),
-        (Event(Kind.RESUME, 0, 0, "", 0.0), "Somebody let it go on"),
+        (Event(Kind.RESUME, 0, 0, "", 0.0), "The experiment was resumed"),
+        (Event(Kind.RETIRE, 0, 1, "sold out", 0.0), "blue left: sold out"),
+        (Event(Kind.COST, 7, 1, "0.25", 0.0), "Ticket 7 cost 0.25"),
+        (Event(Kind.SPENT, 0, 0, "", 0.0), "The rest of the budget does not pay"),
     ],
 )
 def test_events_are_told_in_words(event: Event, said: str) -> None:
-    assert words.event_in_words(event)[1].startswith(said)
+    assert words.event_in_words(event, ("red", "blue"))[1].startswith(said)
 
 
 def result(**more: Any) -> Result:

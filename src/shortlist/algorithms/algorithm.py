@@ -9,6 +9,7 @@ import numpy as np
 from shortlist.algorithms.guard import guarded_search
 from shortlist.algorithms.limits import within_limits
 from shortlist.algorithms.options import check_options, options_of
+from shortlist.digits import bound_text
 from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.purse import ROUNDED
@@ -123,7 +124,7 @@ class Algorithm:
             in_money = self.guarded or (self.keeps_money and not counts_cells)
             needed = sum(problem.costs) if in_money else dearest
         if budget * (1 + ROUNDED) < needed:
-            costs = "" if problem.costs is None else f", which takes {needed:g}"
+            costs = "" if problem.costs is None else f", which takes {bound_text(needed, 6)}"
             raise InvalidInput(
                 f"`budget` is {budget}, but {self.name} must pull each of the {problem.n_arms}"
                 f" arms once{costs}"

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split.certificate import declare
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.problem import unit_epsilon
@@ -89,8 +90,9 @@ def _unit_strength(strength: float, rewards: RewardModel) -> float:
     unit = number("strength", strength, above=0) * rewards.scale
     if not SMALLEST < unit < LARGEST:
         raise InvalidInput(
-            f"`strength` is {shown(strength)}, but must be between {SMALLEST / rewards.scale:g} and"
-            f" {LARGEST / rewards.scale:g} for such rewards"
+            f"`strength` is {shown(strength)}, but must be between"
+            f" {given_text(SMALLEST / rewards.scale)} and {given_text(LARGEST / rewards.scale)}"
+            " for such rewards"
         )
     return unit
 
@@ -102,8 +104,8 @@ def _unit_boundary(boundary: float, rewards: RewardModel) -> float:
     low, high = rewards.support
     if rewards.has_range and not low <= edge <= high:
         raise InvalidInput(
-            f"`boundary` is {shown(boundary)}, but must be between {low:g} and {high:g} like the"
-            " rewards"
+            f"`boundary` is {shown(boundary)}, but must be between {given_text(low)} and"
+            f" {given_text(high)} like the rewards"
         )
     if not rewards.has_range and not rewards.admits(edge):
         raise InvalidInput(

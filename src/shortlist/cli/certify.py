@@ -9,7 +9,8 @@ import shortlist
 from shortlist.cli.fresh import Fresh, read_fresh
 from shortlist.cli.options import rewards_option
 from shortlist.cli.output import Record, format_option, print_summary
-from shortlist.tables import TextTable, figures, rounded_up
+from shortlist.digits import bound_text, confidence_text, given_text
+from shortlist.tables import TextTable, figures
 
 if TYPE_CHECKING:
     from shortlist.reward_models import RewardsDeclared
@@ -94,7 +95,8 @@ def certify(
         squares=data.squares,
     )
     summary = _summary(data, bound, 1 - delta, boundary)
-    print_summary(_table(summary, _verdict(bound, 1 - delta, epsilon)), summary, style)
+    verdict = _verdict(bound, 1 - delta, epsilon)
+    print_summary(_table(summary, boundary, verdict), summary, style)
 
 
 def _summary(data: Fresh, bound: float, confidence: float, boundary: float) -> dict[str, object]:
@@ -107,12 +109,14 @@ def _summary(data: Fresh, bound: float, confidence: float, boundary: float) -> d
     }
 
 
-def _table(summary: Record, verdict: str) -> TextTable:
+def _table(summary: Record, boundary: float, verdict: str) -> TextTable:
     """The figures above the verdict, which says the bound."""
-    return figures({name: summary[name] for name in ("k", "n", "boundary")}, verdict=verdict)
+    shown = {"k": summary["k"], "n": summary["n"], "boundary": given_text(boundary)}
+    return figures(shown, verdict=verdict)
 
 
 def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
     if math.isinf(bound):
         return f"No bound of at most {epsilon} follows from these data."
-    return f"At most {rounded_up(bound)} of mean reward is lost, with {confidence:.4g} confidence."
+    sure = confidence_text(confidence)
+    return f"At most {bound_text(bound)} of mean reward is lost, with {sure} confidence."

@@ -7,7 +7,8 @@ import click
 
 import shortlist
 from shortlist.cli.output import print_tables
-from shortlist.tables import TextTable, rounded_up
+from shortlist.digits import bound_text, percent_text
+from shortlist.tables import TextTable
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -73,13 +74,15 @@ def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "Float
 def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> Iterator[str]:
     answer, spent, even = outcome.answer, outcome.pulls.sum(), yardstick.pulls.sum()
     assert answer.regret_bound is not None
+    assert answer.confidence is not None
     yield f"Spent:      {spent:,} questions"
     yield (
         f"Yardstick:  {even:,} if every worker is asked equally often, {even / spent:.2g} times as"
         " many"
     )
     yield (
-        f"Guaranteed: at most {rounded_up(answer.regret_bound, 2)} of mean accuracy lost at"
-        f" {answer.confidence:.0%} confidence"
+        f"Guaranteed: at most {bound_text(answer.regret_bound, 2)} of mean accuracy lost at"
+        f" {percent_text(answer.confidence)} % confidence"
     )
-    yield f"True loss:  {shortlist.metrics.aggregate_regret(workers, answer.top):.4f}"
+    lost = shortlist.metrics.aggregate_regret(workers, answer.top)
+    yield f"True loss:  {bound_text(lost)}"

@@ -14,6 +14,7 @@ from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.rewards import read_rewards
 from shortlist.cli.status import stopped
 from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment, shown
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.reading.files import open_text
 
@@ -149,7 +150,7 @@ def tell(
             "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
         )
     if cost is not None and reward is None:
-        raise InvalidInput(f"`cost` is {cost:g}, but goes with TICKET REWARD only")
+        raise InvalidInput(f"`cost` is {given_text(cost)}, but goes with TICKET REWARD only")
     results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0, cost)]
     with open_experiment(store, name) as experiment:
         if failed is not None:

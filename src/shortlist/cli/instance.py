@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import shortlist
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Line, read_columns
 
@@ -58,7 +59,7 @@ def means_of(
             f"{given} of --instance and --means given, but exactly one of them names the arms"
         )
     if p is not None and instance != "synthetic":
-        raise InvalidInput(f"`p` is {p:g}, but only --instance synthetic takes it")
+        raise InvalidInput(f"`p` is {given_text(p)}, but only --instance synthetic takes it")
     if path is not None:
         return _with_n(read_means(path), n, path)
     if instance == "rte":

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shortlist.cli.totals import read_totals, total, whole
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Line
 
@@ -25,7 +26,7 @@ def _unit_total(line: Line, pulls: int) -> float:
     value = total(line)
     if not 0 <= value <= pulls:
         raise InvalidInput(
-            f"{line.where} says {value:g}, but rewards in [0, 1] add up to at most {pulls} in"
-            f" {pulls} pulls"
+            f"{line.where} says {given_text(value)}, but rewards in [0, 1] add up to at most"
+            f" {pulls} in {pulls} pulls"
         )
     return value

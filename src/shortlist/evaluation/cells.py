@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.items import Items, checked_order
 from shortlist.reward_models import RewardModel
@@ -123,8 +124,8 @@ def known_scores(
     if wrong.size:
         arm, item = wrong[0]
         raise InvalidReward(
-            f"the known score of arm {arm} on item {item} is {known[arm, item]:g}, but must be"
-            f" {rewards.rule}"
+            f"the known score of arm {arm} on item {item} is {given_text(known[arm, item])}, but"
+            f" must be {rewards.rule}"
         )
     return known
 

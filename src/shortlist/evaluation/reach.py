@@ -6,6 +6,7 @@ import numpy as np
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray
 from shortlist.caution import caution
+from shortlist.digits import bound_text, given_text
 from shortlist.driver import counted, finish
 from shortlist.grouping import total_before
 from shortlist.problem import FixedConfidence, Problem
@@ -22,8 +23,8 @@ def caution_about(problem: Problem, algorithm: Algorithm, options: dict[str, obj
     most = model.widest_gap * model.scale * min(problem.k, problem.n_arms - problem.k) / problem.k
     if goal.epsilon >= most:
         caution(
-            f"`epsilon` is {goal.epsilon:g}, but no choice of {problem.k} of {problem.n_arms} arms"
-            f" can lose more than {most:g}: any will do"
+            f"`epsilon` is {given_text(goal.epsilon)}, but no choice of {problem.k} of"
+            f" {problem.n_arms} arms can lose more than {bound_text(most)}: any will do"
         )
     elif goal.budget is not None and _can_try(problem, algorithm):
         _caution_about_budget(problem, goal, goal.budget, algorithm, options)
@@ -45,11 +46,11 @@ def _caution_about_budget(
     run = counted(algorithm, problem, np.random.default_rng(0), **options)
     bound = finish(run, EvenlySpread(problem).pull).answer.regret_bound
     if bound is None or bound > goal.epsilon:
-        proved = "nothing" if bound is None else f"a regret of {bound:.2g}"
+        proved = "nothing" if bound is None else f"a regret of {bound_text(bound, 2)}"
         much = "so many pulls prove" if problem.costs is None else "pulls for that prove"
         caution(
             f"`budget` is {budget:,}, but on 0/1 rewards whose means are spread evenly over the"
-            f" range {much} {proved}, and not `epsilon` = {goal.epsilon:g};"
+            f" range {much} {proved}, and not `epsilon` = {given_text(goal.epsilon)};"
             " `shortlist forecast` says how many it takes"
         )
 

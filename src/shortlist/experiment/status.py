@@ -9,6 +9,7 @@ import numpy as np
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import intervals, places
+from shortlist.digits import amount_text, bound_text, chance_text, interval_text, mean_text
 from shortlist.display import plural
 from shortlist.driver import unit_tally
 from shortlist.experiment.ledger import Ledger
@@ -19,7 +20,7 @@ from shortlist.experiment.ticket import State
 from shortlist.present import Tally, chances
 from shortlist.problem import Problem
 from shortlist.search import Progress
-from shortlist.tables import Tabular, TextTable, rounded_up
+from shortlist.tables import Tabular, TextTable
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
@@ -55,13 +56,14 @@ class ArmsTold:
     def cells(self, arm: int, *, decided: bool = False) -> tuple[str, ...]:
         """One arm as a row of a table; once it is `decided`, whether it was chosen."""
         place = self.places[arm]
+        ends = float(self.low[arm]), float(self.high[arm])
         return (
             str(self.labels[arm]),
             f"{self.pulls[arm]:,}",
-            _figure(self.means[arm]),
-            f"{_figure(self.low[arm])} … {_figure(self.high[arm])}",
+            mean_text(float(self.means[arm]), *ends),
+            interval_text(*ends),
             DECIDED.get(place, place) if decided else place,
-            "" if decided else _share(self.chances[arm]),
+            "" if decided else chance_text(float(self.chances[arm])),
             f"{self.to_go[arm]:,}",
         )
 
@@ -129,7 +131,7 @@ class Status(Tabular):
         told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
         facts = [self.state.value, told, *([] if decided else [self._waiting]), failures]
         if self.bound is not None:
-            lost = f"at most {rounded_up(self.bound, 3)} is lost"
+            lost = f"at most {bound_text(self.bound, 3)} is lost"
             facts.append(lost if decided else f"{lost} so far")
         line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
@@ -143,8 +145,8 @@ class Status(Tabular):
     @property
     def _cost(self) -> str:
         """What was spent, and of how much."""
-        of_all = "" if self.budget is None else f" of {self.budget:,.6g}"
-        return f"{self.spent:,.6g}{of_all}"
+        of_all = "" if self.budget is None else f" of {amount_text(self.budget)}"
+        return f"{amount_text(self.spent)}{of_all}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +203,3 @@ def _chances(
 
 def _known(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
-
-
-def _share(chance: float) -> str:
-    return f"{chance:.0%}" if isfinite(chance) else "-"
-
-
-def _figure(value: float) -> str:
-    return f"{value:.3f}" if isfinite(value) else "-"

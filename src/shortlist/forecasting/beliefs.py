@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import Binary, Bounded
@@ -77,7 +78,9 @@ class BetaPrior:
     @property
     def words(self) -> str:
         """What is assumed, for the reader."""
-        return f"{self.n_arms:,} arms with means from Beta({self.a:g}, {self.b:g})"
+        return (
+            f"{self.n_arms:,} arms with means from Beta({given_text(self.a)}, {given_text(self.b)})"
+        )
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """One mean per arm, in random order (E18)."""
@@ -198,7 +201,7 @@ def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, Float
     if wrong.size:
         arm = wrong[0]
         rule = f"must be between 0 and its {counts[arm]} pulls, since rewards are in [0, 1]"
-        raise InvalidInput(f"the sum of arm {arm} is {totals[arm]:g}, but {rule}")
+        raise InvalidInput(f"the sum of arm {arm} is {given_text(totals[arm])}, but {rule}")
     return counts.astype(np.int64), totals
 
 

@@ -1,6 +1,6 @@
 """A forecast as a picture: a dot for every run, a bar from 10 to 90 %, and the median."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.digits import bound_text, confidence_text, given_text
 from shortlist.errors import InvalidInput
 from shortlist.forecasting.prospects import Forecast, Prospect, quantiles
 
@@ -74,18 +75,18 @@ def _draw_pulls(ax: "Axes", part: Sequence[Prospect], forecast: Forecast) -> Non
     )
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.xaxis.set_minor_formatter("")
-    ax.set_xlabel(
-        f"pulls until at most {forecast.epsilon:g} is lost with probability {1 - forecast.delta:g}"
-    )
+    assert forecast.epsilon is not None, "without a budget an epsilon ends the search"
+    sure = f"with probability {confidence_text(1 - forecast.delta)}"
+    ax.set_xlabel(f"pulls until at most {given_text(forecast.epsilon)} is lost {sure}")
     for y, prospect in enumerate(part):
-        _draw_row(ax, y, prospect.pulls, ",.0f", _colour(prospect, forecast))
+        _draw_row(ax, y, prospect.pulls, "{:,.0f}".format, _colour(prospect, forecast))
     _frame(ax, [prospect.algorithm for prospect in part])
     ax.margins(x=0.12)
 
 
 def _draw_regret(ax: "Axes", part: Sequence[Prospect], forecast: Forecast) -> None:
     for y, prospect in enumerate(part):
-        _draw_row(ax, y, prospect.regret, ".2g", _colour(prospect, forecast))
+        _draw_row(ax, y, prospect.regret, bound_text, _colour(prospect, forecast))
     if forecast.epsilon is not None:
         ax.axvline(forecast.epsilon, color="0.3", linestyle="--", linewidth=1, zorder=0)
         ax.text(forecast.epsilon, 1, " epsilon", transform=ax.get_xaxis_transform(), fontsize=8)
@@ -94,7 +95,13 @@ def _draw_regret(ax: "Axes", part: Sequence[Prospect], forecast: Forecast) -> No
     ax.set_xlim(left=0)
 
 
-def _draw_row(ax: "Axes", y: int, values: FloatArray | IntArray, form: str, colour: str) -> None:
+def _draw_row(
+    ax: "Axes",
+    y: int,
+    values: FloatArray | IntArray,
+    text: Callable[[float], str],
+    colour: str,
+) -> None:
     low, median, high = quantiles(values).values()
     # below the bar, so that equal runs do not hide each other
     spread = y + np.linspace(0.14, 0.38, values.size)
@@ -119,7 +126,7 @@ def _draw_row(ax: "Axes", y: int, values: FloatArray | IntArray, form: str, colo
         clip_on=False,
     )
     ax.annotate(
-        f"{median:{form}}", (median, y), (0, 6), textcoords="offset points", ha="center", fontsize=8
+        text(median), (median, y), (0, 6), textcoords="offset points", ha="center", fontsize=8
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from shortlist.algorithms import AlgorithmLike, find
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.digits import bound_text, confidence_text, given_text
 from shortlist.errors import InvalidInput
 from shortlist.metrics import ROUNDING
 from shortlist.tables import Tabular, TextTable, readable
@@ -109,8 +110,10 @@ class Forecast(Tabular):
         if budget is not None:
             spent = f"a cost of {budget:,}" if self._unit == "cost" else f"{budget:,} {self._unit}"
             return f"Regret after {spent}:"
-        sure = f"with probability {1 - self.delta:g}"
-        return f"{self._unit.capitalize()} until at most {self.epsilon:g} is lost {sure}:"
+        sure = f"with probability {confidence_text(1 - self.delta)}"
+        assert self.epsilon is not None, "without a budget an epsilon ends the search"
+        lost = f"at most {given_text(self.epsilon)} is lost"
+        return f"{self._unit.capitalize()} until {lost} {sure}:"
 
     def _missing(self) -> str:
         """Nobody should take what was not tried for what does not exist."""
@@ -145,10 +148,14 @@ def _cells(prospect: Prospect) -> tuple[str, ...]:
     """A row: the pulls where the search stops by itself, the regret where a budget ends it."""
     spent = prospect.pulls if prospect.spent is None else prospect.spent
     shares = quantiles(spent if prospect.budget is None else prospect.regret)
-    others = [quantiles(prospect.rounds)["p50"]]
+    others: list[float | None] = [quantiles(prospect.rounds)["p50"]]
     if prospect.days is not None:
         others.append(quantiles(prospect.days)["p50"])
     if prospect.share is not None:
         others.append(prospect.share)
-    figures = (*shares.values(), *others, prospect.failure_rate)
-    return (prospect.algorithm, *map(readable, figures))
+    others.append(prospect.failure_rate)
+    # so many runs stay below these: a figure that is rounded down would say so of fewer
+    below = [
+        readable(each) if isinstance(each, int) else bound_text(each) for each in shares.values()
+    ]
+    return (prospect.algorithm, *below, *map(readable, others))

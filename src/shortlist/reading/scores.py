@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import read_columns
 from shortlist.reading.parquet import is_parquet, read_parquet
@@ -135,8 +136,8 @@ def _from_cells(grid: Grid) -> ScoreFile:
         before = cells.setdefault((str(arm), str(item)), score)
         if before != score and not (math.isnan(before) and math.isnan(score)):
             raise InvalidInput(
-                f"{where} says that {str(arm)!r} scores {score:g} on item {str(item)!r}, but a"
-                f" line before says {before:g}"
+                f"{where} says that {str(arm)!r} scores {given_text(score)} on item {str(item)!r},"
+                f" but a line before says {given_text(before)}"
             )
     arms = {arm: place for place, arm in enumerate(dict.fromkeys(arm for arm, _ in cells))}
     items = {item: place for place, item in enumerate(dict.fromkeys(item for _, item in cells))}

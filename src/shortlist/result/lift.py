@@ -7,9 +7,10 @@ import numpy as np
 from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import delta_of, differences, ratios
+from shortlist.digits import confidence_text, interval_text, mean_text
 from shortlist.problem import Problem
 from shortlist.result.plain import plain
-from shortlist.tables import Tabular, TextTable, readable
+from shortlist.tables import Tabular, TextTable
 
 SHOWN = 40  # arms in a table
 
@@ -48,6 +49,7 @@ class Lift(Tabular):
         """The largest differences first."""
         ordered = sorted(self.arms, key=_largest_first)
         left_out = len(ordered) - SHOWN
+        sure = confidence_text(self.confidence)
         rows = [_cells(arm) for arm in ordered[:SHOWN]]
         if left_out > 0:
             rows.append((f"... {left_out:,} more", "", "", "", ""))
@@ -56,7 +58,7 @@ class Lift(Tabular):
                 ("arm", "difference", "interval", "ratio", "interval"),
                 rows,
                 title=f"Every arm against {shown_label(self.control)}",
-                verdict=f"All intervals hold together with {self.confidence:.4g} confidence.",
+                verdict=f"All intervals hold together with {sure} confidence.",
             ),
         )
 
@@ -96,15 +98,10 @@ def _largest_first(arm: ArmLift) -> float:
 
 
 def _cells(arm: ArmLift) -> tuple[str, ...]:
-    quotient = "-" if arm.ratio_low is None else _interval(arm.ratio_low, arm.ratio_high)
-    return (
-        shown_label(arm.label),
-        "-" if arm.difference is None else f"{arm.difference:+.4g}",
-        _interval(arm.difference_low, arm.difference_high, "+"),
-        readable(arm.ratio),
-        quotient,
-    )
-
-
-def _interval(low: float, high: float | None, sign: str = "") -> str:
-    return f"{low:{sign}.3g} … {high:{sign}.3g}"
+    gap = arm.difference_low, arm.difference_high
+    cells = shown_label(arm.label), mean_text(arm.difference, *gap, sign=True)
+    if arm.ratio_low is None or arm.ratio_high is None:
+        return (*cells, interval_text(*gap, sign=True), "-", "-")
+    quotient = arm.ratio_low, arm.ratio_high
+    ratio = mean_text(arm.ratio, *quotient)
+    return (*cells, interval_text(*gap, sign=True), ratio, interval_text(*quotient))

@@ -10,6 +10,14 @@ import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
 from shortlist.confidence import places
+from shortlist.digits import (
+    amount_text,
+    bound_text,
+    confidence_text,
+    given_text,
+    interval_text,
+    mean_text,
+)
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
@@ -20,7 +28,7 @@ from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plain import plain
 from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
-from shortlist.tables import Tabular, TextTable, readable, rounded_up
+from shortlist.tables import Tabular, TextTable, readable
 from shortlist.validation import shown
 
 if TYPE_CHECKING:
@@ -102,14 +110,15 @@ class Result(Tabular):
         lost = "Nothing is guaranteed about what this choice loses."
         if self.regret_bound is not None and self.confidence is not None:
             lost = (
-                f"At most {rounded_up(self.regret_bound)} of mean reward is lost, with"
-                f" {self.confidence:.4g} confidence."
+                f"At most {bound_text(self.regret_bound)} of mean reward is lost, with"
+                f" {confidence_text(self.confidence)} confidence."
             )
         if self.partial:
             return f"The search has not ended, and the choice may still change. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
             ended = "Limits" if self.unresolved and not self._broke else "The budget"
-            return f"{ended} ended before epsilon = {self.goal.epsilon:g} was reached. {lost}"
+            asked = given_text(self.goal.epsilon)
+            return f"{ended} ended before epsilon = {asked} was reached. {lost}"
         return lost
 
     @property
@@ -266,7 +275,7 @@ class Result(Tabular):
     @property
     def _cost(self) -> str:
         """What the pulls cost, in words; nothing where each of them cost 1."""
-        return "" if self.spent == self.pulls else f" that cost {self.spent:,.6g}"
+        return "" if self.spent == self.pulls else f" that cost {amount_text(self.spent)}"
 
 
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
@@ -294,5 +303,5 @@ def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
 
 
 def _cells(arm: ArmResult) -> tuple[str, ...]:
-    interval = f"{arm.low:.3g} … {arm.high:.3g}" if math.isfinite(arm.high - arm.low) else "-"
-    return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
+    mean = mean_text(arm.mean, arm.low, arm.high)
+    return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)

@@ -32,6 +32,8 @@ from shortlist.traces import span
 
 METHODS = (*SAFE, "POST")
 THREADS = 16  # that wait for the store
+OF_JSON = ("content-type", "content-length")  # headers that a page has of its own
+FAILED = "something went wrong in the service; its log says what"
 logger = logging.getLogger("shortlist.service")
 Given = ParamSpec("Given")
 Got = TypeVar("Got")
@@ -102,8 +104,7 @@ class Service:
             return self._refused(request, error)
         except Exception:
             logger.exception("a request failed: %s %s", request.method, request.url.path)
-            message = "something went wrong in the service; its log says what"
-            return error_reply(Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message))
+            return self._refused(request, Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, FAILED))
 
     async def _in_time(
         self,
@@ -125,11 +126,12 @@ class Service:
     def _refused(self, request: Request, error: ShortlistError) -> Response:
         """An error as JSON, or as a page for somebody who looks with a browser."""
         reply = error_reply(error, self.place)
-        if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
+        if "text/html" not in request.headers.get("accept", ""):
             return reply
         message = json.loads(bytes(reply.body))["error"]["message"]
         text = self._error_page(reply.status_code, message)
-        return HTMLResponse(text, reply.status_code, HEADERS)
+        kept = {name: value for name, value in reply.headers.items() if name not in OF_JSON}
+        return HTMLResponse(text, reply.status_code, kept)
 
     async def _admit(self, request: Request, scope: Scope) -> None:
         if self.tokens.stale:

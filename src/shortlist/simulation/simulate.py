@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.digits import given_text
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.items import Items, ScoresGiven, checked_order
@@ -95,7 +96,9 @@ class Runs(Tabular):
         runs, failed = self.pulls.size, int(self.failed.sum())
         verdict = ""
         if self.epsilon is not None:
-            verdict = f"{failed:,} of {runs:,} runs lost more than epsilon = {self.epsilon:g}."
+            verdict = (
+                f"{failed:,} of {runs:,} runs lost more than epsilon = {given_text(self.epsilon)}."
+            )
         return (figures(self.summary(), verdict=verdict),)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import isfinite
 
+from shortlist.digits import percent_text
 from shortlist.reproduction.design.design import Design
 from shortlist.reproduction.design.panels import Panel
 from shortlist.reproduction.findings.claims import Judgement
@@ -142,7 +143,7 @@ def _behind_cells(each: Behind) -> list[str]:
     return [
         f"{each.budget:,}",
         f"{each.rate:.1%}",
-        f"{each.low:.1%}",
+        f"{percent_text(each.low)}%",
         each.rival,
         f"{each.rival_rate:.1%}",
     ]

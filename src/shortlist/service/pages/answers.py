@@ -148,7 +148,7 @@ PAGES = (
     Page("GET", ONE, Scope.READ, experiment),
     Page("GET", f"{ONE}/stream", Scope.READ, stream),
     Page("GET", f"{ONE}/arms.csv", Scope.READ, arms_csv),
-    Page("GET", "/static/{file}", Scope.READ, static),
+    Page("GET", "/static/{file}", None, static),
     Page("POST", "/sign-in", None, sign_in),
     Page("POST", "/sign-out", None, sign_out),
 )

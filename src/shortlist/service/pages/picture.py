@@ -6,11 +6,12 @@ so that they stay readable on a phone."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
-from math import isfinite, log10
+from math import inf, isfinite, log10
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.digits import bound_text, end_texts, interval_text, mean_text
 from shortlist.display import plural
 from shortlist.experiment.status import ArmsTold
 
@@ -42,10 +43,9 @@ class Axis:
         share = (value - self.least) / (self.most - self.least)
         return round(SIDE * min(1.0, max(0.0, share)), 1) if not np.isnan(share) else 0.0
 
-    def ticks(self) -> tuple[str, str, str]:
-        """Its ends and its middle."""
-        middle = (self.least + self.most) / 2
-        return f"{self.least:.4g}", f"{middle:.4g}", f"{self.most:.4g}"
+    def ticks(self) -> tuple[str, str]:
+        """Its ends."""
+        return end_texts(self.least, self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Bar:
 
     rank: int
     label: str
-    place: str  # in, out or undecided
+    place: str  # in, out, undecided or retired
     pulls: int
     mean: str
     interval: str
@@ -102,16 +102,12 @@ def _bar(arms: ArmsTold, arm: int, rank: int, axis: Axis) -> Bar:
         label=str(arms.labels[arm]),
         place=arms.places[arm],
         pulls=int(arms.pulls[arm]),
-        mean=f"{mean:.3f}" if known else "–",
-        interval=f"{_end(low)} … {_end(high)}",
+        mean=mean_text(mean, low, high) if known else "–",
+        interval=interval_text(low, high),
         left=axis.place(low),
         right=axis.place(high),
         middle=axis.place(mean) if known else None,
     )
-
-
-def _end(value: float) -> str:
-    return f"{value:.3f}" if isfinite(value) else "?"
 
 
 def band(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> Band:
@@ -167,7 +163,8 @@ class Line:
 
 def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> Line | None:
     """The bound against pulls; None where there is nothing to see yet."""
-    points = [(x, y) for x, y in zip(pulls, bounds, strict=True) if y > 0]
+    # logarithmic axes know no 0: some searches bound the regret before anything is pulled
+    points = [(x, y) for x, y in zip(pulls, bounds, strict=True) if x > 0 and 0 < y < inf]
     flat = sum(1 for _ in takewhile(lambda point: point[1] == points[0][1], points))
     points = points[max(0, flat - 1) :]  # from where it begins to fall
     points = points[-1 :: -max(1, len(points) // COLUMNS)][::-1]
@@ -181,8 +178,14 @@ def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> L
         points=_points(drawn),
         goal=None if goal is None else round(SIDE - _share(log10(goal), foot, top), 1),
         across=(plural(points[0][0], "pull"), plural(points[-1][0], "pull")),
-        up=(f"{min(heights):.3g}", f"{max(heights):.3g}"),
+        up=_bounds_text(min(heights), max(heights)),
     )
+
+
+def _bounds_text(least: float, most: float) -> tuple[str, str]:
+    """Two bounds, with as many digits as it takes to tell them apart."""
+    texts = [(bound_text(least, digits), bound_text(most, digits)) for digits in range(3, 18)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[0])
 
 
 def _share(value: float, least: float, most: float) -> float:

@@ -7,7 +7,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from shortlist.digits import given_text, percent_text
 from shortlist.service.pages.view import LONG, View
+from shortlist.service.pages.words import DECIDED, MARKS, PLACES, headline
 
 PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while one looks
 
@@ -21,7 +23,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["short"] = _short
+    templates.filters |= {"short": _short, "given": given_text, "percent": percent_text}
+    templates.globals |= {"marks": MARKS, "places": PLACES, "decided": DECIDED}
     return templates
 
 
@@ -54,4 +57,4 @@ def list_page(rows: Sequence[Any], following: int | None, total: int) -> str:
 
 def error_page(status: int, message: str) -> str:
     """Why something was refused, with a form to sign in where that is why."""
-    return page("error", status=status, message=message)
+    return page("error", status=status, message=message, headline=headline(status))

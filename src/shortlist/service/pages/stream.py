@@ -13,7 +13,7 @@ from shortlist.service.pages.bounds import Course
 from shortlist.service.pages.render import parts
 from shortlist.service.pages.view import begun_course, look
 from shortlist.service.replies import HEADERS
-from shortlist.service.service import Service
+from shortlist.service.service import FAILED, Service, logger
 
 PAUSE = 1.0  # seconds between two looks at least,
 SHARE = 0.05  # of the time may be spent on looking
@@ -48,6 +48,9 @@ class Watch:
                 message = await self._service.in_thread(self._look)
             except ShortlistError as error:
                 message = _message("trouble", {"message": str(error)})
+            except Exception:
+                logger.exception("a look at an experiment failed: %s", self._name)
+                message = _message("trouble", {"message": FAILED})
             if message is not None:
                 self.message = message
                 self.number += 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from urllib.parse import quote
 
+from shortlist.digits import bound_text
 from shortlist.errors import Unfinished
 from shortlist.experiment import Experiment, State, Status
 from shortlist.experiment.settings import Settings
@@ -35,7 +36,7 @@ class View:
     state: str
     facts: Sequence[tuple[str, str]]
     places: Sequence[tuple[str, int]]
-    axis: tuple[str, str, str]
+    axis: tuple[str, str]  # the ends of it
     groups: Sequence[Sequence[Bar]]
     band: Band | None
     line: Line | None
@@ -65,18 +66,26 @@ def look(opened: Opened, name: str, course: Course) -> View:
         status=status,
         state=words.STATES[status.state],
         facts=_facts(status, settings, news, course.last, result),
-        places=[(place, status.arms.places.count(place)) for place in ("in", "undecided", "out")],
+        places=_places(status),
         axis=axis.ticks(),
         groups=picture.bars(status.arms, order, axis, k),
         band=picture.band(status.arms, order, axis, k) if order.size > picture.FEW else None,
         line=picture.line(course.pulls, course.bounds, _epsilon(settings)),
         workers=sorted(status.workers.items(), key=lambda each: -each[1])[:WORKERS],
-        events=[words.event_in_words(event) for event in reversed(news.events[-SHOWN:])],
+        events=[
+            words.event_in_words(event, settings.labels) for event in reversed(news.events[-SHOWN:])
+        ],
         result=result,
         guarantee="" if result is None else words.guarantee(result),
         proved_by_search=course.by_search,
         looked=words.moment(time.time()),
     )
+
+
+def _places(status: Status) -> list[tuple[str, int]]:
+    """How many arms there are in every place; who left only if one did."""
+    counts = [(place, status.arms.places.count(place)) for place in words.PLACES]
+    return [(place, count) for place, count in counts if count or place != "retired"]
 
 
 def begun_course(opened: Opened, name: str) -> Course:
@@ -114,7 +123,7 @@ def _facts(
         facts += [("Told a minute", "–" if pace is None else words.count(60 * pace))]
     shown = bound if result is None else result.regret_bound
     if shown is not None:
-        facts += [("May lose at most", words.figure(shown) if isfinite(shown) else "–")]
+        facts += [("May lose at most", bound_text(shown) if isfinite(shown) else "–")]
     if running:
         facts += [("Expected still", _left(status, settings, bound, pace))]
     return facts

@@ -1,8 +1,11 @@
 """What the live page says in sentences, for somebody who has to decide and not to prove."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 
+from shortlist.arms import Label
+from shortlist.digits import bound_text, failures_text
 from shortlist.display import plural
 from shortlist.experiment import State
 from shortlist.experiment.lease import FREE, Lease
@@ -16,13 +19,16 @@ STATES = {
     State.BUDGET: "Finished: the budget is spent.",
     State.STOPPED: "Stopped: a pull failed too often.",
 }
+MARKS = {"in": "●", "undecided": "◆", "out": "○", "retired": "×"}  # places of arms
+PLACES = {
+    "in": "surely in",
+    "undecided": "undecided",
+    "out": "surely out",
+    "retired": "left",
+}
+DECIDED = {**PLACES, "in": "chosen", "out": "not chosen"}  # once there is an answer
 LARGE = 1e15  # from which on a count says nothing
 MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
-
-
-def figure(value: float) -> str:
-    """A number as a table has it."""
-    return f"{value:.4g}"
 
 
 def count(value: float) -> str:
@@ -43,8 +49,8 @@ def guarantee(result: Result) -> str:
             f"The budget is spent. Of all, {chosen} had the best record, but nothing is guaranteed"
             " about what else might have been better."
         )
-    wrong = 100 * (1 - result.confidence)
-    lost = f"at most {figure(result.regret_bound)}"
+    wrong = failures_text(result.confidence, of=100)
+    lost = f"at most {bound_text(result.regret_bound)}"
     price = (
         f"pay {lost} too much on average"
         if result.minimize
@@ -52,10 +58,17 @@ def guarantee(result: Result) -> str:
     )
     promise = (
         f"If you go with {chosen}, you {price} compared with {best}. Of 100 such"
-        f" statements at most {figure(round(wrong, 6))} are wrong."
+        f" statements at most {wrong} are wrong."
     )
     early = "The budget ended before the precision asked for was reached. "
     return early + promise if result.reached is False else promise
+
+
+def headline(status: int) -> str:
+    """What an error page is headed with."""
+    if status == HTTPStatus.UNAUTHORIZED:
+        return "Sign in"
+    return f"{status}: {HTTPStatus(status).phrase}"
 
 
 def duration(seconds: float) -> str:
@@ -71,11 +84,13 @@ def moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
-def event_in_words(event: Event) -> tuple[str, str]:
-    """When something happened, as far as the log says, and what."""
-    say = SAID.get(event.kind)
+def event_in_words(event: Event, labels: Sequence[Label]) -> tuple[str, str]:
+    """When something happened, as far as the log says, and what; the arms have these labels."""
     when = "" if event.kind is Kind.LEASE else moment(event.time)
-    return when, f"{event.kind}: {_tickets(event)}" if say is None else say(event)
+    if event.kind is Kind.RETIRE:
+        why = f": {event.text}" if event.text else ""
+        return when, f"{labels[event.span]} left{why}"
+    return when, SAID[event.kind](event)
 
 
 def _tickets(event: Event) -> str:
@@ -102,5 +117,7 @@ SAID: dict[Kind, Callable[[Event], str]] = {
     Kind.STEP: _step,
     Kind.LEASE: _lease,
     Kind.FAIL: lambda event: f"Ticket {event.ticket:,} failed: {event.text}",
-    Kind.RESUME: lambda _event: "Somebody let it go on",
+    Kind.RESUME: lambda _event: "The experiment was resumed",
+    Kind.COST: lambda event: f"Ticket {event.ticket:,} cost {event.text}",
+    Kind.SPENT: lambda _event: "The rest of the budget does not pay for the next pulls",
 }

@@ -58,7 +58,7 @@ class Reduction:
         if self.n_arms * self.epsilon < 16:
             raise InvalidInput(
                 f"`n_arms` is {self.n_arms}, but must be at least 16 / epsilon ="
-                f" {16 / self.epsilon:g}"
+                f" {ceil(16 / self.epsilon):,}"
             )
 
     @property
