@@ -1,6 +1,7 @@
 """The result of a selection: what it promises, and how it is printed and written down."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import shortlist
 from shortlist import errors
 from shortlist.driver import Outcome
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
@@ -286,3 +288,47 @@ def test_a_picture_of_many_arms_leaves_out_their_names() -> None:
     figure = Result.of(outcome, range(60), problem, "sar", 0, 0.1).plot()
     assert not figure.axes[0].get_yticklabels()
     assert "60 arms" in figure.axes[0].get_ylabel()
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-12, 1e-40])
+def test_a_confidence_is_never_1_however_small_delta_is(delta: float) -> None:
+    found = shortlist.select(
+        lambda arm: float(arm), arms=2, k=1, epsilon=0.9, delta=delta, rewards="binary"
+    )
+    assert found.confidence is not None
+    assert 1 - 1.2 * delta - 2e-16 <= found.confidence < 1
+    said = re.search(r"with (\S+) confidence", found.verdict)
+    assert said is not None
+    assert float(said[1]) <= found.confidence
+    assert json.loads(found.to_json())["confidence"] == found.confidence
+    assert found.lift(0).confidence < 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1000.0, 1001.0), (1e-9, 2e-9), (-1e6, 1e6), (-1001.0, -1000.0)]
+)
+@pytest.mark.parametrize("minimize", [False, True])
+def test_tables_tell_the_ends_of_intervals_apart_in_any_range(
+    low: float, high: float, minimize: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    found = shortlist.select(
+        lambda arm: low + (high - low) * float(rng.random() < 0.2 + 0.15 * arm),
+        arms=4,
+        k=2,
+        epsilon=0.2 * (high - low),
+        rewards=(low, high),
+        minimize=minimize,
+        progress=False,
+    )
+    rows = [line.split() for line in str(found).splitlines() if "…" in line]
+    assert len(rows) == 4
+    for label, _, mean, below, _, above in rows:
+        arm = found.arms[int(label)]
+        printed = [float(text.replace(",", "")) for text in (below, mean, above)]
+        assert printed[0] <= arm.low < arm.high <= printed[2]
+        assert printed[0] < printed[1] < printed[2]
+    bound = re.search(r"At most (\S+) of mean", found.verdict)
+    assert bound is not None
+    assert found.regret_bound is not None
+    assert float(bound[1].replace(",", "")) >= found.regret_bound

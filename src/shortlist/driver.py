@@ -15,7 +15,7 @@ from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.present import Tally, present_answer
 from shortlist.problem import Problem
 from shortlist.reward_models import FARTHEST, Undeclared
-from shortlist.rounding import ROUNDED
+from shortlist.rounding import ROUNDED, SUREST
 from shortlist.search import Answer, Progress, Pulls, Rewards, advance
 
 MOST_PULLS = 2.0**62  # counts are 64-bit
@@ -148,10 +148,13 @@ def _moved(
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:
-    """The same answer with its bound in the user's units."""
+    """The same answer with its bound in the user's units, and with a confidence below 1.
+
+    1 - delta is 1 as a float if delta is below 2^-54, and nothing random is certain."""
     bound = answer.regret_bound
     bound = None if bound is None else bound * problem.rewards.scale
-    return Answer(answer.top, bound, answer.confidence, answer.evidence)
+    sure = None if answer.confidence is None else min(answer.confidence, SUREST)
+    return Answer(answer.top, bound, sure, answer.evidence)
 
 
 def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import urllib.request
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any
@@ -147,6 +148,59 @@ def test_the_list_leads_to_every_experiment(store: MemoryStore, call: Call) -> N
     page = Elements(call("GET", "/").raw)
     assert path[1:] in [each.get("href") for tag, each in page.tags if tag == "a"]
     assert "<i>n</i>" in page.text
+
+
+@pytest.mark.parametrize("more", [{"rounds": 3}, {"least": 300}, {"rounds": 10, "budget": 900}])
+def test_a_bound_before_the_first_pull_is_no_trouble(
+    store: MemoryStore, call: Call, more: dict[str, Any]
+) -> None:
+    address = experiment(store, 30, 1, 400, **{"epsilon": 0.3, "budget": None, **more})
+    assert Experiment.open(store, "<i>n</i>").course()[0][0] == 0
+    assert call("GET", address).status == 200
+
+
+def test_an_arm_that_left_is_on_the_page(store: MemoryStore, call: Call) -> None:
+    address = experiment(store, ["red", "blue", "green", "grey"], 1)
+    Experiment.open(store, "<i>n</i>").retire("blue", "sold out")
+    text = Elements(call("GET", address).raw).text
+    assert "× left: 1" in text
+    assert "blue left: sold out" in text
+
+
+def broken(*_: object) -> None:
+    """Fail as only a mistake does."""
+    raise ZeroDivisionError("by 0")
+
+
+def test_a_browser_gets_every_error_as_a_page_and_a_program_as_json(
+    store: MemoryStore, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = experiment(store, 3, 1)
+    monkeypatch.setattr("shortlist.service.pages.answers.look", broken)
+    for path, status in ((address, 500), ("/experiments/none", 404), ("/elsewhere", 404)):
+        page = call("GET", path, accept="text/html,*/*")
+        assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert page.headers["content-security-policy"]
+        elements = Elements(page.raw)
+        assert ("a", {"href": "/"}) in elements.tags
+        assert f"{status}: " in elements.text
+        assert "ZeroDivisionError" not in elements.text
+        reply = call("GET", path)
+        assert reply.status == status
+        assert reply.error[1] in elements.text
+    wrong = call("PUT", "/", accept="text/html")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "GET")
+
+
+def test_a_stream_says_that_a_look_failed(
+    store: MemoryStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = experiment(store, 3, 1)
+    monkeypatch.setattr("shortlist.service.pages.stream.look", broken)
+    with urllib.request.urlopen(f"{url}{address}/stream", timeout=20) as stream:
+        lines = [stream.readline().decode().strip() for _ in range(4)]
+    assert lines[2] == "event: trouble"
+    assert "its log says what" in lines[3]
 
 
 def test_what_is_not_there_is_said_on_a_page(call: Call) -> None:

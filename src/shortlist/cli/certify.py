@@ -10,6 +10,7 @@ from shortlist.cli.fresh import Fresh, read_fresh
 from shortlist.cli.options import rewards_option
 from shortlist.cli.output import Record, format_option, print_summary
 from shortlist.digits import bound_text, confidence_text, given_text
+from shortlist.rounding import confidence_of
 from shortlist.tables import TextTable, figures
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ def certify(
         strength=strength,
         squares=data.squares,
     )
-    summary = _summary(data, bound, 1 - delta, boundary)
-    verdict = _verdict(bound, 1 - delta, epsilon)
+    sure = confidence_of(delta)
+    summary = _summary(data, bound, sure, boundary)
+    verdict = _verdict(bound, sure, epsilon)
     print_summary(_table(summary, boundary, verdict), summary, style)
 
 

@@ -10,6 +10,7 @@ from shortlist.confidence import delta_of, differences, ratios
 from shortlist.digits import confidence_text, interval_text, mean_text
 from shortlist.problem import Problem
 from shortlist.result.plain import plain
+from shortlist.rounding import confidence_of
 from shortlist.tables import Tabular, TextTable
 
 SHOWN = 40  # arms in a table
@@ -86,7 +87,7 @@ def lift_of(
         )
         if arm != control
     ]
-    return Lift(labels[control], 1 - delta_of(problem.goal), tuple(arms))
+    return Lift(labels[control], confidence_of(delta_of(problem.goal)), tuple(arms))
 
 
 def _known(value: float) -> float | None:
