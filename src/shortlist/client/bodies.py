@@ -14,8 +14,9 @@ def test_set(given: CellsGiven | None, labels: Sequence[Label], rewards: RewardM
     """What a service is told of a test set, if there is one."""
     if given is None:
         return {}
-    record = given.of(labels, rewards).to_record()
-    return {"items": record["labels"], "scores": record["scores"], "order": record["order"]}
+    cells = given.of(labels, rewards)
+    record = cells.to_record()
+    return {"items": record["labels"], "scores": record["scores"], "order": cells.order}
 
 
 def held(ticket: Ticket | int) -> Json:

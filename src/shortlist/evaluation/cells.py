@@ -1,17 +1,20 @@
 """Which item a pull is: every arm goes through a random order of the items, known ones left out.
 
+The order comes from the seed, and where scores are known from a digest of which they are, too.
+
 Pull t of an arm is its score on the t-th item of its order that was not known before. So a request
 stays a number of pulls an arm, and tickets, seeds and replay are what they are without items."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.digits import given_text
 from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.items import Items, checked_order
@@ -22,6 +25,8 @@ MOST_ITEMS = 10**6  # of a test set
 
 ItemsGiven = int | Iterable[Any]
 ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
+# a shared order that depends on which scores are known, in records; version 0.1 refuses it
+MIXED = "shared, mixed with what is known"
 
 
 class Cells:
@@ -35,7 +40,12 @@ class Cells:
         seed: int,
         scores: npt.ArrayLike | None = None,
         order: str = "shared",
+        *,
+        mixed: bool = True,
     ) -> None:
+        """`mixed`: whether the order depends on which scores are known, and not on the seed alone.
+
+        Experiments of version 0.1 go on without it."""
         self.labels = item_labels(items)
         check_cells(n_arms, len(self.labels))
         self.known = known_scores(scores, n_arms, len(self.labels), rewards)
@@ -44,7 +54,8 @@ class Cells:
             raise InvalidInput(
                 f"`order` is {order!r} and `scores` are given, but known scores need a shared order"
             )
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=ORDER_KEY))
+        self.mixed = mixed and self.known is not None
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=self._key()))
         self.orders = _orders(order, n_arms, len(self.labels), rng)  # (arms, items)
         self._queues = [self._unknown(arm) for arm in range(n_arms)]
 
@@ -63,7 +74,32 @@ class Cells:
             rows = self.known.tolist()
             known = [[None if each != each else each for each in row] for row in rows]
         labels = len(self.labels) if numbered else list(self.labels)
-        return {"labels": labels, "order": self.order, "scores": known}
+        return {"labels": labels, "order": MIXED if self.mixed else self.order, "scores": known}
+
+    @classmethod
+    def from_record(
+        cls, record: Mapping[str, Any], n_arms: int, rewards: RewardModel, seed: int
+    ) -> "Cells":
+        """The cells that `to_record` wrote down."""
+        mixed = record["order"] == MIXED
+        order = "shared" if mixed else record["order"]
+        labels, scores = record["labels"], record["scores"]
+        return cls(labels, n_arms, rewards, seed, scores, order, mixed=mixed)
+
+    def same(self, other: "Cells | None") -> bool:
+        """Whether others are of the same items, with the same scores known.
+
+        How their order was drawn is not asked: who goes on with an experiment takes its order."""
+        return other is not None and self._asked() == other._asked()
+
+    def _key(self) -> tuple[int, ...]:
+        """The stream that orders come from."""
+        if self.known is None or not self.mixed:
+            return ORDER_KEY
+        return (*ORDER_KEY, *_digest(~np.isnan(self.known)))
+
+    def _asked(self) -> dict[str, Any]:
+        return {**self.to_record(), "order": self.order}
 
     def item(self, arm: int, draw: int) -> int:
         """The number of the item that this pull of the arm is."""
@@ -128,6 +164,16 @@ def known_scores(
             f" must be {rewards.rule}"
         )
     return known
+
+
+def _digest(mask: BoolArray) -> tuple[int, ...]:
+    """A digest of which cells are known, as words of 32 bits.
+
+    An order that follows from the seed alone may have decided which cells are known: those that an
+    earlier search with this seed asked for."""
+    content = repr(mask.shape).encode() + np.packbits(mask).tobytes()
+    digest = blake2b(content, digest_size=16).digest()
+    return tuple(np.frombuffer(digest, dtype="<u4").tolist())
 
 
 def _orders(order: str, n_arms: int, n_items: int, rng: np.random.Generator) -> IntArray:

@@ -110,7 +110,7 @@ class Settings:
         """What is said differently by another, in words; who names no lease asks for none."""
         if self.labels != other.labels:
             return "other arms"
-        if _record(self.cells) != _record(other.cells):
+        if not (other.cells is None if self.cells is None else self.cells.same(other.cells)):
             return "other items, or other scores known of them"
         if self.problem.minimize != other.problem.minimize:
             return f"minimize = {self.problem.minimize} and not {other.problem.minimize}"
@@ -186,15 +186,10 @@ class Settings:
         return cls(labels, problem, name, version, options, *manners, identity, ending, cells)
 
 
-def _record(cells: Cells | None) -> dict[str, Any] | None:
-    return None if cells is None else cells.to_record()
-
-
 def _cells(data: dict[str, Any], n_arms: int, rewards: RewardModel) -> Cells | None:
     if "items" not in data:
         return None
-    record = dict(data["items"])
-    return Cells(record["labels"], n_arms, rewards, data["seed"], record["scores"], record["order"])
+    return Cells.from_record(dict(data["items"]), n_arms, rewards, data["seed"])
 
 
 def _checked_ending(on_failure: object, model: RewardModel) -> OnFailure:
