@@ -127,7 +127,7 @@ def _plain(value: Decimal, sign: bool = False) -> str:
     mark = "+" if sign else ""
     value = abs(value) if value.is_zero() else value
     first = value.adjusted()
-    if value.is_zero() and value.as_tuple().exponent < PLAIN[0] - BOUND:
+    if value.is_zero() and first < PLAIN[0] - BOUND:
         return f"{mark}0"
     if value.is_zero() or PLAIN[0] <= first <= PLAIN[1]:
         return f"{value:{mark},f}" if abs(value) >= 10_000 else f"{value:{mark}f}"

@@ -82,7 +82,7 @@ def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> I
     )
     yield (
         f"Guaranteed: at most {bound_text(answer.regret_bound, 2)} of mean accuracy lost at"
-        f" {percent_text(answer.confidence)} % confidence"
+        f" {percent_text(answer.confidence)}% confidence"
     )
     lost = shortlist.metrics.aggregate_regret(workers, answer.top)
     yield f"True loss:  {bound_text(lost)}"
