@@ -18,6 +18,7 @@ POINT = 6  # significant digits of an interval without a width
 MOST = 17  # significant digits of a float
 PLAIN = -4, 15  # powers of ten that are written without an exponent
 EXACT = Context(prec=700, Emin=-(10**6), Emax=10**6)  # no difference of two floats is longer
+LARGE = 10_000  # from which on a number with a fraction has commas; whole ones always have
 NEXT_TO_1 = Decimal("1e-16")  # a confidence that is 1 as a float may be as far below 1
 
 
@@ -130,7 +131,8 @@ def _plain(value: Decimal, sign: bool = False) -> str:
     if value.is_zero() and first < PLAIN[0] - BOUND:
         return f"{mark}0"
     if value.is_zero() or PLAIN[0] <= first <= PLAIN[1]:
-        return f"{value:{mark},f}" if abs(value) >= 10_000 else f"{value:{mark}f}"
+        text = f"{value:{mark}f}"
+        return f"{value:{mark},f}" if "." not in text or abs(value) >= LARGE else text
     mantissa = value.scaleb(-first, EXACT)
     return f"{mantissa:{mark}f}e{first:+03d}"  # two digits of the exponent, as floats have
 

@@ -160,6 +160,22 @@ def test_the_page_of_another_site_cannot_write(made: Call, origin: str) -> None:
     assert made("GET", f"{ONE}/standing").data["held"] == 0
 
 
+def test_the_page_that_asks_for_a_token_has_its_style(guarded: Call) -> None:
+    page = guarded("GET", "/", accept="text/html").raw
+    assert b'href="/static/page.css"' in page
+    assert guarded("GET", "/static/page.css").status == 200
+    wrong = guarded(
+        "POST",
+        "/sign-in",
+        b"token=wrong",
+        accept="text/html",
+        content_type="application/x-www-form-urlencoded",
+    )
+    assert (wrong.status, wrong.headers["www-authenticate"]) == (401, None)
+    assert b"that token allows nothing" in wrong.raw
+    assert b'<form method="post" action="/sign-in">' in wrong.raw
+
+
 def test_a_browser_signs_in_and_may_look_and_nothing_else(
     guarded: Call, tokens: dict[Scope, str]
 ) -> None:

@@ -49,8 +49,9 @@ def serve(
 
     The store is a file, which is made if there is none, or postgresql://…. `shortlist.Client` and
     the other commands take the address as a store. As long as no token was made (`shortlist
-    tokens`), only this machine is listened to; afterwards nothing but /health answers without one.
-    Ctrl-C ends it when what is under way is written.
+    tokens`), only this machine is listened to; afterwards nothing but /health, the page that
+    asks for a token and its style answers without one. Ctrl-C ends it when what is under way is
+    written.
 
     Needs: pip install 'shortlist[serve]'.
 

@@ -155,5 +155,7 @@ def _left(status: Status, settings: Settings, bound: float, pace: float | None) 
             left, words_before = round(expected), "up to about "
     if left is None:
         return "not known yet"
+    if left >= words.LARGE:
+        return "very many pulls"
     pulls = f"{words_before}{words.count(left)} pulls"
     return f"{pulls}, {words.duration(left / pace)}" if pace else pulls
