@@ -397,6 +397,11 @@ def test_a_guarantee_is_said_without_a_symbol() -> None:
         "If you go with these 2, you give up at most 0.02 of average reward compared with the best"
         " 2 there are. Of 100 such statements at most 5 are wrong."
     )
+    surer = words.guarantee(result(regret_bound=0.0200001, confidence=1 - 1e-5))
+    assert "at most 0.02001 of average reward" in surer
+    assert surer.endswith("Of 100,000 such statements at most 1 is wrong.")
+    surest = words.guarantee(result(confidence=1 - 1e-15))
+    assert surest.endswith("Of 1,000,000,000,000 such statements at most 0.001 are wrong.")
     cheap = words.guarantee(result(minimize=True))
     assert cheap.startswith("If you go with these 2, you pay at most 0.02 too much on average")
     early = words.guarantee(result(reached=False, regret_bound=0.3))

@@ -38,7 +38,7 @@ class Gate:
         if token is None:
             raise Refusal(
                 HTTPStatus.UNAUTHORIZED,
-                "there is no token that allows anything, but the service wants one",
+                "missing or invalid token",
                 www_authenticate="Bearer",
             )
         if not token.scope.covers(wanted):

@@ -27,6 +27,7 @@ PLACES = {
     "retired": "left",
 }
 DECIDED = {**PLACES, "in": "chosen", "out": "not chosen"}  # once there is an answer
+MANY = [10**power for power in range(2, 13)]  # statements, some of which may be wrong
 LARGE = 1e15  # from which on a count says nothing
 MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
 
@@ -49,7 +50,6 @@ def guarantee(result: Result) -> str:
             f"The budget is spent. Of all, {chosen} had the best record, but nothing is guaranteed"
             " about what else might have been better."
         )
-    wrong = failures_text(result.confidence, of=100)
     lost = f"at most {bound_text(result.regret_bound)}"
     price = (
         f"pay {lost} too much on average"
@@ -57,11 +57,20 @@ def guarantee(result: Result) -> str:
         else f"give up {lost} of average reward"
     )
     promise = (
-        f"If you go with {chosen}, you {price} compared with {best}. Of 100 such"
-        f" statements at most {wrong} are wrong."
+        f"If you go with {chosen}, you {price} compared with {best}. {_wrong(result.confidence)}"
     )
     early = "The budget ended before the precision asked for was reached. "
     return early + promise if result.reached is False else promise
+
+
+def _wrong(confidence: float) -> str:
+    """How many of a hundred such statements are wrong, or of so many that one of them is."""
+    statements = next(
+        (many for many in MANY if float(failures_text(confidence, many)) >= 1), MANY[-1]
+    )
+    wrong = failures_text(confidence, statements)
+    verb = "is" if wrong == "1" else "are"
+    return f"Of {statements:,} such statements at most {wrong} {verb} wrong."
 
 
 def headline(status: int) -> str:
