@@ -246,7 +246,7 @@ def test_a_client_brings_its_token(store: MemoryStore, tokens: dict[Scope, str])
         assert Client(url, tokens[Scope.WORK]).ask(3)
         with pytest.raises(NotAllowed, match="allows to read, but this takes one for work"):
             Client(url, tokens[Scope.READ]).ask()
-        with pytest.raises(NotAllowed, match="the service wants one"):
+        with pytest.raises(NotAllowed, match="missing or invalid token"):
             Client(url).status()
 
 
