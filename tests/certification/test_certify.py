@@ -171,7 +171,7 @@ def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(wh
         ({"strength": 0.0}, "`strength` is 0.0"),
         ({"strength": 1e306}, "`strength` is 1e[+]306, but must be between 1e-60 and 1e[+]60"),
         ({"strength": 1e-61}, "`strength` is 1e-61, but must be between"),
-        ({"epsilon": 1e-17}, "`epsilon` is 1e-17, but must be at least 2.8e-11: less is lost in"),
+        ({"epsilon": 1e-17}, "`epsilon` is 1e-17, but must be at least 2.9e-11: less is lost in"),
         ({"pulls": [40, 40, 30, 2**63]}, r"`pulls` is .* at most 2\^62"),
         (
             {"sums": [30, 28, 1e15, 1], "rewards": SubGaussian(0.5)},
