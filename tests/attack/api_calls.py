@@ -55,6 +55,7 @@ def _certify(rng: random.Random) -> Arguments:
         "pulls": [50, 60, 70],
         "sums": [40, 20, 10],
         "boundary": 0.5,
+        "fresh": True,
         "delta": 0.05,
         "epsilon": rng.choice((None, 0.3)),
         "rewards": rng.choice(((0, 1), "binary", shortlist.SubGaussian(0.5))),

@@ -12,7 +12,7 @@ from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.problem import unit_epsilon
 from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
 from shortlist.rounding import ROUNDED
-from shortlist.validation import LARGEST, SMALLEST, check_choice, listed, number, shown
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, listed, number, shown
 
 UNIT = Bounded()
 MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
@@ -24,6 +24,7 @@ def certify(
     sums: npt.ArrayLike,
     *,
     boundary: float,
+    fresh: bool | None = None,
     delta: float = 0.05,
     epsilon: float | None = None,
     rewards: RewardsDeclared = UNIT,
@@ -32,18 +33,43 @@ def certify(
 ) -> float:
     """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
-    `top` are the chosen arms, `pulls` and `sums` the fresh pulls of every arm and the sums of their
-    rewards, `boundary` a value between the worst chosen and the best other mean, as believed
-    beforehand. With probability at least 1 - `delta` the regret is at most the number returned.
-    With `epsilon`, the bound is made to be tight near `epsilon` and is infinite where it would
-    exceed it. Everything but `sums` must be fixed before the rewards are seen, or the probability
-    does not hold; so must `strength`, which trades ln(1/delta) against the noise.
-    `squares`, the sums of the squared rewards, make the bound smaller where rewards have a range
-    and vary less in it than 0/1 rewards would.
+    With probability at least 1 - `delta` the regret is at most the number returned. Fix everything
+    but `sums` and `squares` before you see the rewards, or the probability does not hold. If the
+    same rewards chose the set, use `assess`.
 
-    The bound is rounded outward. Refused are an `epsilon` that is less than rounding can make up, a
-    `strength` below 1e-60 or above 1e60 on the unit scale, and sub-Gaussian means or a boundary
-    farther from 0 than 1e9 sigma."""
+    Args:
+        top: The chosen arms, as positions from 0.
+        pulls: Fresh pulls of every arm, at least one each.
+        sums: Sum of the rewards of these pulls, per arm.
+        boundary: A value between the worst chosen and the best other mean, as believed beforehand.
+        fresh: Must be True. You state that all these rewards were drawn after the set was chosen,
+            and that none of them was used to choose it.
+        delta: Probability of losing more than the bound. Default 0.05.
+        epsilon: Makes the bound tight near this value, and infinite where it would exceed it.
+            Default: no such value.
+        rewards: What rewards can be: a range (low, high), "binary" or a reward model. Default
+            (0, 1).
+        strength: Trades ln(1/delta) against the noise. Default: computed from the pulls, or from
+            epsilon.
+        squares: Sums of the squared rewards, per arm. They make the bound smaller where rewards
+            have a range and vary less in it than 0/1 rewards would.
+
+    Returns:
+        The bound, rounded outward, in units of the rewards.
+
+    Raises:
+        InvalidInput: If `fresh` is not True, or a value breaks its rule. An `epsilon` less than
+            rounding can make up is refused, a `strength` below 1e-60 or above 1e60 on the unit
+            scale, and sub-Gaussian means or a boundary farther from 0 than 1e9 sigma.
+
+    Example:
+        >>> import shortlist
+        >>> sums = [330, 310, 120, 90, 100]
+        >>> bound = shortlist.certify([0, 1], [400] * 5, sums, boundary=0.5, fresh=True)
+        >>> bound < 0.05
+        True
+    """
+    _check_fresh(fresh)
     model = model_of(rewards)
     counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
@@ -68,12 +94,24 @@ def certify(
         rewards=model.unit(),
         blur=ROUNDED * model.distance,
     )
-    fresh = _on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
-    bound = certificate.bound(*fresh)
+    seen = _on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
+    bound = certificate.bound(*seen)
     # no more arms than these can be exchanged, each for one as far off as can be
     most = model.widest_gap * min(k, chosen.size - k) / k
     bound = min(most, bound) * model.scale
     return math.inf if epsilon is not None and bound > epsilon else bound
+
+
+def _check_fresh(fresh: object) -> None:
+    """Refuse rewards that may have chosen the set: the best of many noisy means flatter it."""
+    if fresh is not None and flag("fresh", fresh):
+        return
+    given = "not given" if fresh is None else "False"
+    raise InvalidInput(
+        f"`fresh` is {given}, but must be True: the bound holds only for rewards drawn after the"
+        " set was chosen, none of which was used to choose it; for rewards that also chose the set"
+        " use `assess`"
+    )
 
 
 def _strength_for_noise(pulls: IntArray, threshold: float) -> float:
