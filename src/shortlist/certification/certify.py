@@ -1,6 +1,7 @@
 """Check a set that was chosen elsewhere: how much can it lose, by fresh rewards of every arm?"""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +95,7 @@ def certify(
         rewards=model.unit(),
         blur=ROUNDED * model.distance,
     )
-    seen = _on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
+    seen = on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
     bound = certificate.bound(*seen)
     # no more arms than these can be exchanged, each for one as far off as can be
     most = model.widest_gap * min(k, chosen.size - k) / k
@@ -200,7 +201,7 @@ def _checked_squares(
     return given.astype(np.float64)
 
 
-def _on_unit_scale(
+def on_unit_scale(
     pulls: IntArray, sums: FloatArray, squares: FloatArray | None, rewards: RewardModel
 ) -> tuple[FloatArray, FloatArray | None]:
     """The sums, and the squares where they are of use, of rewards as (x - shift) / scale."""
@@ -212,10 +213,36 @@ def _on_unit_scale(
     return unit, around / scale**2 + 4 * ROUNDED * rewards.distance**2 * pulls
 
 
+def check_possible(
+    where: Sequence[str],
+    pulls: IntArray,
+    sums: FloatArray,
+    squares: FloatArray | None,
+    rewards: RewardModel,
+) -> None:
+    """Refuse the first arm whose sums cannot be those of so many rewards; `where` it stands."""
+    rule = f"the sum of rewards, each {rewards.rule}"
+    _check_each(where, pulls, possible_sums(sums, pulls, rewards), sums, rule)
+    if squares is not None:
+        rule = "what squares of rewards with its sum add up to"
+        _check_each(where, pulls, possible_squares(squares, pulls, sums), squares, rule)
+
+
+def _check_each(
+    where: Sequence[str], pulls: IntArray, possible: BoolArray, told: FloatArray, rule: str
+) -> None:
+    if not possible.all():
+        arm = int(possible.argmin())
+        raise InvalidInput(
+            f"{where[arm]} says {told[arm]:.15g} for {pulls[arm]:,} pulls, but must say {rule}"
+        )
+
+
 def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
     """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
     if not rewards.has_range:
-        return np.asarray(rewards.admits(sums / pulls), dtype=np.bool_)
+        means = sums / np.maximum(pulls, 1)
+        return np.asarray(rewards.admits(means), dtype=np.bool_) & ((pulls > 0) | (sums == 0))
     unit = (sums - pulls * rewards.shift) / rewards.scale
     whole = unit == np.round(unit) if rewards.is_binary else True
     return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole
@@ -223,5 +250,5 @@ def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> Bo
 
 def possible_squares(squares: FloatArray, pulls: IntArray, sums: FloatArray) -> BoolArray:
     """Which sums of squares can be those of so many rewards with these sums."""
-    least = sums**2 / pulls  # Cauchy and Schwarz
+    least = sums**2 / np.maximum(pulls, 1)  # Cauchy and Schwarz
     return (squares >= least * (1 - ROUNDING)) & np.isfinite(squares)

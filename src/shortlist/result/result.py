@@ -287,12 +287,13 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
 
 def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
     """The first arms in words, and how many are left out."""
-    rows = [_cells(arm) for arm in arms[:limit]]
+    rows = [arm_cells(arm) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
 
 
-def _cells(arm: ArmResult) -> tuple[str, ...]:
+def arm_cells(arm: ArmResult) -> tuple[str, ...]:
+    """An arm in words, under `HEADER`."""
     interval = f"{arm.low:.3g} … {arm.high:.3g}" if math.isfinite(arm.high - arm.low) else "-"
     return shown_label(arm.label), readable(arm.pulls), readable(arm.mean), interval
