@@ -6,7 +6,7 @@ import click
 
 import shortlist
 from shortlist.cli.options import minimize_option, rewards_option
-from shortlist.cli.output import format_option, note, print_summary
+from shortlist.cli.output import format_option, print_rows, print_summary
 from shortlist.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 @minimize_option
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False, writable=True),
+    type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Draw arms and intervals into this file, such as ads.png or ads.svg.",
+    help="Save a picture too: .png, .svg or .pdf.",
 )
 @format_option
 def assess(
@@ -77,26 +77,22 @@ def assess(
       green,400,30
       blue,400,9
     """
+    from shortlist.forecasting.picture import check_file
+
     if fixed is None:
         raise InvalidInput(
             "--fixed or --no-fixed is missing, but one must be given: --fixed if the pulls of every"
             " arm were fixed before any reward was seen, --no-fixed if they were not or you are not"
             " sure"
         )
+    if plot is not None:
+        check_file(plot)
     found = shortlist.assess(
         counts, k, fixed=fixed, delta=delta, rewards=rewards, minimize=minimize
     )
     if plot is not None:
-        _draw(found, plot)
-    print_summary(found, found.to_dict(), style)
-
-
-def _draw(found: "shortlist.Assessment", file: str) -> None:
-    figure = found.plot()
-    try:
-        figure.savefig(file)
-    except ValueError as error:  # matplotlib knows no format by this name
-        raise InvalidInput(
-            f"--plot is {file!r}, but no picture can be drawn there: {error}"
-        ) from None
-    note(f"The picture is in {file}.")
+        found.plot().savefig(plot, dpi=200)
+    if style == "csv":
+        print_rows(found.to_dict()["arms"], style)  # type: ignore[arg-type]
+    else:
+        print_summary(found, found.to_dict(), style)

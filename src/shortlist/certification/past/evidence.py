@@ -20,7 +20,7 @@ from shortlist.reward_models import UNIT_SIGMA
 
 REMEMBERED = 4096  # arms with the same counts are computed once
 FINENESS = 6  # prices per factor of 2
-DEEPEST = 8  # factors of 2 from the inverse of the most pulls to the least price
+DEEPEST = 10  # factors of 2 from 4 down to the inverse of the most pulls, and beyond it
 SHIFTS = 3.0, 1.0  # of normal scores, where arms were pulled about equally often, and else
 ABOUT = 4  # times as often is about equally often
 HALF = math.log(2)
@@ -100,8 +100,7 @@ class Evidence:
         unknown = [None] * totals.sums.size
         squares = unknown if totals.squares is None else totals.squares.tolist()
         rows = zip(totals.pulls.tolist(), totals.sums.tolist(), squares, strict=True)
-        key = tuple(prices.tolist())
-        found = [_reach(self, *row, key, limit) for row in rows]
+        found = [_reach(self, *row, prices.size, limit) for row in rows]
         return np.array([reach for reach, _ in found]), np.array([end for _, end in found])
 
 
@@ -116,8 +115,12 @@ def settled(fixed: bool, binary: bool, ranged: bool, pulls: IntArray) -> Evidenc
 def prices_for(pulls: IntArray) -> FloatArray:
     """(prices,) Lagrange multipliers to be tried: each of them gives a bound."""
     factors = math.log2(max(1, int(pulls.max()))) + DEEPEST
-    powers = np.arange(-2 * FINENESS, math.ceil(FINENESS * factors)) / FINENESS
-    result: FloatArray = 2.0**-powers
+    return _prices(math.ceil(FINENESS * factors))
+
+
+def _prices(count: int) -> FloatArray:
+    """(count,) From 4 downward."""
+    result: FloatArray = 4 * 2.0 ** (-np.arange(count) / FINENESS)
     return result
 
 
@@ -127,10 +130,10 @@ def _reach(
     pulls: int,
     total: float,
     squares: float | None,
-    prices: tuple[float, ...],
+    n_prices: int,
     limit: float,
 ) -> tuple[FloatArray, float]:
-    price = np.array(prices)
+    price = _prices(n_prices)
     if not evidence.ranged:
         return _sub_gaussian(evidence, pulls, total, price, limit)
     if pulls == 0:

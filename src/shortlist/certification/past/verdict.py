@@ -70,8 +70,8 @@ def pair_bounds(charged: Charged) -> FloatArray:
     width = max(1, MOST_AT_ONCE // n**2)
     for start in range(0, columns, width):
         part = slice(start, start + width)
-        down, up = charged.down[:, None, part], charged.up[None, :, part]
-        np.minimum(bounds, (down + up + charged.costs[0, part]).min(axis=2), out=bounds)
+        down, up = charged.down.T[part], charged.up.T[part] + charged.costs[0, part, None]
+        np.minimum(bounds, (down[:, :, None] + up[:, None, :]).min(axis=0), out=bounds)
     return bounds + ROUNDED * (1 + np.abs(bounds))
 
 
