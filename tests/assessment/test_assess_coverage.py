@@ -195,7 +195,7 @@ def test_scores_between_0_and_1_fail_within_delta_exactly(fixed: bool, squared: 
         squares = [float(counts[arm] @ values**2) for arm in (a, b)] if squared else None
         found[a, b] = assessed((4, 4), sums, 1, squares, fixed=fixed, rewards=(0, 1))
     distributions = [
-        np.array(weights) / 4 for weights in product(range(5), repeat=3) if sum(weights) == 4
+        np.array(weights) / 2 for weights in product(range(3), repeat=3) if sum(weights) == 2
     ]
     masses = [
         np.array([multinomial.pmf(each, 4, weights) for each in counts])

@@ -88,11 +88,12 @@ def assess(
     check_choice(len(labels), k)
     model = _model(rewards, given)
     _check(given, model)
-    evidence = settled(fixed, model.is_binary, model.has_range, given.pulls)
+    squared = given.squares is not None
+    evidences = settled(model, given.pulls, fixed=fixed, squared=squared)
     totals = _unit(given, model)
-    totals = evidence.mirrored(totals) if minimize else totals
-    found = judge(totals, k, delta, evidence)
-    return _assessment(given, labels, model, found, evidence, delta, minimize)
+    totals = evidences[0].mirrored(totals) if minimize else totals
+    found = judge(totals, k, delta, evidences)
+    return _assessment(given, labels, model, found, evidences[0], delta, minimize)
 
 
 def _labels(counts: Counts) -> tuple[OwnLabel, ...]:

@@ -16,12 +16,12 @@ from shortlist.certification.past.tails import binary_tail, bounded_tail
 from shortlist.certification.past.thresholds import square_thresholds
 from shortlist.certification.past.wealth import mixture_wealth, spread_wealth
 from shortlist.confidence import TYPICAL
-from shortlist.reward_models import UNIT_SIGMA
+from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
 REMEMBERED = 4096  # arms with the same counts are computed once
 FINENESS = 6  # prices per factor of 2
 DEEPEST = 10  # factors of 2 from 4 down to the inverse of the most pulls, and beyond it
-SHIFTS = 3.0, 1.0  # of normal scores, where arms were pulled about equally often, and else
+EVEN, UNEVEN = 3.0, 1.0  # shifts of normal scores, where pulls are about equal, and else
 ABOUT = 4  # times as often is about equally often
 HALF = math.log(2)
 
@@ -104,12 +104,21 @@ class Evidence:
         return np.array([reach for reach, _ in found]), np.array([end for _, end in found])
 
 
-def settled(fixed: bool, binary: bool, ranged: bool, pulls: IntArray) -> Evidence:
-    """How arms are charged; the shift depends on pulls, but only if those were fixed beforehand."""
+Evidences = tuple[Evidence, ...]
+
+
+def settled(rewards: RewardModel, pulls: IntArray, *, fixed: bool, squared: bool) -> Evidences:
+    """How arms are charged, each way with an equal share of delta.
+
+    It depends on pulls only if those were fixed beforehand. Where squares are known, bets on the
+    variance are made, too: they prove more than tails if rewards vary little, and less if not."""
+    binary, ranged = rewards.is_binary, rewards.has_range
+    if not (fixed and ranged):
+        return (Evidence(fixed, binary, ranged),)
     pulled = pulls[pulls > 0]
-    uneven = pulled.size > 0 and pulled.max() > ABOUT * pulled.min()
-    shift = SHIFTS[int(uneven)] if fixed and ranged else 0.0
-    return Evidence(fixed, binary, ranged, shift)
+    even = pulled.size == 0 or pulled.max() <= ABOUT * pulled.min()
+    tails = Evidence(True, binary, ranged, EVEN if even else UNEVEN)
+    return (tails, Evidence(False, binary, ranged)) if squared and not binary else (tails,)
 
 
 def prices_for(pulls: IntArray) -> FloatArray:
@@ -156,9 +165,6 @@ def _charges(
     if not evidence.fixed:
         return _wealth(evidence, pulls, total, squares, low, high)
     tail = (binary_tail if evidence.binary else bounded_tail)(pulls, total, low)
-    if not evidence.binary and squares is not None:
-        spread = np.exp(-np.maximum(0.0, spread_wealth(pulls, total, squares, low, high)))
-        tail = np.minimum(1.0, 2 * np.minimum(tail, spread))
     result: FloatArray = np.maximum(0.0, evidence.shift - ndtri(tail)) ** 2
     return result
 

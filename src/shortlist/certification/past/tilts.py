@@ -9,6 +9,7 @@ better and by 1 + s (x - c) for one that may be worse. Both charges then have ab
 at means near c, which makes a swap of them narrow: this gives the two tilts."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,11 +32,11 @@ class Charged:
     down: FloatArray  # (arms, columns) the largest -mean - price * charge
     costs: FloatArray  # (M, columns) price * threshold of swaps of m arms
 
-    def beside(self, other: "Charged") -> "Charged":
-        """Both, with the columns of the other on the right."""
-        up = np.hstack([self.up, other.up])
-        down = np.hstack([self.down, other.down])
-        return Charged(up, down, np.hstack([self.costs, other.costs]))
+
+def joined(charged: Sequence[Charged]) -> Charged:
+    """The columns of all: each of them gives bounds."""
+    up, down = (np.hstack([getattr(each, name) for each in charged]) for name in ("up", "down"))
+    return Charged(up, down, np.hstack([each.costs for each in charged]))
 
 
 def tilted_charges(totals: Totals, mirrored: Totals, log_shares: FloatArray) -> Charged:

@@ -11,9 +11,9 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certification.items.matching import largest_matching
-from shortlist.certification.past.evidence import Evidence, Totals, prices_for
+from shortlist.certification.past.evidence import Evidence, Evidences, Totals, prices_for
 from shortlist.certification.past.thresholds import log_shares
-from shortlist.certification.past.tilts import Charged, tilted_charges
+from shortlist.certification.past.tilts import Charged, joined, tilted_charges
 from shortlist.rounding import ROUNDED
 
 MOST_TILTED = 200  # arms up to which tilted bets are made on every pair
@@ -32,10 +32,32 @@ class Verdict:
     high: FloatArray  # (arms,) the upper ends
 
 
-def judge(totals: Totals, k: int, delta: float, evidence: Evidence) -> Verdict:
+def judge(totals: Totals, k: int, delta: float, evidences: Evidences) -> Verdict:
     """The k best means and what is proved of them, with probability at least 1 - delta.
 
     Intervals hold together with probability at least 1 - delta, too, but that is another event."""
+    found = [_proofs(totals, k, delta / len(evidences), each) for each in evidences]
+    charged = joined([each.charged for each in found])
+    chosen = best_means(totals, k)
+    pairs = pair_bounds(joined([each.of_pairs for each in found]))
+    inside, outside = tiers(pairs, k)
+    lost = _largest_loss(pairs, charged, chosen & ~inside, ~chosen & ~outside)
+    low = np.max([each.low for each in found], axis=0)
+    high = np.min([each.high for each in found], axis=0)
+    return Verdict(chosen, lost / k, inside, outside, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Proofs:
+    """What one kind of evidence proves."""
+
+    charged: Charged
+    of_pairs: Charged  # the same, or fewer columns where there are many pairs
+    low: FloatArray
+    high: FloatArray
+
+
+def _proofs(totals: Totals, k: int, delta: float, evidence: Evidence) -> _Proofs:
     n = totals.pulls.size
     prices = prices_for(totals.pulls)
     limit = evidence.limit(delta / (2 * n))
@@ -46,12 +68,9 @@ def judge(totals: Totals, k: int, delta: float, evidence: Evidence) -> Verdict:
     costs = prices * evidence.thresholds(shares)[:, None]
     charged = plain = Charged(up, down - evidence.mirror, costs)
     if evidence.tilted:
-        charged = plain.beside(tilted_charges(upward, downward, shares))
-    chosen = best_means(totals, k)
-    pairs = pair_bounds(charged if n <= MOST_TILTED else plain)
-    inside, outside = tiers(pairs, k)
-    lost = _largest_loss(pairs, charged, chosen & ~inside, ~chosen & ~outside)
-    return Verdict(chosen, lost / k, inside, outside, evidence.mirror - above, high)
+        charged = joined([plain, tilted_charges(upward, downward, shares)])
+    of_pairs = charged if n <= MOST_TILTED else plain
+    return _Proofs(charged, of_pairs, evidence.mirror - above, high)
 
 
 def best_means(totals: Totals, k: int) -> BoolArray:
