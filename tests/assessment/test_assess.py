@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import polars
 import pytest
 
@@ -134,6 +133,7 @@ def test_a_mapping_a_frame_and_a_file_say_the_same(tmp_path: Path) -> None:
         "arm;pulls;successes\n"
         + "".join("{arm};{pulls};{successes}\n".format(**row) for row in rows)
     )
+    pandas = pytest.importorskip("pandas")
     frames = pandas.DataFrame(rows), polars.DataFrame(rows)
     expected = assess(ADS, 2, fixed=True)
     for given in (*frames, frames[0].astype({"pulls": float}), file, str(file)):

@@ -59,7 +59,10 @@ def test_with_fixed_pulls_no_means_make_it_wrong_more_often_than_delta(
     outcomes = list(product(*(range(times + 1) for times in pulls)))
     found = [assessed(pulls, each, k, fixed=True) for each in outcomes]
     for means in product(MEANS, repeat=len(pulls)):
-        masses = [binom.pmf(range(n + 1), n, mean) for n, mean in zip(pulls, means, strict=True)]
+        masses = [
+            np.asarray(binom.pmf(range(n + 1), n, mean)).tolist()
+            for n, mean in zip(pulls, means, strict=True)
+        ]
         probabilities = [np.prod(each) for each in product(*masses)]
         theta = np.array(means)
         for fails in (is_wrong, misses):
@@ -113,7 +116,7 @@ def raised(counts: tuple[int, ...], arm: int) -> tuple[int, ...]:
     return (*counts[:arm], counts[arm] + 1, *counts[arm + 1 :])
 
 
-TIES = {
+TIES: dict[str, tuple[list[float], int, Any, dict[str, Any]]] = {
     "two ties": ([0.5] * 2, 1, 20, {}),
     "near ties, one of five": ([0.5, 0.48, 0.45, 0.45, 0.3], 1, 25, {}),
     "four of five": ([0.2, 0.2, 0.2, 0.25, 0.3], 4, 25, {"minimize": True}),

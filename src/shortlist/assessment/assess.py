@@ -148,8 +148,8 @@ def _assessment(
     low, high = found.low, found.high
     if minimize:
         low, high = evidence.mirror - high, evidence.mirror - low
-    ends = tuple(end * model.scale + model.shift for end in (low, high))
-    arms = tuple(_arms(labels, counts.pulls, counts.sums, *ends, found.chosen.tolist()))
+    low, high = (end * model.scale + model.shift for end in (low, high))
+    arms = tuple(_arms(labels, counts.pulls, counts.sums, low, high, found.chosen.tolist()))
     sign = 1 if minimize else -1
     top = sorted((arm for arm in arms if arm.chosen), key=lambda arm: sign * (arm.mean or 0.0))
     tier = np.where(found.inside, "in", np.where(found.outside, "out", "tied")).tolist()

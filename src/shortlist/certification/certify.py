@@ -242,7 +242,8 @@ def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> Bo
     """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
     if not rewards.has_range:
         means = sums / np.maximum(pulls, 1)
-        return np.asarray(rewards.admits(means), dtype=np.bool_) & ((pulls > 0) | (sums == 0))
+        admitted = rewards.admits(means) & ((pulls > 0) | (sums == 0))
+        return np.asarray(admitted, dtype=np.bool_)
     unit = (sums - pulls * rewards.shift) / rewards.scale
     whole = unit == np.round(unit) if rewards.is_binary else True
     return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole

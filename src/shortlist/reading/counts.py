@@ -137,4 +137,6 @@ def _cell(value: object) -> str:
     number = real(value)
     if not math.isfinite(number):
         return str(number)
-    return str(int(value)) if isinstance(value, Integral) or number.is_integer() else repr(number)
+    if isinstance(value, Integral):
+        return str(int(value))
+    return str(int(number)) if number.is_integer() else repr(number)

@@ -35,7 +35,7 @@ def distributions(mean: float) -> list[FloatArray]:
 @pytest.mark.parametrize("pulls", [1, 2, 7, 30])
 @pytest.mark.parametrize("theta", [0.0, 0.03, 0.5, 0.8, 1.0])
 def test_a_binary_tail_is_a_p_value_and_the_exact_one(pulls: int, theta: float) -> None:
-    masses = binom.pmf(range(pulls + 1), pulls, theta)
+    masses = np.asarray(binom.pmf(range(pulls + 1), pulls, theta))
     at = np.array([theta])
     found = np.array([binary_tail(pulls, s, at)[0] for s in range(pulls + 1)])
     assert found == pytest.approx(np.maximum(binom.cdf(range(pulls + 1), pulls, theta), 1e-290))

@@ -91,7 +91,8 @@ def pair_bounds(charged: Charged) -> FloatArray:
         part = slice(start, start + width)
         down, up = charged.down.T[part], charged.up.T[part] + charged.costs[0, part, None]
         np.minimum(bounds, (down[:, :, None] + up[:, None, :]).min(axis=0), out=bounds)
-    return bounds + ROUNDED * (1 + np.abs(bounds))
+    result: FloatArray = bounds + ROUNDED * (1 + np.abs(bounds))
+    return result
 
 
 def tiers(pairs: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
