@@ -63,6 +63,19 @@ def _certify(rng: random.Random) -> Arguments:
     }
 
 
+def _assess(rng: random.Random) -> Arguments:
+    counts = {"a": (50, 40, 35.5), "b": (60, 20, 9), "c": (70, 10, 10)}
+    fewer = {arm: row[:2] for arm, row in counts.items()}
+    return {
+        "counts": rng.choice((counts, fewer)),
+        "k": 1,
+        "fixed": rng.choice((True, False)),
+        "delta": 0.05,
+        "rewards": rng.choice((None, (0, 1), (0, 2), shortlist.SubGaussian(0.5))),
+        "minimize": rng.choice((True, False)),
+    }
+
+
 def _start(algorithm: object, n_arms: object, k: object, goal: object, options: object) -> object:
     found = shortlist.find(algorithm)  # type: ignore[arg-type]
     problem = shortlist.Problem(n_arms, k, goal)  # type: ignore[arg-type]
@@ -121,6 +134,10 @@ def _forecast_and_shown(**arguments: Any) -> None:
     show(shortlist.forecast(**arguments))
 
 
+def _assessed_and_shown(**arguments: Any) -> None:
+    show(shortlist.assess(**arguments))
+
+
 def _hardness_shown(**arguments: Any) -> None:
     show(shortlist.hardness(**arguments))
 
@@ -132,6 +149,7 @@ TARGETS = (
     *CLIENTS,
     Target("simulate", _simulated_and_shown, _simulate, shortlist.simulate),
     Target("forecast", _forecast_and_shown, _forecast, shortlist.forecast),
+    Target("assess", _assessed_and_shown, _assess, shortlist.assess),
     Target("certify", shortlist.certify, _certify),
     Target(
         "item_response",
