@@ -102,11 +102,11 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
             "`means` has 1,000,000,000,000 entries, but must have at most 1,000,000",
         ),
         (
-            lambda: shortlist.certify([0], [2**63, 1], [1, 0], boundary=0.5),
+            lambda: shortlist.certify([0], [2**63, 1], [1, 0], boundary=0.5, fresh=True),
             "`pulls` is [9223372036854775808, 1], but every arm needs",
         ),
         (
-            lambda: shortlist.certify([0], [10**5000, 1], [1, 0], boundary=0.5),
+            lambda: shortlist.certify([0], [10**5000, 1], [1, 0], boundary=0.5, fresh=True),
             "`pulls` is a list, but every arm needs",
         ),
         (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
@@ -135,7 +135,13 @@ def test_a_number_of_any_kind_computes_as_the_float_that_it_is() -> None:
     third: Any = Fraction(1, 3)
     forecast = shortlist.forecast(k=1, means=MEANS, epsilon=half, delta=third, runs=1, budget=50)
     assert "with probability 0.6666:" in str(forecast)
-    fresh: dict[str, Any] = {"top": [0], "pulls": [50, 60], "sums": [40, 20], "boundary": 0.5}
+    fresh: dict[str, Any] = {
+        "top": [0],
+        "pulls": [50, 60],
+        "sums": [40, 20],
+        "boundary": 0.5,
+        "fresh": True,
+    }
     halves: dict[str, Any] = {"epsilon": np.float16(0.5), "strength": np.float16(20)}
     bound = shortlist.certify(**fresh, epsilon=0.5, strength=20.0)
     assert shortlist.certify(**fresh, **halves) == bound

@@ -12,6 +12,7 @@ __all__ = [
     "Algorithm",
     "Answer",
     "Arm",
+    "Assessment",
     "Binary",
     "Bounded",
     "Client",
@@ -32,6 +33,7 @@ __all__ = [
     "SubGaussian",
     "Ticket",
     "__version__",
+    "assess",
     "certify",
     "errors",
     "find",
@@ -48,6 +50,8 @@ _MODULES = ("errors", "instances", "metrics")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
     "arms": ("Arm",),
+    "assessment": ("Assessment",),
+    "assessment.assess": ("assess",),
     "certification.certify": ("certify",),
     "client": ("Client",),
     "evaluation.command": ("Command",),
@@ -67,6 +71,8 @@ if TYPE_CHECKING:
     from shortlist import errors, instances, metrics
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
     from shortlist.arms import Arm
+    from shortlist.assessment import Assessment
+    from shortlist.assessment.assess import assess
     from shortlist.certification.certify import certify
     from shortlist.client import Client
     from shortlist.evaluation.command import Command

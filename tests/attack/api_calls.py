@@ -55,10 +55,24 @@ def _certify(rng: random.Random) -> Arguments:
         "pulls": [50, 60, 70],
         "sums": [40, 20, 10],
         "boundary": 0.5,
+        "fresh": True,
         "delta": 0.05,
         "epsilon": rng.choice((None, 0.3)),
         "rewards": rng.choice(((0, 1), "binary", shortlist.SubGaussian(0.5))),
         "strength": rng.choice((None, 10.0)),
+    }
+
+
+def _assess(rng: random.Random) -> Arguments:
+    counts = {"a": (50, 40, 35.5), "b": (60, 20, 9), "c": (70, 10, 10)}
+    fewer = {arm: row[:2] for arm, row in counts.items()}
+    return {
+        "counts": rng.choice((counts, fewer)),
+        "k": 1,
+        "fixed": rng.choice((True, False)),
+        "delta": 0.05,
+        "rewards": rng.choice((None, (0, 1), (0, 2), shortlist.SubGaussian(0.5))),
+        "minimize": rng.choice((True, False)),
     }
 
 
@@ -120,6 +134,10 @@ def _forecast_and_shown(**arguments: Any) -> None:
     show(shortlist.forecast(**arguments))
 
 
+def _assessed_and_shown(**arguments: Any) -> None:
+    show(shortlist.assess(**arguments))
+
+
 def _hardness_shown(**arguments: Any) -> None:
     show(shortlist.hardness(**arguments))
 
@@ -131,6 +149,7 @@ TARGETS = (
     *CLIENTS,
     Target("simulate", _simulated_and_shown, _simulate, shortlist.simulate),
     Target("forecast", _forecast_and_shown, _forecast, shortlist.forecast),
+    Target("assess", _assessed_and_shown, _assess, shortlist.assess),
     Target("certify", shortlist.certify, _certify),
     Target(
         "item_response",

@@ -211,11 +211,13 @@ USUAL: Sequence[Sequence[str]] = (
     ),
     ("forecast", "-k", "1", "--pilot", "pilot.csv", "--budget", "60", "--runs", "1"),
     ("forecast", "-k", "1", "--means", "means.csv", "--epsilon", "0.4", "--runs", "1"),
-    ("certify", "fresh.csv", "--boundary", "0.5", "--delta", "0.1"),
+    ("certify", "fresh.csv", "--fresh", "--boundary", "0.5", "--delta", "0.1"),
     (
-        *("certify", "fresh.csv", "--boundary", "0.5", "--strength", "9", "--rewards", "0,1"),
-        *("--format", "json"),
+        *("certify", "fresh.csv", "--fresh", "--boundary", "0.5", "--strength", "9"),
+        *("--rewards", "0,1", "--format", "json"),
     ),
+    ("assess", "pilot.csv", "-k", "1", "--fixed", "--delta", "0.1", "--minimize"),
+    ("assess", "fresh.csv", "-k", "2", "--no-fixed", "--rewards", "0,1", "--format", "json"),
     ("algorithms", "--format", "json"),
     ("create", "arms.csv", "-k", "1", "--budget", "9", "--store", "new.db", "--name", "n"),
     (

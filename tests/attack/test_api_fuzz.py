@@ -20,7 +20,17 @@ CALLS = 2500 * SCALE
 MISCALLED = re.compile("missing .* argument|unexpected keyword argument|takes .* argument")
 UNCALLED = {  # records, made and not called by users, and names that are no functions
     *("ALGORITHMS", "__version__", "errors", "instances", "metrics", "Search", "Algorithm"),
-    *("Answer", "Forecast", "Hardness", "Prospect", "Pulls", "Result", "Rewards", "Runs"),
+    *(
+        "Answer",
+        "Assessment",
+        "Forecast",
+        "Hardness",
+        "Prospect",
+        "Pulls",
+        "Result",
+        "Rewards",
+        "Runs",
+    ),
     *("Binary", "Status", "Ticket"),
 }
 

@@ -177,16 +177,20 @@ def test_a_range_far_from_0_has_no_discount_that_rounding_could_have_made() -> N
             told.sum(axis=1),
             squares=(told**2).sum(axis=1),
             boundary=far + 0.495,
+            fresh=True,
             rewards=(far, far + 1),
             strength=60.0,
         )
-        plain = certify([0, 1], [50] * 4, drawn.sum(axis=1), boundary=0.495, strength=60.0)
+        plain = certify(
+            [0, 1], [50] * 4, drawn.sum(axis=1), boundary=0.495, fresh=True, strength=60.0
+        )
         exact = certify(
             [0, 1],
             [50] * 4,
             drawn.sum(axis=1),
             squares=(drawn**2).sum(axis=1),
             boundary=0.495,
+            fresh=True,
             strength=60.0,
         )
         assert exact < 0.8 * plain

@@ -17,7 +17,7 @@ ARMS = {"top": [0, 1], "pulls": [40, 40, 30, 60], "sums": [30, 28, 12, 20]}
 
 
 def bound(**changed: Any) -> float:
-    settings: dict[str, Any] = {**ARMS, "boundary": 0.55, **changed}
+    settings: dict[str, Any] = {**ARMS, "boundary": 0.55, "fresh": True, **changed}
     return certify(settings.pop("top"), settings.pop("pulls"), settings.pop("sums"), **settings)
 
 
@@ -31,17 +31,19 @@ def test_the_regret_seldom_exceeds_the_bound(epsilon: float | None, seed: int) -
     pulls = rng.integers(1, 400, n)
     wrong = 0
     for sums in rng.binomial(pulls, means, (tries, n)):
-        wrong += regret > certify(top, pulls, sums, boundary=0.5, delta=0.2, epsilon=epsilon)
+        wrong += regret > certify(
+            top, pulls, sums, boundary=0.5, fresh=True, delta=0.2, epsilon=epsilon
+        )
     assert binom.sf(wrong - 1, tries, 0.2) > 1e-6
 
 
 def test_a_good_choice_is_certified_and_a_bad_one_is_not() -> None:
     pulls, sums = np.full(6, 300), np.array([240, 250, 60, 50, 45, 70])
-    good = certify([0, 1], pulls, sums, boundary=0.5, epsilon=0.1)
-    bad = certify([2, 3], pulls, sums, boundary=0.5, epsilon=0.1)
+    good = certify([0, 1], pulls, sums, boundary=0.5, fresh=True, epsilon=0.1)
+    bad = certify([2, 3], pulls, sums, boundary=0.5, fresh=True, epsilon=0.1)
     assert good <= 0.1
     assert bad == math.inf
-    assert certify([2, 3], pulls, sums, boundary=0.5) > (240 + 250 - 60 - 50) / 600
+    assert certify([2, 3], pulls, sums, boundary=0.5, fresh=True) > (240 + 250 - 60 - 50) / 600
 
 
 def test_the_bound_is_infinite_where_it_would_exceed_epsilon_and_only_there() -> None:
@@ -59,6 +61,7 @@ def test_units_do_not_matter(epsilon: float | None) -> None:
         ARMS["pulls"],
         np.array(ARMS["pulls"]) * low + (high - low) * np.array(ARMS["sums"]),
         boundary=low + 0.55 * (high - low),
+        fresh=True,
         epsilon=None if epsilon is None else epsilon * (high - low),
         rewards=Bounded(low, high),
     )
@@ -87,8 +90,10 @@ def test_the_rest_seen_from_below_is_bounded_alike(data: st.DataObject) -> None:
     pulls = np.array(data.draw(st.lists(st.integers(1, 200), min_size=n, max_size=n)))
     sums = np.array([data.draw(st.floats(0, float(each))) for each in pulls])
     boundary = data.draw(st.floats(0, 1))
-    above = k * certify(np.arange(k), pulls, sums, boundary=boundary)
-    below = (n - k) * certify(np.arange(k, n), pulls, pulls - sums, boundary=1 - boundary)
+    above = k * certify(np.arange(k), pulls, sums, boundary=boundary, fresh=True)
+    below = (n - k) * certify(
+        np.arange(k, n), pulls, pulls - sums, boundary=1 - boundary, fresh=True
+    )
     assert above == pytest.approx(below, rel=1e-6)
 
 
@@ -111,14 +116,16 @@ def test_more_confidence_costs_a_larger_bound() -> None:
 @pytest.mark.parametrize("boundary", [0.0, 1.0])
 @pytest.mark.parametrize("pulls", [1, 10**9])
 def test_a_boundary_at_the_end_of_the_range_is_fine(boundary: float, pulls: int) -> None:
-    found = certify([0], [pulls, pulls], [pulls, 0], boundary=boundary, delta=0.05)
+    found = certify([0], [pulls, pulls], [pulls, 0], boundary=boundary, fresh=True, delta=0.05)
     assert 0 < found < math.inf
 
 
 def test_sums_may_leave_the_range_by_rounding() -> None:
     assert sum([0.7] * 10) > 10 * 0.7
     assert (
-        certify([0], [10, 10], [sum([0.7] * 10), 0.0], boundary=0.5, rewards=Bounded(0, 0.7))
+        certify(
+            [0], [10, 10], [sum([0.7] * 10), 0.0], boundary=0.5, fresh=True, rewards=Bounded(0, 0.7)
+        )
         < math.inf
     )
 
@@ -127,10 +134,12 @@ def test_sums_may_leave_the_range_by_rounding() -> None:
 def test_rounding_of_a_sum_grows_with_the_pulls_and_more_than_that_is_refused(whole: int) -> None:
     outside = ROUNDING * 1000 * (1 if whole else -1)
     for times, pulls in ((0.5, 1000), (2.0, 10_000)):
-        found = certify([0], [pulls] * 2, [pulls * whole + times * outside, 1.0], boundary=0.5)
+        found = certify(
+            [0], [pulls] * 2, [pulls * whole + times * outside, 1.0], boundary=0.5, fresh=True
+        )
         assert found <= 1
     with pytest.raises(InvalidInput, match="the sum of arm 0 is "):
-        certify([0], [1000, 1000], [1000 * whole + 2 * outside, 1.0], boundary=0.5)
+        certify([0], [1000, 1000], [1000 * whole + 2 * outside, 1.0], boundary=0.5, fresh=True)
 
 
 @pytest.mark.parametrize(
@@ -204,14 +213,14 @@ def test_one_pull_of_every_arm_proves_nothing_however_strong(
     sums: list[float], settings: dict[str, Any]
 ) -> None:
     low, high = settings.get("rewards", (0, 1))
-    assert certify([0], [1, 1], sums, **settings) == high - low
+    assert certify([0], [1, 1], sums, fresh=True, **settings) == high - low
 
 
 def test_a_tiny_epsilon_is_not_certified_by_rounding() -> None:
     """True regret .1, one pull an arm, the least epsilon that is admitted."""
     rng = np.random.default_rng(8)
     sums = rng.binomial(1, [0.45, 0.55], (400, 2))
-    found = [certify([0], [1, 1], each, boundary=0.5, epsilon=3e-11) for each in sums]
+    found = [certify([0], [1, 1], each, boundary=0.5, fresh=True, epsilon=3e-11) for each in sums]
     assert found == [math.inf] * 400
 
 
@@ -219,7 +228,10 @@ def test_the_bound_allows_for_what_a_range_far_from_0_does_to_sums() -> None:
     far = 2.0**29
     sums = np.array([30, 28, 20, 20])  # of which arm 2 is charged for
     found = bound(
-        sums=sums + far * np.array(ARMS["pulls"]), boundary=far + 0.55, rewards=(far, far + 1)
+        sums=sums + far * np.array(ARMS["pulls"]),
+        boundary=far + 0.55,
+        fresh=True,
+        rewards=(far, far + 1),
     )
     assert found > bound(sums=sums) + 2 * far * 2.0**-53
 
@@ -234,3 +246,17 @@ def test_rewards_are_declared_as_everywhere() -> None:
 @pytest.mark.parametrize("changed", [{"strength": 1e59}, {"epsilon": 100.0}, {"delta": 1e-320}])
 def test_no_bound_is_larger_than_what_can_be_lost(changed: dict[str, float]) -> None:
     assert bound(top=[0, 1, 2], **changed) <= 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [({}, "not given"), ({"fresh": False}, "False"), ({"fresh": None}, "not given")],
+)
+def test_a_bound_is_refused_unless_the_rewards_are_said_to_be_fresh(
+    given: dict[str, Any], value: str
+) -> None:
+    rule = "but must be True: the bound holds only for rewards drawn after the set was chosen"
+    with pytest.raises(InvalidInput, match=f"`fresh` is {value}, {rule}.*use `assess`"):
+        certify([0], [40, 40], [30, 20], boundary=0.6, **given)
+    with pytest.raises(InvalidInput, match="`fresh` is 'yes', but must be True or False"):
+        bound(fresh="yes")

@@ -402,38 +402,44 @@ def certified_by_hand(
 def test_certify_takes_the_strength_for_noise_or_for_epsilon_unless_it_is_given(k: int) -> None:
     pulls, sums = [400, 300, 250, 500], [290.0, 160, 130, 245]
     noise = 2 * math.sqrt(8 * math.log(20) / sum(1 / each for each in pulls))
-    default = certify(list(range(k)), pulls, sums, boundary=0.5)
+    default = certify(list(range(k)), pulls, sums, boundary=0.5, fresh=True)
     assert default == pytest.approx(certified_by_hand(pulls, sums, k, noise, 1.0, 0.05), rel=1e-6)
     assert default < min(k, 4 - k) / k  # so that it is not what can be lost at most
     for epsilon in (0.3, 0.5):
-        found = certify(list(range(k)), pulls, sums, boundary=0.5, epsilon=epsilon, delta=0.1)
+        found = certify(
+            list(range(k)), pulls, sums, boundary=0.5, fresh=True, epsilon=epsilon, delta=0.1
+        )
         strength = 2 * math.log(10) / (k * epsilon)
         expected = certified_by_hand(pulls, sums, k, strength, k * epsilon, 0.1)
         assert found == (pytest.approx(expected, rel=1e-6) if expected <= epsilon else math.inf)
         assert expected <= epsilon or epsilon == 0.3
-    given = certify(list(range(k)), pulls, sums, boundary=0.5, strength=30.0)
+    given = certify(list(range(k)), pulls, sums, boundary=0.5, fresh=True, strength=30.0)
     assert given == pytest.approx(certified_by_hand(pulls, sums, k, 30.0, 1.0, 0.05), rel=1e-6)
 
 
 def test_no_more_can_be_lost_than_by_exchanging_all_arms_that_can_be() -> None:
-    lost = certify([0, 1, 2], [1, 1, 1, 1], [0, 0, 0, 1], boundary=0.5, rewards=Bounded(0, 1))
+    lost = certify(
+        [0, 1, 2], [1, 1, 1, 1], [0, 0, 0, 1], boundary=0.5, fresh=True, rewards=Bounded(0, 1)
+    )
     assert lost == pytest.approx(1 / 3)
-    tenfold = certify([0, 1], [1] * 5, [0, 0, 10, 10, 10], boundary=5, rewards=Bounded(0, 10))
+    tenfold = certify(
+        [0, 1], [1] * 5, [0, 0, 10, 10, 10], boundary=5, fresh=True, rewards=Bounded(0, 10)
+    )
     assert tenfold == pytest.approx(10)
 
 
 def test_what_is_exactly_epsilon_is_certified() -> None:
     pulls, sums = [400, 400], [400.0, 0.0]
-    found = certify([0], pulls, sums, boundary=0.5, epsilon=0.4)
+    found = certify([0], pulls, sums, boundary=0.5, fresh=True, epsilon=0.4)
     assert found < 0.4
     strength = 2 * math.log(20) / 0.4
-    again = certify([0], pulls, sums, boundary=0.5, epsilon=found, strength=strength)
+    again = certify([0], pulls, sums, boundary=0.5, fresh=True, epsilon=found, strength=strength)
     assert again == found
 
 
 def test_sums_of_rewards_without_a_range_are_of_any_size() -> None:
     low, high = (
-        certify([0], [50, 50], [-1e6, 1e6], boundary=0, rewards=SubGaussian(0.5)),
-        certify([0], [50, 50], [1e6, -1e6], boundary=0, rewards=SubGaussian(0.5)),
+        certify([0], [50, 50], [-1e6, 1e6], boundary=0, fresh=True, rewards=SubGaussian(0.5)),
+        certify([0], [50, 50], [1e6, -1e6], boundary=0, fresh=True, rewards=SubGaussian(0.5)),
     )
     assert low > 1e4 > 1 > high

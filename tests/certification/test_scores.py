@@ -247,13 +247,15 @@ def test_steady_scores_are_certified_with_fewer_pulls_and_seldom_wrongly() -> No
 
 def test_certify_takes_squares_and_refuses_those_that_cannot_be() -> None:
     sums, pulls = np.array([30.0, 28.0, 21.0, 22.0]), [40] * 4
-    plain = certify([0, 1], pulls, sums, boundary=0.6, strength=40.0)
-    steady = certify([0, 1], pulls, sums, squares=sums**2 / 39, boundary=0.6, strength=40.0)
+    plain = certify([0, 1], pulls, sums, boundary=0.6, fresh=True, strength=40.0)
+    steady = certify(
+        [0, 1], pulls, sums, squares=sums**2 / 39, boundary=0.6, fresh=True, strength=40.0
+    )
     assert steady < plain
     with pytest.raises(InvalidInput, match="the sum of squares of arm 2 is 5, but 40 rewards"):
-        certify([0, 1], pulls, sums, squares=[30, 28, 5, 22], boundary=0.6)
+        certify([0, 1], pulls, sums, squares=[30, 28, 5, 22], boundary=0.6, fresh=True)
     with pytest.raises(InvalidInput, match="the sum of squares of arm 1 is nan"):
-        certify([0, 1], pulls, sums, squares=[30, math.nan, 20, 22], boundary=0.6)
+        certify([0, 1], pulls, sums, squares=[30, math.nan, 20, 22], boundary=0.6, fresh=True)
     for wrong in ([30, 28, 20], ["a"] * 4):
         with pytest.raises(InvalidInput, match=r"`squares` is .* a number for each arm"):
-            certify([0, 1], pulls, sums, squares=wrong, boundary=0.6)
+            certify([0, 1], pulls, sums, squares=wrong, boundary=0.6, fresh=True)

@@ -17,7 +17,7 @@ SQUARES = [58, 33, 26]
 
 
 def certify(*arguments: str, stdin: str = FRESH) -> Result:
-    return invoke(["certify", "-", *arguments], stdin)
+    return invoke(["certify", "-", "--fresh", *arguments], stdin)
 
 
 def printed(*arguments: str, stdin: str = FRESH) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def refusal(*arguments: str, stdin: str = FRESH) -> str:
 
 
 def test_the_command_line_gives_the_bound_of_the_library() -> None:
-    bound = shortlist.certify(**BINARY, boundary=0.7, delta=0.1, rewards="binary")
+    bound = shortlist.certify(**BINARY, fresh=True, boundary=0.7, delta=0.1, rewards="binary")
     assert printed("--boundary", "0.7", "--delta", "0.1") == {
         "regret_bound": bound,
         "confidence": 0.9,
@@ -48,14 +48,18 @@ def test_the_command_line_gives_the_bound_of_the_library() -> None:
 def test_epsilon_and_strength_are_passed_on(name: str, value: float) -> None:
     told = printed("--boundary", "0.6", f"--{name}", f"{value}")["regret_bound"]
     options: dict[str, Any] = {name: value}
-    assert told == shortlist.certify(**BINARY, boundary=0.6, rewards="binary", **options)
+    assert told == shortlist.certify(
+        **BINARY, fresh=True, boundary=0.6, rewards="binary", **options
+    )
     assert told != printed("--boundary", "0.6")["regret_bound"]
 
 
 def test_squares_make_the_bound_of_scores_smaller() -> None:
     told = printed("--boundary", "0.6", stdin=SCORES)
-    assert told["regret_bound"] == shortlist.certify(**SCORED, boundary=0.6, squares=SQUARES)
-    assert told["regret_bound"] < shortlist.certify(**SCORED, boundary=0.6)
+    assert told["regret_bound"] == shortlist.certify(
+        **SCORED, fresh=True, boundary=0.6, squares=SQUARES
+    )
+    assert told["regret_bound"] < shortlist.certify(**SCORED, fresh=True, boundary=0.6)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,7 @@ def test_squares_make_the_bound_of_scores_smaller() -> None:
 )
 def test_rewards_are_declared_as_in_other_commands(spelled: str, declared: Any) -> None:
     told = printed("--boundary", "0.7", "--rewards", spelled, stdin=SCORES)
-    bound = shortlist.certify(**SCORED, boundary=0.7, squares=SQUARES, rewards=declared)
+    bound = shortlist.certify(**SCORED, fresh=True, boundary=0.7, squares=SQUARES, rewards=declared)
     assert told["regret_bound"] == bound
 
 
@@ -131,3 +135,10 @@ def test_a_file_that_cannot_be_meant_is_refused_by_its_line(text: str, words: st
 )
 def test_an_option_that_cannot_be_meant_is_refused(arguments: tuple[str, ...], words: str) -> None:
     assert words in refusal(*arguments)
+
+
+def test_the_user_must_state_that_rewards_are_fresh() -> None:
+    result = invoke(["certify", "-", "--boundary", "0.6"], FRESH)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "--fresh is missing, but must be given" in result.stderr
+    assert "use `shortlist assess`" in result.stderr

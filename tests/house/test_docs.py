@@ -74,6 +74,7 @@ def test_the_commands_on_a_page_work(
         "arm,pulls,successes\n" + "".join(f"{arm},20,{2 * arm}\n" for arm in range(10))
     )
     Path("fresh.csv").write_text("arm,chosen,pulls,successes\na,yes,400,330\nb,no,400,120\n")
+    Path("counts.csv").write_text("arm,pulls,successes\nred,400,48\ngreen,400,30\nblue,400,9\n")
     Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
     Path("evaluate").chmod(0o755)

@@ -19,6 +19,7 @@ from shortlist.result import ArmLift, ArmResult, Lift
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 RECORDS = (
     shortlist.Result,
+    shortlist.Assessment,
     ArmResult,
     ArmLift,
     Lift,

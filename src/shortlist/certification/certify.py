@@ -1,6 +1,7 @@
 """Check a set that was chosen elsewhere: how much can it lose, by fresh rewards of every arm?"""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from shortlist.metrics import ROUNDING, chosen_arms
 from shortlist.problem import unit_epsilon
 from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
 from shortlist.rounding import ROUNDED
-from shortlist.validation import LARGEST, SMALLEST, check_choice, listed, number, shown
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, listed, number, shown
 
 UNIT = Bounded()
 MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
@@ -25,6 +26,7 @@ def certify(
     sums: npt.ArrayLike,
     *,
     boundary: float,
+    fresh: bool | None = None,
     delta: float = 0.05,
     epsilon: float | None = None,
     rewards: RewardsDeclared = UNIT,
@@ -33,18 +35,43 @@ def certify(
 ) -> float:
     """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
-    `top` are the chosen arms, `pulls` and `sums` the fresh pulls of every arm and the sums of their
-    rewards, `boundary` a value between the worst chosen and the best other mean, as believed
-    beforehand. With probability at least 1 - `delta` the regret is at most the number returned.
-    With `epsilon`, the bound is made to be tight near `epsilon` and is infinite where it would
-    exceed it. Everything but `sums` must be fixed before the rewards are seen, or the probability
-    does not hold; so must `strength`, which trades ln(1/delta) against the noise.
-    `squares`, the sums of the squared rewards, make the bound smaller where rewards have a range
-    and vary less in it than 0/1 rewards would.
+    With probability at least 1 - `delta` the regret is at most the number returned. Fix everything
+    but `sums` and `squares` before you see the rewards, or the probability does not hold. If the
+    same rewards chose the set, use `assess`.
 
-    The bound is rounded outward. Refused are an `epsilon` that is less than rounding can make up, a
-    `strength` below 1e-60 or above 1e60 on the unit scale, and sub-Gaussian means or a boundary
-    farther from 0 than 1e9 sigma."""
+    Args:
+        top: The chosen arms, as positions from 0.
+        pulls: Fresh pulls of every arm, at least one each.
+        sums: Sum of the rewards of these pulls, per arm.
+        boundary: A value between the worst chosen and the best other mean, as believed beforehand.
+        fresh: Must be True. You state that all these rewards were drawn after the set was chosen,
+            and that none of them was used to choose it.
+        delta: Probability of losing more than the bound. Default 0.05.
+        epsilon: Makes the bound tight near this value, and infinite where it would exceed it.
+            Default: no such value.
+        rewards: What rewards can be: a range (low, high), "binary" or a reward model. Default
+            (0, 1).
+        strength: Trades ln(1/delta) against the noise. Default: computed from the pulls, or from
+            epsilon.
+        squares: Sums of the squared rewards, per arm. They make the bound smaller where rewards
+            have a range and vary less in it than 0/1 rewards would.
+
+    Returns:
+        The bound, rounded outward, in units of the rewards.
+
+    Raises:
+        InvalidInput: If `fresh` is not True, or a value breaks its rule. An `epsilon` less than
+            rounding can make up is refused, a `strength` below 1e-60 or above 1e60 on the unit
+            scale, and sub-Gaussian means or a boundary farther from 0 than 1e9 sigma.
+
+    Example:
+        >>> import shortlist
+        >>> sums = [330, 310, 120, 90, 100]
+        >>> bound = shortlist.certify([0, 1], [400] * 5, sums, boundary=0.5, fresh=True)
+        >>> bound < 0.05
+        True
+    """
+    _check_fresh(fresh)
     model = model_of(rewards)
     counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
@@ -69,12 +96,24 @@ def certify(
         rewards=model.unit(),
         blur=ROUNDED * model.distance,
     )
-    fresh = _on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
-    bound = certificate.bound(*fresh)
+    seen = on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
+    bound = certificate.bound(*seen)
     # no more arms than these can be exchanged, each for one as far off as can be
     most = model.widest_gap * min(k, chosen.size - k) / k
     bound = min(most, bound) * model.scale
     return math.inf if epsilon is not None and bound > epsilon else bound
+
+
+def _check_fresh(fresh: object) -> None:
+    """Refuse rewards that may have chosen the set: the best of many noisy means flatter it."""
+    if fresh is not None and flag("fresh", fresh):
+        return
+    given = "not given" if fresh is None else "False"
+    raise InvalidInput(
+        f"`fresh` is {given}, but must be True: the bound holds only for rewards drawn after the"
+        " set was chosen, none of which was used to choose it; for rewards that also chose the set"
+        " use `assess`"
+    )
 
 
 def _strength_for_noise(pulls: IntArray, threshold: float) -> float:
@@ -164,7 +203,7 @@ def _checked_squares(
     return given.astype(np.float64)
 
 
-def _on_unit_scale(
+def on_unit_scale(
     pulls: IntArray, sums: FloatArray, squares: FloatArray | None, rewards: RewardModel
 ) -> tuple[FloatArray, FloatArray | None]:
     """The sums, and the squares where they are of use, of rewards as (x - shift) / scale."""
@@ -176,10 +215,37 @@ def _on_unit_scale(
     return unit, around / scale**2 + 4 * ROUNDED * rewards.distance**2 * pulls
 
 
+def check_possible(
+    where: Sequence[str],
+    pulls: IntArray,
+    sums: FloatArray,
+    squares: FloatArray | None,
+    rewards: RewardModel,
+) -> None:
+    """Refuse the first arm whose sums cannot be those of so many rewards; `where` it stands."""
+    rule = f"the sum of rewards, each {rewards.rule}"
+    _check_each(where, pulls, possible_sums(sums, pulls, rewards), sums, rule)
+    if squares is not None:
+        rule = "what squares of rewards with its sum add up to"
+        _check_each(where, pulls, possible_squares(squares, pulls, sums), squares, rule)
+
+
+def _check_each(
+    where: Sequence[str], pulls: IntArray, possible: BoolArray, told: FloatArray, rule: str
+) -> None:
+    if not possible.all():
+        arm = int(possible.argmin())
+        raise InvalidInput(
+            f"{where[arm]} says {told[arm]:.15g} for {pulls[arm]:,} pulls, but must say {rule}"
+        )
+
+
 def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
     """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
     if not rewards.has_range:
-        return np.asarray(rewards.admits(sums / pulls), dtype=np.bool_)
+        means = sums / np.maximum(pulls, 1)
+        admitted = rewards.admits(means) & ((pulls > 0) | (sums == 0))
+        return np.asarray(admitted, dtype=np.bool_)
     unit = (sums - pulls * rewards.shift) / rewards.scale
     whole = unit == np.round(unit) if rewards.is_binary else True
     return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole
@@ -187,5 +253,5 @@ def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> Bo
 
 def possible_squares(squares: FloatArray, pulls: IntArray, sums: FloatArray) -> BoolArray:
     """Which sums of squares can be those of so many rewards with these sums."""
-    least = sums**2 / pulls  # Cauchy and Schwarz
+    least = sums**2 / np.maximum(pulls, 1)  # Cauchy and Schwarz
     return (squares >= least * (1 - ROUNDING)) & np.isfinite(squares)

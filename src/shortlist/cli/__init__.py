@@ -14,6 +14,7 @@ import click
 
 import shortlist
 from shortlist.cli.algorithms import algorithms
+from shortlist.cli.assess import assess
 from shortlist.cli.certify import certify
 from shortlist.cli.copying import copy
 from shortlist.cli.demo import demo
@@ -147,6 +148,7 @@ def main(context: click.Context) -> None:
       shortlist demo                 choose the best 30 of 164 crowd workers
       shortlist run --help           choose with any program that prints a number
       shortlist forecast --help      how many evaluations it will take
+      shortlist assess --help        which arms to keep, by results that exist
       shortlist algorithms           what there is to choose from
       shortlist simulate --help      compare algorithms on instances whose means are known
 
@@ -166,6 +168,6 @@ KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
 FILES = (export, import_, copy, verify)
 SERVED = (serve, tokens)
-CHOSEN_ELSEWHERE = (certify,)
+CHOSEN_ELSEWHERE = (assess, certify)
 for _command in (*LIVE, *FILES, *SERVED, *CHOSEN_ELSEWHERE, *KNOWN_MEANS):
     main.add_command(_command)

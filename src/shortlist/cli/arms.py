@@ -9,44 +9,13 @@ from shortlist.cli.numbers import whole_number
 from shortlist.cli.output import note
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Columns, Line, read_columns
+from shortlist.reading.labels import COLUMN, check_called_arm
 
 if TYPE_CHECKING:
     from shortlist.arms import Arm, Label
 
-COLUMN = "arm"  # what the column of labels is called in every file
 TERMS = frozenset(["cost", "limit"])  # what may be said of an arm beside
 ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
-# what it is called elsewhere: as a first line hardly ever the label of an arm
-ELSEWHERE = frozenset(
-    [
-        "alternative",
-        "alternatives",
-        "arms",
-        "candidate",
-        "candidates",
-        "choice",
-        "choices",
-        "id",
-        "ids",
-        "item",
-        "items",
-        "key",
-        "keys",
-        "label",
-        "labels",
-        "name",
-        "names",
-        "option",
-        "options",
-        "title",
-        "titles",
-        "treatment",
-        "treatments",
-        "variant",
-        "variants",
-    ]
-)
-
 arms_argument = click.argument(
     "arms",
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
@@ -115,17 +84,6 @@ def _terms(cost: str, limit: str) -> tuple[float, int | None]:
     if limit and most is None:
         raise InvalidInput(f"limit {limit!r} must be a whole number")
     return decimal(cost) if cost else 1.0, most
-
-
-def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:
-    """Refuse a first line that calls the column of labels something else."""
-    word = next((cell.strip() for cell in cells if cell.strip().lower() in ELSEWHERE), None)
-    if word is not None:
-        raise InvalidInput(
-            f"{path}, line {first} says {word!r}, as if that were the name of a column, but the"
-            f" column of labels must be called `{COLUMN}` (if an arm is called so, write a first"
-            f" line `{COLUMN}` above it)"
-        )
 
 
 def _check_headless(table: Columns, hint: str) -> None:

@@ -10,6 +10,7 @@ from shortlist.cli.fresh import Fresh, read_fresh
 from shortlist.cli.options import rewards_option
 from shortlist.cli.output import Record, format_option, print_summary
 from shortlist.digits import bound_text, confidence_text, given_text
+from shortlist.errors import InvalidInput
 from shortlist.rounding import confidence_of
 from shortlist.tables import TextTable, figures
 
@@ -19,9 +20,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument(
-    "fresh",
+    "file",
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
-    metavar="FRESH",
+    metavar="FILE",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Required: all rewards were drawn after the choice, and none was used for it.",
 )
 @click.option(
     "--boundary",
@@ -50,7 +56,8 @@ if TYPE_CHECKING:
 @format_option
 def certify(
     *,
-    fresh: str,
+    file: str,
+    fresh: bool,
     boundary: float,
     delta: float,
     epsilon: float | None,
@@ -58,21 +65,22 @@ def certify(
     rewards: "RewardsDeclared | None",
     style: str,
 ) -> None:
-    """Bound what a set that was chosen elsewhere can lose.
+    """Bound the regret of a set that was chosen elsewhere, by fresh rewards.
 
-    FRESH is a CSV with a line for every arm, chosen or not: columns arm, chosen (yes or no), pulls
+    FILE is a CSV with a line for every arm, chosen or not: columns arm, chosen (yes or no), pulls
     and sum (or successes), and perhaps squares, the sum of the squared rewards, which makes the
     bound smaller where rewards vary little.
 
-    All rewards must be fresh: drawn after the choice was made, and none of them used for it. Fix
-    everything else before you see them, too: the chosen arms, the pulls of every arm, --boundary,
-    --delta, --epsilon, --strength and --rewards. Whoever tries several values on the same data and
-    keeps the best bound has no guarantee.
+    State with --fresh that all rewards were drawn after the choice was made, and that none of them
+    was used for it. If the same rewards chose the set, use `shortlist assess`. Fix everything else
+    before you see the rewards, too: the chosen arms, the pulls of every arm, --boundary, --delta,
+    --epsilon, --strength and --rewards. If you try several values on the same data and keep the
+    best bound, there is no guarantee.
 
     \b
     Examples:
-      shortlist certify fresh.csv --boundary 0.6
-      shortlist certify fresh.csv --boundary 0.6 --epsilon 0.1 --delta 0.01 --format json
+      shortlist certify fresh.csv --fresh --boundary 0.6
+      shortlist certify fresh.csv --fresh --boundary 0.6 --epsilon 0.1 --format json
 
     \b
     where fresh.csv is
@@ -81,7 +89,13 @@ def certify(
       green,yes,400,310
       blue,no,400,120
     """
-    data = read_fresh(fresh)
+    if not fresh:
+        raise InvalidInput(
+            "--fresh is missing, but must be given: the bound holds only for rewards drawn after"
+            " the set was chosen, none of which was used to choose it; for rewards that also chose"
+            " the set use `shortlist assess`"
+        )
+    data = read_fresh(file)
     declared = data.usual_rewards if rewards is None else rewards
     data.check(declared)
     bound = shortlist.certify(
@@ -89,6 +103,7 @@ def certify(
         data.pulls,
         data.sums,
         boundary=boundary,
+        fresh=True,
         delta=delta,
         epsilon=epsilon,
         rewards=declared,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shortlist.cli.totals import decimal, read_totals, total, whole
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Line
+from shortlist.reading.totals import decimal, read_totals, total, whole
 
 if TYPE_CHECKING:
     from shortlist.arrays import BoolArray, FloatArray, IntArray
@@ -31,25 +31,11 @@ class Fresh:
 
     def check(self, rewards: "RewardsDeclared") -> None:
         """Refuse the first line whose sums cannot be those of so many rewards."""
-        from shortlist.certification.certify import possible_squares, possible_sums
+        from shortlist.certification.certify import check_possible
         from shortlist.reward_models import model_of
 
-        model = model_of(rewards)
-        possible = possible_sums(self.sums, self.pulls, model)
-        self._check_all(possible, self.sums, f"the sum of rewards, each {model.rule}")
-        if self.squares is not None:
-            possible = possible_squares(self.squares, self.pulls, self.sums)
-            self._check_all(
-                possible, self.squares, "what squares of rewards with its sum add up to"
-            )
-
-    def _check_all(self, possible: "BoolArray", told: "FloatArray", rule: str) -> None:
-        if not possible.all():
-            arm = int(possible.argmin())
-            raise InvalidInput(
-                f"{self.lines[arm].where} says {told[arm]:.15g} for {self.pulls[arm]:,} pulls, but"
-                f" must say {rule}"
-            )
+        where = [line.where for line in self.lines]
+        check_possible(where, self.pulls, self.sums, self.squares, model_of(rewards))
 
 
 def read_fresh(path: str) -> Fresh:

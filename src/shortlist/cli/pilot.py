@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from shortlist.cli.totals import read_totals, total, whole
 from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Line
+from shortlist.reading.totals import read_totals, total, whole
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray, IntArray

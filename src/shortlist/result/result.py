@@ -296,12 +296,13 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
 
 def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
     """The first arms in words, and how many are left out."""
-    rows = [_cells(arm) for arm in arms[:limit]]
+    rows = [arm_cells(arm) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
 
 
-def _cells(arm: ArmResult) -> tuple[str, ...]:
+def arm_cells(arm: ArmResult) -> tuple[str, ...]:
+    """An arm in words, under `HEADER`."""
     mean = mean_text(arm.mean, arm.low, arm.high)
     return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from shortlist.cli.arms import COLUMN, check_called_arm
 from shortlist.errors import InvalidInput
-from shortlist.reading.columns import Columns, Line, read_columns
+from shortlist.reading.columns import Line, read_columns
+from shortlist.reading.labels import COLUMN, check_called_arm
 
 TOTALS = ("sum", "successes")
 
@@ -15,9 +15,9 @@ def read_totals(path: str, *also: str) -> list[Line]:
 
     A column arm is welcome, and checked; others are ignored."""
     table = read_columns(path)
-    _check_header(table, ("pulls", *also))
+    check_header(path, table.first, table.header, ("pulls", *also))
     lines = list(table.lines())
-    _check_labels(lines, path)
+    check_labels([line[COLUMN].strip() for line in lines if COLUMN in line.cells], path)
     return lines
 
 
@@ -52,20 +52,22 @@ def decimal(line: Line, column: str) -> float:
         raise InvalidInput(f"{line.where} says {cell!r}, but {column} must be a number") from None
 
 
-def _check_header(table: Columns, needed: Sequence[str]) -> None:
-    if COLUMN not in table.names:
-        check_called_arm(table.path, table.first, table.header)
-    totals = sum(name in table.names for name in TOTALS)
-    if totals != 1 or not set(needed) <= set(table.names):
-        found = ", ".join(table.header) or "nothing"
+def check_header(path: str, first: int, header: Sequence[str], needed: Sequence[str]) -> None:
+    """Refuse columns that are not those `needed` and one with the sum of rewards."""
+    names = [name.lower() for name in header]
+    if COLUMN not in names:
+        check_called_arm(path, first, header)
+    totals = sum(name in names for name in TOTALS)
+    if totals != 1 or not set(needed) <= set(names):
+        found = ", ".join(header) or "nothing"
         raise InvalidInput(
-            f"{table.path} begins with {found}, but must begin with columns {', '.join(needed)} and"
+            f"{path} begins with {found}, but must begin with columns {', '.join(needed)} and"
             f" {' or '.join(TOTALS)}"
         )
 
 
-def _check_labels(lines: Sequence[Line], path: str) -> None:
-    labels = Counter(line[COLUMN].strip() for line in lines if COLUMN in line.cells)
-    double = next((label for label, times in labels.items() if times > 1), None)
+def check_labels(labels: Sequence[str], path: str) -> None:
+    """Refuse two arms of one name."""
+    double = next((label for label, times in Counter(labels).items() if times > 1), None)
     if double is not None:
         raise InvalidInput(f"two lines of {path} are labelled {double!r}, but labels must differ")

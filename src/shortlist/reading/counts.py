@@ -1,0 +1,142 @@
+"""Past results: pulls, sum of rewards and perhaps sum of squares of every arm."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from shortlist.errors import InvalidInput
+from shortlist.reading.columns import Line
+from shortlist.reading.labels import COLUMN
+from shortlist.reading.totals import (
+    check_header,
+    check_labels,
+    decimal,
+    read_totals,
+    total,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray, IntArray
+
+NAMES = ("pulls", "sum", "squares")  # of the numbers of an arm in a mapping
+RULE = (
+    "must be a mapping {arm: (pulls, successes)}, a data frame or a file with columns arm, pulls"
+    " and successes or sum"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What every arm gave, and where that was said, for messages."""
+
+    where: tuple[str, ...]  # (arms,) as all
+    labels: tuple[object, ...] | None  # None if arms have no names
+    pulls: "IntArray"
+    sums: "FloatArray"
+    squares: "FloatArray | None"
+    counted: bool  # whether successes were counted, so that rewards are 0 or 1
+
+
+def counts_of(counts: object) -> Counts:
+    """Read a mapping, a data frame, or a file by its name."""
+    if isinstance(counts, str | os.PathLike):
+        return _from_file(counts)
+    if hasattr(counts, "columns"):
+        return _from_frame(counts)
+    if isinstance(counts, Mapping):
+        return _from_mapping(counts)
+    from shortlist.validation import shown
+
+    raise InvalidInput(f"`counts` is {shown(counts)}, but {RULE}")
+
+
+def _from_file(path: "str | os.PathLike[str]") -> Counts:
+    from shortlist.validation import encodable, shown
+
+    name = os.fspath(path)
+    known = isinstance(name, str) and encodable(name) and "\0" not in name
+    if not known or not (name == "-" or os.path.isfile(name)):
+        raise InvalidInput(f"`counts` is {shown(path)}, but there is no such file")
+    lines = read_totals(name)
+    labels = [line.cells[COLUMN].strip() for line in lines if COLUMN in line.cells]
+    for line, label in zip(lines, labels, strict=False):
+        if not label:
+            raise InvalidInput(f"{line.where} has no label, but a label must not be empty")
+    return _counts(lines, labels)
+
+
+def _from_frame(frame: Any) -> Counts:
+    names = [str(name).lower() for name in frame.columns]
+    check_header("`counts`", 0, [str(name) for name in frame.columns], ("pulls",))
+    columns = {name: list(frame[own]) for name, own in zip(names, frame.columns, strict=True)}
+    labels = columns.pop(COLUMN, [])
+    rows = zip(*columns.values(), strict=True)
+    lines = [
+        Line(f"`counts`, row {place}", dict(zip(columns, map(_cell, row), strict=True)))
+        for place, row in enumerate(rows)
+    ]
+    check_labels([str(label) for label in labels], "`counts`")
+    return _counts(lines, labels)
+
+
+def _from_mapping(counts: Mapping[Any, Any]) -> Counts:
+    from shortlist.validation import MOST_ARMS, shown
+
+    if len(counts) > MOST_ARMS:
+        raise InvalidInput(
+            f"`counts` has {len(counts):,} arms, but must have {MOST_ARMS:,} at most"
+        )
+    lines = []
+    for label, numbers in counts.items():
+        where = f"`counts` of arm {shown(label)}"
+        if isinstance(numbers, str | Mapping) or not _sized(numbers):
+            raise InvalidInput(
+                f"{where} is {shown(numbers)}, but must be (pulls, successes), (pulls, sum) or"
+                " (pulls, sum, squares)"
+            )
+        lines.append(Line(where, dict(zip(NAMES, map(_cell, numbers), strict=False))))
+    if len({len(line.cells) for line in lines}) > 1:
+        raise InvalidInput("`counts` has squares for some arms, but must have them for all or none")
+    counted = bool(lines) and len(lines[0].cells) == 2
+    return _counts(lines, list(counts), counted=counted)
+
+
+def _sized(numbers: object) -> bool:
+    try:
+        return len(numbers) in (2, 3) and all(True for _ in numbers)  # type: ignore[arg-type,attr-defined]
+    except TypeError:
+        return False
+
+
+def _counts(lines: Sequence[Line], labels: Sequence[object], counted: bool = False) -> Counts:
+    import numpy as np
+
+    squared = bool(lines) and "squares" in lines[0].cells
+    return Counts(
+        tuple(line.where for line in lines),
+        tuple(labels) or None,
+        np.array([whole(line, "pulls") for line in lines], dtype=np.int64),
+        np.array([total(line) for line in lines], dtype=np.float64),
+        np.array([decimal(line, "squares") for line in lines]) if squared else None,
+        counted or (bool(lines) and "successes" in lines[0].cells),
+    )
+
+
+def _cell(value: object) -> str:
+    """A number as a file would have it; a whole number may be a float in a data frame."""
+    from shortlist.validation import real, shown
+
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return shown(value)
+    number = real(value)
+    if not math.isfinite(number):
+        return str(number)
+    if isinstance(value, Integral):
+        return str(int(value))
+    return str(int(number)) if number.is_integer() else repr(number)

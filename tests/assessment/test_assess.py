@@ -1,0 +1,217 @@
+"""`assess`: what it reads, what it answers, how it is shown, and what it refuses."""
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from shortlist import Assessment, SubGaussian, assess
+from shortlist.errors import InvalidInput
+
+ADS = {"red": (400, 48), "green": (400, 30), "blue": (400, 9), "grey": (300, 40)}
+SCORED = {"a": (100, 70.0, 50.0), "b": (100, 40.0, 17.0), "c": (50, 10.0, 2.5)}
+
+
+def test_the_best_means_are_kept_and_the_rest_follows_from_the_same_counts() -> None:
+    found = assess(ADS, 2, fixed=True)
+    assert found.top == ("grey", "red")
+    assert 0 < found.regret_bound < 0.05
+    assert found.confidence == 0.95
+    assert found.tiers == {"in": (), "out": ("blue",), "tied": ("red", "green", "grey")}
+    assert found.pulls == 1500
+    assert [arm.mean for arm in found.arms] == [0.12, 0.075, 0.0225, pytest.approx(40 / 300)]
+    assert all(arm.low < arm.mean < arm.high for arm in found.arms if arm.mean is not None)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_with_many_pulls_nothing_is_lost_and_every_arm_is_in_or_out(fixed: bool) -> None:
+    found = assess({"a": (9000, 5000), "b": (9000, 4000), "c": (9000, 3000)}, 2, fixed=fixed)
+    assert found.regret_bound == 0
+    assert found.tiers == {"in": ("a", "b"), "out": ("c",), "tied": ()}
+
+
+def test_bounds_that_hold_for_any_stopping_rule_are_larger() -> None:
+    fixed, free = (assess(ADS, 2, fixed=each) for each in (True, False))
+    assert fixed.regret_bound < free.regret_bound
+    for one, other in zip(fixed.arms, free.arms, strict=True):
+        assert other.low < one.low < one.high < other.high
+
+
+def test_the_bound_is_smaller_than_that_of_separate_intervals() -> None:
+    """12 ads, 1,000 pulls each: half of what the intervals of all arms give (Bonferroni)."""
+    rng = np.random.default_rng(2)
+    ads = {arm: (1000, int(rng.binomial(1000, 0.02 + 0.0036 * arm))) for arm in range(12)}
+    found = assess(ads, 3, fixed=True)
+    chosen = sorted(arm.low for arm in found.arms if arm.chosen)
+    others = sorted((arm.high for arm in found.arms if not arm.chosen), reverse=True)
+    separate = sum(high - low for low, high in zip(chosen, others, strict=False)) / 3
+    assert found.regret_bound < 0.6 * separate
+
+
+def test_minimize_mirrors_everything() -> None:
+    mirrored = {arm: (pulls, pulls - good) for arm, (pulls, good) in ADS.items()}
+    found, other = assess(ADS, 2, fixed=True), assess(mirrored, 2, fixed=True, minimize=True)
+    assert other.top == found.top
+    assert other.tiers == found.tiers
+    assert other.regret_bound == pytest.approx(found.regret_bound)
+    for one, turned in zip(found.arms, other.arms, strict=True):
+        assert (turned.low, turned.high) == pytest.approx((1 - one.high, 1 - one.low))
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_another_unit_of_rewards_changes_the_unit_only(fixed: bool) -> None:
+    def scaled(pulls: int, total: float, squares: float) -> tuple[int, float, float]:
+        return pulls, 50 * total + 10 * pulls, 2500 * squares + 1000 * total + 100 * pulls
+
+    found = assess(SCORED, 1, fixed=fixed, rewards=(0, 1))
+    units = {arm: scaled(*row) for arm, row in SCORED.items()}
+    other = assess(units, 1, fixed=fixed, rewards=(10, 60))
+    assert other.regret_bound == pytest.approx(50 * found.regret_bound, abs=1e-9)
+    for one, turned in zip(found.arms, other.arms, strict=True):
+        assert (turned.low, turned.high) == pytest.approx((10 + 50 * one.low, 10 + 50 * one.high))
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_squares_make_the_bound_smaller_where_rewards_vary_little(fixed: bool) -> None:
+    steady = {"a": (400, 204.0, 104.5), "b": (400, 200.0, 100.5)}
+    plain = {arm: row[:2] for arm, row in steady.items()}
+    found = assess(steady, 1, fixed=fixed, rewards=(0, 1))
+    assert found.regret_bound < 0.5 * assess(plain, 1, fixed=fixed, rewards=(0, 1)).regret_bound
+
+
+def test_an_arm_never_pulled_may_be_anything() -> None:
+    found = assess({"a": (50, 40), "b": (0, 0)}, 1, fixed=True)
+    assert found.top == ("a",)
+    assert (found.arms[1].mean, found.arms[1].low, found.arms[1].high) == (None, 0, 1)
+    free = assess({"a": (50, 40), "b": (0, 0)}, 1, fixed=True, rewards=SubGaussian(1))
+    assert free.regret_bound == math.inf
+    assert "Nothing is guaranteed" in str(free)
+    assert free.to_dict()["regret_bound"] is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "rewards"),
+    [
+        ({"a": (1, 1), "b": (1, 0)}, None),
+        ({"a": (10**9, 10**9), "b": (10**9, 0), "c": (1, 1)}, None),
+        ({"a": (10**9, 10**9 - 1), "b": (10**9, 10**9 - 2)}, None),
+        ({"a": (3, 2.5, 2.2), "b": (10**7, 0.0, 0.0)}, None),
+        ({"a": (10, 1e10), "b": (10, 1e10)}, SubGaussian(1.0)),
+        ({"a": (10, 10.0 * 2**29), "b": (10, 10.0 * 2**29 + 5)}, (2.0**29, 2.0**29 + 1)),
+    ],
+)
+@pytest.mark.parametrize("fixed", [True, False])
+def test_extreme_counts_have_finite_bounds_within_the_range(
+    counts: dict[str, Any], rewards: Any, fixed: bool
+) -> None:
+    found = assess(counts, 1, fixed=fixed, rewards=rewards)
+    assert 0 <= found.regret_bound <= 1 if rewards is None else found.regret_bound >= 0
+    assert math.isfinite(found.regret_bound)
+    for arm in found.arms:
+        assert arm.mean is not None
+        assert arm.low - 1e-6 <= arm.mean <= arm.high + 1e-6
+
+
+def test_many_arms_take_seconds() -> None:
+    rng = np.random.default_rng(0)
+    counts = {arm: (40, int(good)) for arm, good in enumerate(rng.binomial(40, 0.5, 1000))}
+    start = time.process_time()
+    found = assess(counts, 300, fixed=False)
+    assert time.process_time() - start < 5
+    assert 0 < found.regret_bound < 0.5
+
+
+def test_a_mapping_a_frame_and_a_file_say_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "counts.csv"
+    rows = [{"arm": arm, "pulls": pulls, "successes": good} for arm, (pulls, good) in ADS.items()]
+    file.write_text(
+        "arm;pulls;successes\n"
+        + "".join("{arm};{pulls};{successes}\n".format(**row) for row in rows)
+    )
+    pandas = pytest.importorskip("pandas")
+    frames = pandas.DataFrame(rows), polars.DataFrame(rows)
+    expected = assess(ADS, 2, fixed=True)
+    for given in (*frames, frames[0].astype({"pulls": float}), file, str(file)):
+        assert assess(given, 2, fixed=True) == expected
+
+
+def test_columns_of_sums_are_read_and_arms_need_no_names(tmp_path: Path) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text("pulls,sum,squares\n100,70,50\n100,40,17\n50,10,2.5\n")
+    found = assess(file, 1, fixed=True)
+    assert found.top == (0,)
+    assert found.regret_bound == assess(SCORED, 1, fixed=True).regret_bound
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arm,pulls,successes\na,10,3\nb,10,11\n", "line 3 says 11 for 10 pulls, but must say"),
+        ("arm,pulls,successes\na,10,3\nb,ten,1\n", "line 3 says 'ten', but pulls must be a whole"),
+        ("arm,pulls,successes\na,10,3\nb,10,2.5\n", "line 3 says '2.5', but successes must be"),
+        ("arm,pulls,successes\na,10,3\n,10,2\n", "line 3 has no label, but a label must not be"),
+        ("arm,pulls,successes\na,10,3\na,10,2\n", "labelled 'a', but labels must differ"),
+        ("arm,pulls\na,10\nb,10\n", "must begin with columns pulls and sum or successes"),
+        ("name,pulls,sum\na,10,1\nb,10,1\n", "column of labels must be called `arm`"),
+        ("arm,pulls,sum,squares\na,10,5,2.5\nb,10,5,2\n", "line 3 says 2 for 10 pulls, but must"),
+        ("arm,pulls,sum\na,10,5\nb,0,1\n", "line 3 says 1 for 0 pulls, but must say the sum"),
+        ("arm,pulls,successes\na,10,5\n", "`counts` has 1 arms, but must have at least 2"),
+        ("arm,pulls,successes\n", "`counts` has 0 arms, but must have at least 2"),
+    ],
+)
+def test_a_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        assess(file, 1, fixed=True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"fixed": None}, "`fixed` is not given, but must be True, if the pulls of every arm were"),
+        ({"fixed": 1}, "`fixed` is 1, but must be True or False"),
+        ({"k": 4}, "`k` is 4, but must be between 1 and n_arms - 1 = 3"),
+        ({"k": 0}, "`k` is 0, but must be a whole number of at least 1"),
+        ({"delta": 1.0}, "`delta` is 1.0, but must be a number greater than 0 and less than 1"),
+        ({"counts": [1, 2]}, r"`counts` is \[1, 2\], but must be a mapping"),
+        ({"counts": "nowhere.csv"}, "`counts` is 'nowhere.csv', but there is no such file"),
+        ({"counts": {"a": 3, "b": 4}}, "`counts` of arm 'a' is 3, but must be"),
+        ({"counts": {"a": (1, 2, 3, 4), "b": (1, 2)}}, "`counts` of arm 'a' is"),
+        ({"counts": {"a": (3, 1), "b": (4, 1, 1)}}, "squares for some arms, but must have them"),
+        ({"counts": {"a": (3, 1.5), "b": (4, 1)}}, "'a' says 1.5 for 3 pulls, but must say"),
+        ({"counts": {"a": (3, math.nan), "b": (4, 1)}}, "'a' says nan for 3 pulls, but must say"),
+        ({"counts": {"a": (-3, 1), "b": (4, 1)}}, "'a' says '-3', but pulls must be a whole"),
+        ({"counts": {"a": (10**10, 1), "b": (4, 1)}}, "10,000,000,000 pulls, but must say at most"),
+        ({"counts": {True: (3, 1), "b": (4, 1)}}, "an arm is called True, but a label"),
+        ({"counts": dict.fromkeys(range(2001), (1, 1))}, "2,001 arms, but must have at most 2,000"),
+        ({"rewards": "counts"}, "`rewards` is 'counts', but must be a range"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(changed: dict[str, Any], message: str) -> None:
+    settings: dict[str, Any] = {"counts": ADS, "k": 1, "fixed": True, **changed}
+    with pytest.raises(InvalidInput, match=message):
+        assess(settings.pop("counts"), settings.pop("k"), **settings)
+
+
+def test_it_is_shown_as_a_table_json_a_frame_and_a_picture() -> None:
+    found = assess(ADS, 2, fixed=True)
+    text = str(found)
+    assert text.startswith("2 of 4 arms, the best mean rewards of 1,500 pulls")
+    assert "of mean reward is lost, with 0.95 confidence." in text
+    assert "Surely among the best 2: none.\nSurely not: blue.\n" in text
+    assert "if the pulls of every arm were fixed before any reward was seen" in text
+    assert "however the pulls were shared out" in str(assess(ADS, 2, fixed=False))
+    record = json.loads(found.to_json())
+    assert record["top"] == ["grey", "red"]
+    assert record["tiers"]["out"] == ["blue"]
+    assert record["arms"][2]["tier"] == "out"
+    assert found.to_frame("polars")["arm"].to_list() == list(ADS)
+    assert len(found.plot().axes[0].get_yticklabels()) == 4
+    assert "<table>" in found._repr_html_()
+    assert isinstance(found, Assessment)
