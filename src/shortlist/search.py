@@ -56,6 +56,8 @@ class Rewards:
     each: FloatArray | None = None
     # where somebody said so: per entry, what its pulls have cost in all
     costs: FloatArray | None = None
+    # all arms that have retired by now; their rewards may be made up. None if no arm has
+    retired: IntArray | None = None
 
 
 def rewards_of(each: FloatArray, entries: IntArray, size: int) -> Rewards:

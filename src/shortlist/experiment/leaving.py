@@ -49,7 +49,9 @@ def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]
     held = sorted(known.ledger.leases)
     theirs = [ticket for ticket, own in zip(held, arms_of(known, held), strict=True) if own == arm]
     stopped = known.ledger.stopped
-    events = [Event(Kind.RETIRE, 0, arm, reason, now), *_free(theirs)]
+    # the batch in which it leaves is written down before, for the search is told in its reply
+    begun = known.new_steps(now) if known.ledger.steps else []
+    events = [*begun, Event(Kind.RETIRE, 0, arm, reason, now), *_free(theirs)]
     if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
         events.append(Event(Kind.RESUME, 0, 0, "", now))
     return events
