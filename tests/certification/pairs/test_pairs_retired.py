@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.pairs.swap_race import swap_race
+from shortlist.certification.pairs.race import Race
+from shortlist.certification.pairs.standing import Pace
+from shortlist.certification.pairs.swap_race import last_resort, swap_race
 from shortlist.certification.retired import Retired, informed
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance
 
-PROBLEM = Problem(6, 1, FixedConfidence(0.1, 0.05), Binary())
-
 
 def played(
-    means: FloatArray, gone: int, batch: int, problem: Problem = PROBLEM, **pace: int
+    means: FloatArray, gone: int, batch: int, problem: Problem
 ) -> tuple[list[Pulls], Answer]:
     """A race whose rewards add up to these means, in which an arm leaves in a batch."""
     retired, asked = Retired(problem.n_arms), list[Pulls]()
-    race = swap_race(problem, np.random.default_rng(0), retired, **pace)
+    race = swap_race(problem, np.random.default_rng(0), retired)
     search = informed(race, retired)
     turn = advance(search, None)
     pulls, sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
@@ -34,25 +34,26 @@ def played(
     return asked, turn
 
 
-def test_what_a_leaver_beat_is_compared_with_the_others_before_samples_decide() -> None:
-    """Arm 1 is known to be below arm 0, and arm 2 is not: of the two nothing is known."""
-    means = np.array([0.8, 0.58, 0.7, 0.1, 0.1, 0.1])
-    before, _ = played(means, gone=0, batch=10**9, rounds=2)
-    assert {1, 3, 4, 5}.isdisjoint(before[1].arms.tolist())  # they are settled
-    assert {0, 2} <= set(before[1].arms.tolist())
+def test_what_only_a_leaver_beat_has_its_sample_completed_before_samples_decide() -> None:
+    """Arm 1 is known to be below arm 0, which leaves, and nothing is known of arms 1 and 2."""
+    problem = Problem(3, 1, FixedConfidence(0.2, 0.1), Binary())
+    retired = Retired(3)
+    race = Race(problem, np.random.default_rng(0), Pace(rounds=2), retired)
+    race.gaps[1, 0] = -0.1
+    race.choose(np.array([0]))
+    search = informed(last_resort(race, 1, at_once=True), retired)
 
-    asked, answer = played(means, gone=0, batch=0, rounds=2)
-    assert {1, 2} <= set(asked[1].arms.tolist())
-    assert 0 not in asked[1].arms
-    assert answer.top.tolist() == [2]
-
-
-def test_an_arm_that_leaves_in_the_last_round_brings_one_more() -> None:
-    means = np.array([0.8, 0.58, 0.7, 0.1, 0.1, 0.1])
-    asked, answer = played(means, gone=0, batch=1, rounds=2)
-    assert len(asked) == 3
-    assert 1 in asked[2].arms
-    assert answer.top.tolist() == [2]
+    first = advance(search, None)
+    assert isinstance(first, Pulls)
+    assert first.arms.tolist() == [0, 2]  # the other is below arm 0, whatever the samples say
+    second = advance(search, Rewards(np.zeros(2), np.zeros(2), retired=np.array([0])))
+    assert isinstance(second, Pulls)
+    assert second.arms.tolist() == [1]
+    won = second.times.astype(np.float64)
+    answer = advance(search, Rewards(won, won, retired=np.array([0])))
+    assert isinstance(answer, Answer)
+    assert answer.top.tolist() == [1]
+    assert answer.evidence["safety net"]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
