@@ -1,7 +1,8 @@
 """Arms that leave: what becomes of their tickets, and of the answer.
 
 A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
-that every search drops the arm, and nothing is said about it: docs/experiments.md."""
+that every search drops the arm; `certified` is told who left, and its guarantee is then about the
+others: docs/experiments.md."""
 
 import numpy as np
 
