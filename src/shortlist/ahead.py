@@ -5,7 +5,7 @@ means, which are drawn from the posterior. Nothing is promised by it: the poster
 and the rewards to come are drawn like those that came."""
 
 from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +52,11 @@ class Underway:
         """Whether rewards can be drawn, and the search be run through again."""
         return self.problem.rewards.has_range and len(self.replies) < MOST_REPLIES
 
+    @property
+    def _retired(self) -> IntArray | None:
+        """As the search is told of arms that left."""
+        return np.array(sorted(self.retired), dtype=np.int64) if self.retired else None
+
     def rest(self, rng: np.random.Generator) -> Generator[None, None, Rest]:
         """Simulate the rest, a request at a time."""
         run, world = self.begin(), World(self, rng)
@@ -65,7 +70,7 @@ class Underway:
             missing = turn.times - partly.times
             pulls += int(missing.sum())
             requests += bool(missing.any())
-            turn = advance(run, world.reply(turn, partly))
+            turn = advance(run, replace(world.reply(turn, partly), retired=self._retired))
             partly = NOTHING
             yield
         return Rest(pulls, requests)

@@ -144,7 +144,7 @@ def _moved(
     each = None if rewards.each is None else (rewards.each - shift) / scale
     rounded = 4 * ROUNDED * distance**2 * times
     squares = np.where(squares == sums, squares, squares + rounded)
-    return Rewards(sums, squares, each, rewards.costs)
+    return Rewards(sums, squares, each, rewards.costs, rewards.retired)
 
 
 def to_user_scale(answer: Answer, problem: Problem) -> Answer:

@@ -9,7 +9,7 @@ from os import PathLike
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.validation import plain, text, whole
 
@@ -47,6 +47,10 @@ class Items:
         if self.known is None:
             return self
         return Items(self.size, (self.known - shift) / scale)
+
+    def among(self, arms: IntArray) -> "Items":
+        """The same items if there are these arms only."""
+        return self if self.known is None else Items(self.size, self.known[arms])
 
     def check(self, n_arms: int) -> None:
         """Refuse known scores that are not of these arms and items."""

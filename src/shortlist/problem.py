@@ -167,6 +167,17 @@ class Problem:
         items = self.items.unit(self.rewards.shift, self.rewards.scale)
         return items.unit(1.0, -1.0) if self.minimize else items
 
+    def among(self, arms: IntArray, budget: float | None) -> "Problem":
+        """The same problem if there are these arms only, and so much to spend."""
+        numbers = arms.tolist()
+        limits = None if self.limits is None else tuple(self.limits[arm] for arm in numbers)
+        costs = None if self.costs is None else tuple(self.costs[arm] for arm in numbers)
+        if budget is not None and set(costs or (1.0,)) == {1.0}:
+            budget = int(budget)  # of pulls
+        goal = FixedConfidence(self._confidence_goal().epsilon, self.delta, budget)
+        items = None if self.items is None else self.items.among(arms)
+        return replace(self, n_arms=arms.size, goal=goal, items=items, limits=limits, costs=costs)
+
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
         rest = self.n_arms - self.k

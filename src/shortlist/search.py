@@ -56,15 +56,19 @@ class Rewards:
     each: FloatArray | None = None
     # where somebody said so: per entry, what its pulls have cost in all
     costs: FloatArray | None = None
+    # all arms that have retired by now; their rewards may be made up. None if no arm has
+    retired: IntArray | None = None
 
 
-def rewards_of(each: FloatArray, entries: IntArray, size: int) -> Rewards:
+def rewards_of(
+    each: FloatArray, entries: IntArray, size: int, retired: IntArray | None = None
+) -> Rewards:
     """The reply made of single rewards, in the order of pulls, and the entry that each is of."""
     sums = np.zeros(size)
     squares = np.zeros(size)
     np.add.at(sums, entries, each)
     np.add.at(squares, entries, each**2)
-    return Rewards(sums, squares, each)
+    return Rewards(sums, squares, each, retired=retired)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from shortlist import certify
 from shortlist.arrays import FloatArray
+from shortlist.certification.retired import Retired
 from shortlist.certification.split import tuning
 from shortlist.certification.split.certificate import declare
 from shortlist.certification.split.discount import STEEPEST, discount
@@ -175,7 +176,7 @@ def test_a_look_ends_with_the_first_stage_that_will_do(left: int, good: bool, as
     problem = Problem(2, 1, FixedConfidence(0.45, 0.3), Bounded())
     posterior = explored(BetaBandit(np.array([0.8, 0.3]), STEADY), 5, 1)
     holdout = Holdout(2, blur=0.0)
-    run = look(Looks(problem, posterior), a_draft([10, 10]), holdout, left)
+    run = look(Looks(problem, posterior), a_draft([10, 10]), holdout, left, Retired(2))
     requests = 0
     reply: Rewards | None = None
     while isinstance(turn := advance(run, reply), Pulls):

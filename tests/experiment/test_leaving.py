@@ -8,7 +8,7 @@ import pytest
 import shortlist
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, StoreDamaged, Unfinished
-from shortlist.experiment import Experiment, State, Ticket
+from shortlist.experiment import Experiment, State, Ticket, export_lines, import_lines
 from shortlist.experiment.staying import staying
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
@@ -133,6 +133,60 @@ def test_a_log_in_which_nobody_leaves_is_damaged() -> None:
         store.append("experiment", events=[Event(Kind.RETIRE, 0, 3, "", 1.0)])
     with pytest.raises(StoreDamaged, match="retire"):
         experiment.status()
+
+
+def test_a_log_in_which_too_many_leave_is_damaged() -> None:
+    store = MemoryStore()
+    experiment = Experiment.create(3, 1, store=store, **ASKED)
+    with store.exclusive():
+        events = [Event(Kind.RETIRE, 0, arm, "", 1.0) for arm in (0, 2)]
+        store.append("experiment", events=events)
+    with pytest.raises(StoreDamaged, match="2 of 3 arms retire"):
+        experiment.status()
+
+
+CERTIFIED: dict[str, dict[str, Any]] = {
+    "pairs": {"k": 1, "epsilon": 0.2},
+    "split": {"k": 2, "epsilon": 0.15, "certificate": "split"},
+    "items": {"k": 2, "epsilon": 0.05, "items": 40, "rewards": (0, 1)},
+}
+
+
+@pytest.mark.parametrize("certificate", CERTIFIED)
+def test_the_search_is_told_in_the_batch_in_which_an_arm_leaves(certificate: str) -> None:
+    """So all who read the log agree, whether they read it as it grew or at its end."""
+    store, rng = MemoryStore(), np.random.default_rng(3)
+    asked = {"rewards": "binary", "delta": 0.3, **CERTIFIED[certificate]}
+    experiment = Experiment.create(5, store=store, **asked)
+    means, told, left = [0.9, 0.8, 0.5, 0.2, 0.1], 0, False
+    while tickets := experiment.ask(7):
+        rewards = [(each, float(rng.random() < means[int(each.arm)])) for each in tickets]
+        experiment.tell_many(rewards)
+        told += len(tickets)
+        assert not left or all(each.arm != 0 for each in tickets)
+        if told > 30 and not left:
+            experiment.retire(0)  # in the middle of a batch
+            left = True
+    result = experiment.result()
+    assert 0 not in result.top
+    assert result.regret_bound is not None
+
+    assert Experiment.open(store).result() == result
+    copied = MemoryStore()
+    import_lines(export_lines(store, "experiment"), copied)
+    assert Experiment.open(copied).result() == result
+
+
+def test_the_batch_in_which_an_arm_leaves_is_in_the_log() -> None:
+    store = MemoryStore()
+    experiment = Experiment.create(3, 1, epsilon=0.2, rewards="binary", store=store)
+    for each in experiment.ask(3):
+        experiment.tell(each, 1.0)  # this batch is over, and nobody has asked for the next one
+    experiment.retire(2)
+    kinds = [event.kind for event in store.read("experiment").events]
+    steps = kinds[: kinds.index(Kind.RETIRE)].count(Kind.STEP)
+    assert steps == 2
+    assert all(ticket.arm != 2 for ticket in experiment.ask(50))
 
 
 def test_the_promise_is_about_those_that_stay() -> None:

@@ -46,7 +46,7 @@ INSIDE: dict[str, Layers] = {
         ("explore", "undeclared"),
     ),
     "certification": (
-        ("design",),
+        ("design", "retired"),
         ("split", "pairs", "items"),
         ("plans", "certify", "by_spread", "past"),
     ),

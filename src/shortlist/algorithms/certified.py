@@ -7,6 +7,7 @@ from shortlist.certification.by_spread import search_by_spread, worth_a_pilot
 from shortlist.certification.items.item_race import item_race
 from shortlist.certification.pairs.swap_race import swap_race
 from shortlist.certification.plans.plan_search import plan_search
+from shortlist.certification.retired import Retired, informed
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search
 from shortlist.errors import InvalidInput
@@ -45,6 +46,9 @@ def certified(
     certificate is better (certification/by_spread.py). A budget in another unit than pulls counts
     every pull as one of the dearest arm for the split certificate.
 
+    When an arm retires the search continues with the others, and the bound is about them
+    (docs/experiments.md, "Arms that leave").
+
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
     For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
@@ -55,16 +59,30 @@ def certified(
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
+    retired = Retired(problem.n_arms)
+    search = _search_by(problem, rng, retired, certificate, least, rounds)
+    return informed(search, retired)
+
+
+def _search_by(
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    certificate: str,
+    least: int | None,
+    rounds: int | None,
+) -> Search:
+    """The search of the certificate that is wanted, or of the one that suits the problem."""
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
         _refuse("the certificate on items cannot be told", rounds=rounds, least=least)
-        return item_race(problem, rng)
+        return item_race(problem, rng, retired)
     cut = least is not None or rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
-        return search_by_spread(problem, rng, _net(problem, rng))
+        return search_by_spread(problem, rng, _net(problem, rng), retired)
     if taken == "pairs":
-        return swap_race(problem, rng, least=least, rounds=rounds)
+        return swap_race(problem, rng, retired, least=least, rounds=rounds)
     if taken == "split":
         _refuse(
             f"the split certificate, which {problem.n_arms} arms and k = {problem.k} need, looks"
@@ -72,13 +90,13 @@ def certified(
             rounds=rounds,
         )
         _check_dearest(problem)
-        return split_search(problem, rng, _net(problem, rng), least=least or 0)
+        return split_search(problem, rng, _net(problem, rng), retired, least=least or 0)
     _refuse("the plans certificate cannot be told", rounds=rounds, least=least)
     if not _plannable(problem):
         raise InvalidInput(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
-    return plan_search(problem, rng)
+    return plan_search(problem, rng, retired)
 
 
 def _check_items(problem: Problem, certificate: str) -> None:

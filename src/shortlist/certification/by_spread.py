@@ -15,6 +15,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certification.pairs.race import Race
 from shortlist.certification.pairs.standing import Pace
 from shortlist.certification.pairs.swap_race import run
+from shortlist.certification.retired import Retired
 from shortlist.certification.split.fixed_samples import FixedSamples
 from shortlist.certification.split.split_search import split_search
 from shortlist.problem import Problem
@@ -33,13 +34,16 @@ def worth_a_pilot(problem: Problem) -> bool:
 
 
 def search_by_spread(
-    problem: Problem, rng: np.random.Generator, net: FixedSamples | None
+    problem: Problem,
+    rng: np.random.Generator,
+    net: FixedSamples | None,
+    retired: Retired | None = None,
 ) -> Search:
     """The swap race, unless its first rewards are scores that scatter little.
 
     R_T <= epsilon with probability >= 1 - delta. 0/1 rewards cost one pull an arm that is not bet
     on, scores two."""
-    race = Race(problem, rng, Pace(), pilot_apart=True)
+    race = Race(problem, rng, Pace(), retired, pilot_apart=True)
     raced = run(race)
     first = advance(raced, None)
     # Where all of delta belongs to the fixed design, or epsilon asks for nothing, no pilot is made.
@@ -52,7 +56,7 @@ def search_by_spread(
     pairs = problem.k * (problem.n_arms - problem.k)
     if _deviation(given.sums, again.sums) < SMALL * math.sqrt(pairs):
         raced.close()
-        return (yield from split_search(problem, rng, net))
+        return (yield from split_search(problem, rng, net, retired))
     return (yield from _going_on(raced, advance(raced, given)))
 
 

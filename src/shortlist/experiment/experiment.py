@@ -246,10 +246,11 @@ class Experiment(Dealer, Runnable):
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
 
-        It is not chosen, and what is still asked of it counts as the worst reward, so that the
-        search drops it. The guarantee is then about the arms that stay: their k best lose at most
-        the bound. That holds only if the arm did not leave because of its rewards. If the search
-        would choose it nevertheless, the best of the others is taken, and nothing is promised."""
+        It is not chosen, and its open tickets are told the worst reward. The guarantee of
+        `certified` is then about the arms that stay: against their k best at most the bound is
+        lost. Let no arm leave because of its rewards: docs/experiments.md says what is proved.
+        Other algorithms promise nothing then, nor is anything promised if an arm that left would
+        have been chosen: the best of the others takes its place."""
         said = text("reason", reason)
         with self._writing() as now:
             number = leaving_arm(self._known, arm)

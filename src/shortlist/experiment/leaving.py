@@ -1,7 +1,8 @@
 """Arms that leave: what becomes of their tickets, and of the answer.
 
 A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
-that every search drops the arm, and nothing is said about it: docs/experiments.md."""
+that every search drops the arm; `certified` is told who left, and its guarantee is then about the
+others: docs/experiments.md."""
 
 import numpy as np
 
@@ -49,7 +50,9 @@ def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]
     held = sorted(known.ledger.leases)
     theirs = [ticket for ticket, own in zip(held, arms_of(known, held), strict=True) if own == arm]
     stopped = known.ledger.stopped
-    events = [Event(Kind.RETIRE, 0, arm, reason, now), *_free(theirs)]
+    # the batch in which it leaves is written down before, for the search is told in its reply
+    begun = known.new_steps(now) if known.ledger.steps else []
+    events = [*begun, Event(Kind.RETIRE, 0, arm, reason, now), *_free(theirs)]
     if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
         events.append(Event(Kind.RESUME, 0, 0, "", now))
     return events

@@ -28,7 +28,8 @@ class Ledger:
         self.spent = 0.0  # what they did
         self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
         self.spent_at: float | None = None  # when the budget ended within a request
-        self.retired: dict[int, str] = {}  # arms that left, and why
+        self.retired: dict[int, str] = {}  # arms that left, and why,
+        self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
         self.position = 0  # in the log
         self.told = 0
         self.issued = 0  # tickets handed out so far are those below
@@ -52,6 +53,13 @@ class Ledger:
     def cost(self, ticket: int, arm: int) -> float:
         """What a pull that was told did cost."""
         return self.costs.get(ticket, float(self._prices[arm]))
+
+    def retired_by(self, batch: int) -> IntArray | None:
+        """The arms that left before all of this batch was told, counted from 1; None if none did.
+
+        The log says so by its order: an arm leaves after the last batch that was written down."""
+        left = [arm for arm, batches in self._left_in.items() if batches <= batch]
+        return np.array(sorted(left), dtype=np.int64) if left else None
 
     def costs_in(self, tickets: range) -> dict[int, float]:
         """What those of these pulls did cost of which that was said."""
@@ -159,6 +167,7 @@ class Ledger:
             self.stopped = None
         elif event.kind is Kind.RETIRE:
             self.retired.setdefault(event.span, event.text)
+            self._left_in.setdefault(event.span, len(self.steps))
         elif event.kind is Kind.COST:
             if event.ticket not in self.costs:
                 self.costs[event.ticket] = float(event.text)

@@ -24,6 +24,7 @@ def check_news(news: News, ledger: Ledger, settings: Settings, where: str) -> No
     _check_rewards(news.told, settings, where)
     for event in news.events:
         _check_event(event, settings.problem.n_arms, where)
+    _check_enough_stay(news, ledger, settings, where)
     _check_paid(news, ledger, where)
     leases = [event.ticket + event.span for event in news.events if event.kind is Kind.LEASE]
     handed_out = max([*leases, _largest(news.told.tickets) + 1])
@@ -46,6 +47,16 @@ def _check_rewards(told: Told, settings: Settings, where: str) -> None:
         f" {told.arms[wrong]} at {told.times[wrong]}, but must be {model.rule}, of an arm below"
         f" {n_arms}"
     )
+
+
+def _check_enough_stay(news: News, ledger: Ledger, settings: Settings, where: str) -> None:
+    """Refuse a log in which so many arms leave that nothing is left to choose."""
+    left = {event.span for event in news.events if event.kind is Kind.RETIRE}
+    if left and settings.problem.n_arms - len(left | ledger.retired.keys()) <= settings.problem.k:
+        raise StoreDamaged(
+            f"{len(left | ledger.retired.keys())} of {settings.problem.n_arms} arms retire in"
+            f" {where}, but more than {settings.problem.k} must stay"
+        )
 
 
 def _check_paid(news: News, ledger: Ledger, where: str) -> None:

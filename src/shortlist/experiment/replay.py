@@ -1,6 +1,7 @@
 """The search of an experiment, run again from its beginning with the rewards that were told."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
@@ -21,8 +22,9 @@ NOTHING = Pulls(NOBODY, NOBODY)
 class Replay:
     """Where the search stands: at a request whose calls have numbers, or at its outcome.
 
-    It is a function of the settings and of the rewards by ticket, whatever the order in which they
-    arrived: those of a request are added up in the order of its tickets."""
+    It is a function of the settings, of the rewards by ticket, whatever the order in which they
+    arrived, and of the batch in which each arm left: the rewards of a batch are added up in the
+    order of its tickets."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -57,11 +59,17 @@ class Replay:
         np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
         return asked
 
-    def reply(self, rewards: FloatArray, arms: IntArray, costs: Mapping[int, float]) -> None:
+    def reply(
+        self,
+        rewards: FloatArray,
+        arms: IntArray,
+        costs: Mapping[int, float],
+        retired: IntArray | None = None,
+    ) -> None:
         """Answer the request with the rewards of its tickets, in their order.
 
         `arms` are those that the log says they are of, `costs` what those tickets did cost that
-        did not cost what was declared."""
+        did not cost what was declared, `retired` all arms that have left by now."""
         numbering = self.numbering
         requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -75,6 +83,7 @@ class Replay:
             received.pay(ticket, cost)
         self._drawn = self.asked
         reply = received.rewards(self._prices, single=self._on_items)
+        reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
         self._next(reply)

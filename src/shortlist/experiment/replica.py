@@ -63,7 +63,8 @@ class Replica:
             numbering, ledger = self.replay.numbering, self.ledger
             span = slice(numbering.first, self.replay.end)
             costs = ledger.costs_in(range(numbering.first, self.replay.end))
-            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs)
+            retired = ledger.retired_by(len(self.replay.digests))
+            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
         self._compare_steps()
         self._check_asked()
         if self.ledger.spent_at is not None and self.replay.outcome is None:

@@ -9,7 +9,7 @@ from shortlist.driver import Outcome
 from shortlist.problem import Problem
 from shortlist.search import Answer
 
-PROVED = ("certified",)  # whose bound holds among the arms that stay: docs/experiments.md
+PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md
 
 
 def staying(

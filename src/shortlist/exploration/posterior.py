@@ -4,6 +4,7 @@ The prior is a set of weights on a grid of means, fitted by nonparametric maximu
 It guides where to pull; no guarantee rests on it."""
 
 import math
+from copy import copy, deepcopy
 
 import numpy as np
 from scipy.special import polygamma, xlogy
@@ -74,6 +75,17 @@ class Posterior:
     def spent(self) -> int:
         """Pulls made in all."""
         return int(self.pulls.sum())
+
+    def among(self, arms: IntArray) -> "Posterior":
+        """What the rewards of these arms say about them, if there are no others."""
+        some = copy(self)
+        some.n_arms, some.row = arms.size, self.row[arms]
+        some.pulls, some.sums, some.squares = self.pulls[arms], self.sums[arms], self.squares[arms]
+        some._split = None
+        some._grid = deepcopy(self._grid)
+        if some.spent:
+            some.refresh()
+        return some
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
         """Take in the reply to a request."""

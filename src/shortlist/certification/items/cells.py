@@ -1,5 +1,7 @@
 """The cells of a test set that were scored: every arm on the first items of its order."""
 
+from copy import copy
+
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
@@ -15,6 +17,13 @@ class Cells:
         self.known: BoolArray = ~np.isnan(self.scores)  # before anything was asked for
         self.reached: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.pilot = 0  # items that all arms were scored on at first
+
+    def among(self, arms: IntArray) -> "Cells":
+        """The cells of these arms only."""
+        some = copy(self)
+        some.scores, some.known = self.scores[arms], self.known[arms]
+        some.reached = self.reached[arms]
+        return some
 
     def missing(self, targets: IntArray) -> IntArray:
         """Cells that are to be scored for arms to reach these numbers of items: (arms,)."""

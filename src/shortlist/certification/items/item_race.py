@@ -10,21 +10,22 @@ import numpy as np
 from shortlist.arrays import IntArray
 from shortlist.certification.items.matching import EXACT, largest_matching
 from shortlist.certification.items.standing import Standing
+from shortlist.certification.retired import Retired
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 
-def item_race(problem: Problem, rng: np.random.Generator) -> Search:
+def item_race(problem: Problem, rng: np.random.Generator, retired: Retired | None = None) -> Search:
     """Score arms on shared items until no matching of doubts exceeds K epsilon.
 
     R_T <= its bound with probability >= 1 - delta over the order of the items, whenever it ends;
-    R_T is about means over these items. When all cells that matter are seen it is exact."""
-    if problem.k > problem.n_arms / 2:
-        return (yield from _mirrored(problem, rng))
-    standing = Standing(problem, rng)
+    R_T is about means over these items. When all cells that matter are seen it is exact. When an
+    arm retires, all bets are made again among the arms that stay."""
+    standing = Standing(problem, rng, retired)
     requests = 1
     first = min(standing.evidence.first, standing.cells.size)
-    yield from _score(standing, np.full(problem.n_arms, first), Progress(round=requests))
+    everybody = np.full(problem.n_arms, first)
+    yield from _score(standing, everybody, Progress(round=requests))
     while True:
         standing.choose()
         bound = largest_matching(standing.bounds)
@@ -48,7 +49,7 @@ def _score(
     arms = np.flatnonzero(times)
     scores = np.empty(0)
     if arms.size:
-        pulls = Pulls(arms, times[arms], progress)
+        pulls = Pulls(standing.arms[arms], times[arms], progress)
         reply = yield pulls
         assert reply.each is not None
         scores = reply.each
@@ -70,41 +71,24 @@ def _affordable(standing: Standing, targets: IntArray) -> IntArray:
             first -= 1
         return every * 0 + first
     order = np.lexsort((standing.ties, standing.cells.reached))
-    beyond = order[~purse.affords(order, standing.cells.missing(targets)[order])]
+    times = standing.cells.missing(targets)[order]
+    beyond = order[~purse.affords(standing.arms[order], times)]
     allowed = targets.copy()
     allowed[beyond] = standing.cells.reached[beyond]
     return allowed
 
 
 def _answer(standing: Standing, bound: float) -> Answer:
-    problem = standing.problem
-    exact = standing.finished
+    asked, k = standing.asked, standing.problem.k
+    reached = np.zeros(asked.n_arms, dtype=np.int64)
+    reached[standing.arms] = standing.cells.reached
     evidence = {
         "certificate": "items",
-        "exact": exact,
-        "items": standing.cells.reached.tolist(),
+        "exact": standing.finished,
+        "items": reached.tolist(),
         "out": int(standing.evidence.out.sum()),
     }
-    regret = bound / problem.k
-    return Answer(np.sort(standing.top), regret, 1 - problem.delta, evidence)
-
-
-def _mirrored(problem: Problem, rng: np.random.Generator) -> Search:
-    """Choose the arms to leave out instead: there are fewer of them, and the loss is the same."""
-    rest = problem.complement()
-    search = item_race(rest.mirrored(), rng)
-    request = next(search)
-    while True:
-        reply = yield request
-        assert reply.each is not None
-        squares = request.times - 2 * reply.sums + reply.squares
-        mirrored = Rewards(request.times - reply.sums, squares, 1 - reply.each, reply.costs)
-        try:
-            request = search.send(mirrored)
-        except StopIteration as stop:
-            answer: Answer = stop.value
-            break
-    top = np.setdiff1d(np.arange(problem.n_arms), answer.top)
-    regret = answer.regret_bound
-    assert regret is not None
-    return Answer(top, regret * rest.k / problem.k, answer.confidence, answer.evidence)
+    regret = bound / k
+    if standing.mirrored:  # the same loss, shared by another number of arms
+        regret = regret * k / asked.k
+    return Answer(standing.chosen, regret, 1 - asked.delta, evidence)

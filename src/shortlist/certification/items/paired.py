@@ -17,7 +17,8 @@ from shortlist.problem import Problem
 class Paired:
     """The capital of every pair of arms, and what it proved."""
 
-    def __init__(self, problem: Problem, cells: Cells) -> None:
+    def __init__(self, problem: Problem, cells: Cells, retired: int = 0) -> None:
+        """`retired` arms were there at first, besides those of the problem."""
         n, k = problem.n_arms, problem.k
         self.k = k
         self.first = tuning.FIRST
@@ -26,8 +27,9 @@ class Paired:
         grid = np.append(grid[grid < allowed - EXACT], allowed)
         weights = np.array(tuning.WEIGHTS if k == 1 else tuning.WEIGHTS_OF_SETS)
         gaps = np.array(tuning.GAPS)[: weights.size] * problem.epsilon * np.sqrt(k)
-        self.capital = Capital(grid, gaps, weights, cells.scores)
-        self.verdicts = Verdicts(n, k, problem.delta)
+        before = np.where(cells.known, cells.scores, np.nan)
+        self.capital = Capital(grid, gaps, weights, before)
+        self.verdicts = Verdicts(n, k, problem.delta, retired)
         self.variance = tuning.VARIANCE  # expected of a difference after the first items
         # arms that others are compared with: whoever looks hopeless is no opponent any more
         self.opponents: BoolArray = np.ones(n, dtype=np.bool_)
@@ -48,9 +50,11 @@ class Paired:
             here = np.concatenate([new, old])
             self._bet(cells, place, here, new)
             self._bet(cells, place, new, old)
-        if not before.any():
-            self.variance = _variance(cells)
         self._forget(cells)
+
+    def learn(self, cells: Cells) -> None:
+        """Learn the variance of differences when all arms have their first items."""
+        self.variance = _variance(cells)
 
     def _bet(self, cells: Cells, place: int, rows: IntArray, columns: IntArray) -> None:
         rows = rows[self.opponents[rows]]

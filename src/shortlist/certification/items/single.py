@@ -16,13 +16,15 @@ from shortlist.problem import Problem
 class Single:
     """Bounds on the means of arms: from above outside the choice, from below inside."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, retired: int = 0) -> None:
+        """`retired` arms were there at first, besides those of the problem."""
         n, k = problem.n_arms, problem.k
         self.first = tuning.SINGLE_FIRST
         self.gaps: FloatArray = np.array(tuning.SINGLE_GAPS) * problem.epsilon * np.sqrt(k)
         self.weights: FloatArray = np.array(tuning.SINGLE_WEIGHTS)
-        self.above = k / (tuning.ABOVE * problem.delta)  # the level of bounds from above
-        self.below = (n - k) / ((1 - tuning.ABOVE) * problem.delta)
+        # the levels of bounds from above and from below: Lemma 6, or 5 if no arm has retired
+        self.above = (k + retired) / (tuning.ABOVE * problem.delta)
+        self.below = (n - k + retired) / ((1 - tuning.ABOVE) * problem.delta)
         self.most: FloatArray = np.ones(n)
         self.least: FloatArray = np.zeros(n)
         # items that bounds rest on, from above and from below: (2, arms)
@@ -31,8 +33,11 @@ class Single:
         self.out: BoolArray = np.zeros(n, dtype=np.bool_)
 
     def take(self, cells: Cells, before: IntArray) -> None:
+        """Nothing: bounds are worked out when they are looked at."""
+
+    def learn(self, cells: Cells) -> None:
         """Learn the variance of scores when all arms have their first items."""
-        if not before.any() and cells.pilot > 1:
+        if cells.pilot > 1:
             first = cells.scores[:, : cells.pilot]
             self.variance = float(first.var(axis=1, ddof=1).mean())
 

@@ -8,6 +8,7 @@ from shortlist.certification.items.cells import Cells
 from shortlist.certification.items.matching import doubtful
 from shortlist.certification.items.paired import Paired
 from shortlist.certification.items.single import Single
+from shortlist.certification.retired import Retired
 from shortlist.problem import Problem
 from shortlist.purse import Purse
 
@@ -22,30 +23,81 @@ def evidence_for(problem: Problem, cells: Cells) -> Evidence:
 
 
 class Standing:
-    """Every arm is scored on the first items of one order until the choice is proved."""
+    """Every arm is scored on the first items of one order until the choice is proved.
 
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        assert problem.items is not None
-        self.problem = problem
-        self.allowed = problem.k * problem.sharp_epsilon
-        self.cells = Cells(problem.items, problem.n_arms)
-        self.evidence = evidence_for(problem, self.cells)
+    Where more than half of the arms are to be chosen, those to be left out are looked for, on
+    mirrored scores: there are fewer of them, and the loss is the same. Arms that have retired are
+    left out of everything: `arms` are those that stay, and all arrays are about them."""
+
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, retired: Retired | None = None
+    ) -> None:
+        self.asked = problem
+        self.retired = Retired(problem.n_arms) if retired is None else retired
+        self.mirrored = problem.k > problem.n_arms / 2
+        self.arms: IntArray = np.arange(problem.n_arms)
+        self.problem = self._sought()
+        assert self.problem.items is not None
+        self.cells = Cells(self.problem.items, problem.n_arms)
+        self.evidence = evidence_for(self.problem, self.cells)
         self.purse = Purse(problem)
         self.ties: IntArray = rng.permutation(problem.n_arms)
+        self._choose_anew()
+
+    def _sought(self) -> Problem:
+        """The problem of the arms that stay: to find the best, or those to be left out."""
+        among = self.asked.among(self.arms, self.asked.goal.budget)
+        return among.complement().mirrored() if self.mirrored else among
+
+    def _choose_anew(self) -> None:
+        """Forget the present choice."""
         self.top: IntArray = np.empty(0, dtype=np.int64)
-        self.outside: IntArray = np.arange(problem.n_arms)
-        self.bounds: FloatArray = np.empty((0, problem.n_arms))  # (inside, outside)
+        self.outside: IntArray = np.arange(self.arms.size)
+        self.bounds: FloatArray = np.empty((0, self.arms.size))  # (inside, outside)
+
+    @property
+    def allowed(self) -> float:
+        """What the choice may lose in all."""
+        return self.problem.k * self.problem.sharp_epsilon
 
     @property
     def finished(self) -> bool:
         """Whether every cell that can still matter was seen."""
         return bool((self.cells.reached[~self.evidence.out] == self.cells.size).all())
 
+    @property
+    def chosen(self) -> IntArray:
+        """The arms to be chosen, by their numbers among all arms."""
+        top = np.setdiff1d(np.arange(self.arms.size), self.top) if self.mirrored else self.top
+        return np.sort(self.arms[top])
+
     def take(self, targets: IntArray, scores: FloatArray) -> None:
         """Take in the missing cells, arm by arm in the order of items, and what they prove."""
         before = self.cells.reached
-        self.cells.take(targets, scores)
-        self.evidence.take(self.cells, before)
+        self.cells.take(targets, 1 - scores if self.mirrored else scores)
+        if not before.any():
+            self.evidence.learn(self.cells)
+        if self.retired.arms[self.arms].any():
+            self._begin_again()
+        else:
+            self.evidence.take(self.cells, before)
+
+    def _begin_again(self) -> None:
+        """Make all bets again on the cells of the arms that stay: nothing rests on the others.
+
+        Stakes must not depend on which arms stay, for that may depend on scores at later places:
+        the variance is the one that was learned from all arms."""
+        stay = np.flatnonzero(~self.retired.arms[self.arms])
+        before = self.evidence
+        self.arms, self.ties, self.cells = self.arms[stay], self.ties[stay], self.cells.among(stay)
+        self.problem = self._sought()
+        if isinstance(before, Paired):
+            self.evidence = Paired(self.problem, self.cells, self.retired.count)
+        else:
+            self.evidence = Single(self.problem, self.retired.count)
+        self.evidence.variance = before.variance
+        self.evidence.take(self.cells, np.zeros_like(self.cells.reached))
+        self._choose_anew()
 
     def choose(self) -> None:
         """Keep the choice unless an arm outside looks clearly better than one inside."""
@@ -64,7 +116,7 @@ class Standing:
 
     def _table(self) -> tuple[IntArray, FloatArray]:
         """The arms outside, and how much better each can be than one inside: (inside, outside)."""
-        outside = np.setdiff1d(np.arange(self.problem.n_arms), self.top)
+        outside = np.setdiff1d(np.arange(self.arms.size), self.top)
         proved = self.evidence.bounds(self.cells, self.top, outside)
         bounds = np.minimum(proved, self.cells.certain(self.top, outside))
         bounds[:, self.evidence.out[outside]] = 0.0
@@ -78,6 +130,6 @@ class Standing:
 
     def targets(self) -> IntArray:
         """How many items every arm is to have next, for pairs in doubt to be settled."""
-        pairs = np.zeros((self.problem.n_arms,) * 2, dtype=np.bool_)
+        pairs = np.zeros((self.arms.size,) * 2, dtype=np.bool_)
         pairs[np.ix_(self.top, self.outside)] = doubtful(self.bounds, self.allowed)
         return self.evidence.targets(pairs | pairs.T, self.cells)

@@ -14,9 +14,10 @@ from shortlist.certification.items.capital import Capital, Pairs
 class Verdicts:
     """Bounds on differences and arms that are out; both stay once they are there."""
 
-    def __init__(self, n_arms: int, k: int, delta: float) -> None:
+    def __init__(self, n_arms: int, k: int, delta: float, retired: int = 0) -> None:
+        """`retired` arms were there at first, besides these `n_arms`."""
         self.k = k
-        self.level = k * (n_arms - k) / delta
+        self.level = (k + retired) * (n_arms - k + retired) / delta  # Lemma 6, or 3 if none has
         # [i, j]: how much better than i can j be, at most
         self.bounds: FloatArray = np.ones((n_arms, n_arms))
         self.out: BoolArray = np.zeros(n_arms, dtype=np.bool_)

@@ -16,6 +16,7 @@ from shortlist.certification.pairs.place import log_capital
 from shortlist.certification.pairs.stages import Stages
 from shortlist.certification.pairs.standing import pilot_stage
 from shortlist.certification.pairs.swaps import pair_gaps, set_gap
+from shortlist.certification.retired import Retired
 from shortlist.problem import Problem
 from shortlist.rounding import ROUNDED
 
@@ -33,10 +34,17 @@ class Bounds:
     mean: float  # of the arms in doubt
 
     def __init__(
-        self, problem: Problem, rng: np.random.Generator, pilot: int, *, apart: bool
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        pilot: int,
+        retired: Retired | None,
+        *,
+        apart: bool,
     ) -> None:
         n, k = problem.n_arms, problem.k
         self.problem = problem
+        self.retired = Retired(n) if retired is None else retired
         self.allowed = k * problem.epsilon
         self.swapped = min(k, n - k)  # arms in a swap, at most
         # A pair that is the only one in doubt may lose all that is allowed.
@@ -93,8 +101,13 @@ class Bounds:
 
     def pairs_above(self, gap: float) -> BoolArray:
         """[j, b]: j outside may be better than b inside by more than `gap`."""
-        result: BoolArray = (self.gaps > gap) & ~self.top[:, None] & self.top
+        result: BoolArray = (self.gaps > gap) & self.outside[:, None] & self.top
         return result
+
+    @property
+    def outside(self) -> BoolArray:
+        """The arms that stay and are not chosen: no bound is about an arm that has retired."""
+        return ~self.top & ~self.retired.arms
 
     def look(self, *, first: bool) -> None:
         """See what kind of rewards came, and where arms lie."""
@@ -130,7 +143,7 @@ class Bounds:
 
     def _tighten(self) -> None:
         """Bound the pairs of the present choice by the last stage that both arms completed."""
-        outside, inside = np.flatnonzero(~self.top), np.flatnonzero(self.top)
+        outside, inside = np.flatnonzero(self.outside), np.flatnonzero(self.top)
         at = self.stages.at
         q: int | IntArray = int(at[0])
         if (at != q).any():
@@ -147,9 +160,9 @@ class Bounds:
         self.gaps[here] = np.minimum(self.gaps[here], found)
 
     def alone(self) -> tuple[int, IntArray]:
-        """The arm that is the only one chosen, or left out, and all others."""
+        """The arm that is the only one chosen, or left out, and all others that stay."""
         single = self.top if self.problem.k == 1 else ~self.top
-        return int(np.flatnonzero(single)[0]), np.flatnonzero(~single)
+        return int(np.flatnonzero(single)[0]), np.flatnonzero(~single & ~self.retired.arms)
 
     def _compare(self, likelihood: Likelihood) -> None:
         """Close the pairs of that arm whose likelihood ratio is large enough."""
@@ -182,8 +195,8 @@ class Bounds:
         self.near |= against >= math.log(enough)
 
     def bound(self) -> float:
-        """Bound on K R_T of the present choice, at any time."""
-        worst = max(0.0, float(self.gaps[np.ix_(~self.top, self.top)].max()))
+        """Bound on K R_T of the present choice among the arms that stay, at any time."""
+        worst = max(0.0, float(self.gaps[np.ix_(self.outside, self.top)].max()))
         if self.swapped > 1 and math.isfinite(worst):
             worst = max(worst, self._set_bound())
         if not self.problem.rewards.has_range:
@@ -192,7 +205,7 @@ class Bounds:
 
     def _set_bound(self) -> float:
         """Bound on the gap of swaps of two or more arms; arms in no open pair are in none."""
-        outside = np.flatnonzero(self.doubtful & ~self.top)
+        outside = np.flatnonzero(self.doubtful & self.outside)
         inside = np.flatnonzero(self.doubtful & self.top)
         if min(outside.size, inside.size) < 2:
             return 0.0

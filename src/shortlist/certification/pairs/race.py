@@ -18,6 +18,7 @@ from shortlist.certification.pairs.standing import (
     parts_of,
     stage_with,
 )
+from shortlist.certification.retired import Retired
 from shortlist.grouping import total_before
 from shortlist.problem import Problem
 from shortlist.purse import Purse
@@ -34,10 +35,16 @@ class Race(Bounds):
     decide whether there is a race at all."""
 
     def __init__(
-        self, problem: Problem, rng: np.random.Generator, pace: Pace, *, pilot_apart: bool = False
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        pace: Pace,
+        retired: Retired | None = None,
+        *,
+        pilot_apart: bool = False,
     ) -> None:
         pilot = 0 if pace.together else max(1, pace.batch // problem.n_arms)
-        super().__init__(problem, rng, pilot, apart=pilot_apart)
+        super().__init__(problem, rng, pilot, retired, apart=pilot_apart)
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
         self.purse = Purse(problem)
@@ -53,6 +60,7 @@ class Race(Bounds):
         seen = self.open if self.open.any() else np.ones(n, dtype=np.bool_)
         self.mean = float((self.sums[seen].sum() + 0.5) / (self.pulls[seen].sum() + 1))
         smoothed = (self.sums + self.mean) / (self.pulls + 1)
+        smoothed[self.retired.arms] = -np.inf  # more than k arms stay
         order = np.lexsort((self.rng.random(n), -smoothed))
         self.edge: IntArray = order[[k, k - 1]]  # best outside, worst inside
         self.choose(order[:k] if self.leader is None else np.array([self.leader]))

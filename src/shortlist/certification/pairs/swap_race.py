@@ -14,6 +14,7 @@ from shortlist.arrays import BoolArray, IntArray
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.race import Race, in_pair
 from shortlist.certification.pairs.standing import Pace
+from shortlist.certification.retired import Retired
 from shortlist.problem import Problem
 from shortlist.search import Progress, Pulls, Rewards, Search
 
@@ -21,6 +22,7 @@ from shortlist.search import Progress, Pulls, Rewards, Search
 def swap_race(
     problem: Problem,
     rng: np.random.Generator,
+    retired: Retired | None = None,
     *,
     batch: int = 4,
     growth: float = 0.02,
@@ -36,8 +38,9 @@ def swap_race(
     stays where it is, the others go on, and the bound is what all pairs have earned by then.
     A request has about `batch` pulls and `growth` times what was spent, or at least `least` unless
     fewer complete all samples or limits leave fewer; or there are at most `rounds` requests, and
-    one more if rewards in [0, 1] that were all 0 or 1 turn out not to be."""
-    return run(Race(problem, rng, Pace(batch, growth, rounds, least or 0)))
+    one more if rewards in [0, 1] that were all 0 or 1 turn out not to be, or if an arm retires in
+    the last one. Arms that have retired are in no pair any more: the bound is about the others."""
+    return run(Race(problem, rng, Pace(batch, growth, rounds, least or 0), retired))
 
 
 def run(race: Race) -> Search:
@@ -77,22 +80,32 @@ def last_resort(race: Race, requests: int, *, at_once: bool) -> Search:
     pair that is not known to be in the right order, and then no new choice can bring in another."""
     if not race.net.holds:  # every arm is at its limit
         return race.answer(race.bound())
-    complete = race.open.copy()
-    if at_once:
-        complete = in_pair(race.pairs_above(0.0))
+    complete = _in_doubt(race, at_once=at_once)
     while True:
         missing = np.where(complete, race.net.caps - race.pulls, 0)
         if not race.purse.affords(np.arange(missing.size), missing).all():
             return race.answer(race.bound())
         if missing.any():
             requests += 1
+            before = race.retired.count
             yield from _complete(race, missing, race.progress(requests, race.bound()))
+            if race.retired.count > before:  # what it beat was not compared with the others
+                race.stand()
+                complete = (complete | _in_doubt(race, at_once=at_once)) & ~race.retired.arms
             continue  # the samples may have become larger
         _choose_by_samples(race, complete)
         joining = race.open & ~complete
         if at_once or not joining.any():
             return race.answer(min(race.bound(), race.allowed), by_net=True)
         complete |= joining
+
+
+def _in_doubt(race: Race, *, at_once: bool) -> BoolArray:
+    """The arms whose samples are to be complete: those in open pairs of the present choice.
+
+    If all is to be decided `at_once`, those in a pair that is not known to be in the right order:
+    any other arm is on its side of the choice, whatever the samples say of these."""
+    return in_pair(race.pairs_above(0.0)) if at_once else race.open.copy()
 
 
 def _choose_by_samples(race: Race, complete: BoolArray) -> None:

@@ -17,6 +17,7 @@ from shortlist.certification.plans.boundaries import Boundaries
 from shortlist.certification.plans.drafts import Draft, Drafts
 from shortlist.certification.plans.losses import Stakes
 from shortlist.certification.plans.stage import Proof, Stage
+from shortlist.certification.retired import Retired
 from shortlist.search import Progress, Pulls, Rewards
 
 ROUNDING = 1e-9  # of a reward that was moved from another range to [0, 1]
@@ -25,7 +26,10 @@ ROUNDING = 1e-9  # of a reward that was moved from another range to [0, 1]
 class Look:
     """All stages, which depend on the rewards before alone, and the fresh rewards so far."""
 
-    def __init__(self, belief: Belief, stakes: Stakes, delta: float) -> None:
+    def __init__(
+        self, belief: Belief, stakes: Stakes, delta: float, retired: Retired | None = None
+    ) -> None:
+        self.retired = Retired(belief.row.size) if retired is None else retired
         self.belief = belief
         self.reach = stakes.reach
         middle = belief.middle, belief.error
@@ -45,6 +49,11 @@ class Look:
         """Whether it is expected to succeed at all."""
         return len(self._first) > 0
 
+    @property
+    def void(self) -> bool:
+        """Whether it can prove nothing any more: (*) is about 0/1 rewards and plans that end."""
+        return not self.binary or self.retired.any()
+
     @cached_property
     def drafts(self) -> list[Draft]:
         """Of all stages: whenever they are made, they depend on the rewards before alone."""
@@ -58,7 +67,7 @@ class Look:
         while number is not None:
             stage = self.stage(number)
             yield from self.draw(stage, rounds)
-            if not self.binary:
+            if self.void:
                 return None
             proof = stage.proof(self.pulls, self.successes, rng)
             if isinstance(proof, Proof):
@@ -101,7 +110,7 @@ class Look:
 
     def draw(self, stage: Stage, rounds: int) -> Generator[Pulls, Rewards, None]:
         """Let every arm follow its plan; arms wait for nobody, requests only are made together."""
-        while self.binary:
+        while not self.void:
             times = stage.missing(self.pulls, self.successes)
             arms = np.flatnonzero(times)
             if arms.size == 0:

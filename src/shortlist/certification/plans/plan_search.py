@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Generator
+from functools import partial
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from shortlist.certification.plans.beliefs import Belief
 from shortlist.certification.plans.look import Look
 from shortlist.certification.plans.sketches import sketched
 from shortlist.certification.plans.stage import Proof
+from shortlist.certification.retired import Retired, continued
 from shortlist.certification.split.alpha_spending import share_of
 from shortlist.certification.split.split_search import split_search_from
 from shortlist.exploration.explore import explore_once
@@ -18,7 +20,9 @@ from shortlist.problem import Problem
 from shortlist.search import Answer, Pulls, Rewards, Search
 
 
-def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
+def plan_search(
+    problem: Problem, rng: np.random.Generator, retired: Retired | None = None
+) -> Search:
     """Explore a little, declare a plan for every arm, and let the plans choose and prove.
 
     For 0/1 rewards, declared or not. The pilot says where the boundary may be and which arms are
@@ -26,11 +30,27 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
     U of docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
     rewards so far are the pilot of the next look, which has its own share of delta. After some
     looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, all
-    rewards so far being exploration."""
+    rewards so far being exploration.
+
+    A look in which an arm retires is void: it proves nothing, its share of delta is lost, and all
+    its rewards are pilot for the next one, which is about the arms that stay."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    retired = Retired(problem.n_arms) if retired is None else retired
     yield from _pilot(posterior, tuning.FIRST * problem.n_arms, rng)
-    rounds, failed = 0, 0
-    while failed < tuning.LOOKS and _is_binary(posterior):
+    return (yield from _plans_from(posterior, problem, rng, retired))
+
+
+def _plans_from(
+    posterior: Posterior,
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    *,
+    rounds: int = 0,
+    failed: int = 0,
+) -> Search:
+    """Plans after a pilot; `failed` looks had shares of delta."""
+    while failed < tuning.LOOKS and _is_binary(posterior) and not retired.any():
         belief = _belief(problem, posterior, rng, sharpen=failed == 0)
         delta = share_of(problem.delta, failed)
         small = _is_small(posterior)
@@ -42,7 +62,7 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
             yield from _pilot(posterior, int(wanted), rng)
             continue
         sketch = sketched(belief, _reach(problem), delta) if small else sketch
-        look = Look(belief, sketch.stakes, delta)
+        look = Look(belief, sketch.stakes, delta, retired)
         if not look.promising:
             break
         proof = yield from look.prove(rng, rounds)
@@ -53,7 +73,12 @@ def plan_search(problem: Problem, rng: np.random.Generator) -> Search:
         for pulls, rewards in look.record:
             posterior.add(pulls, rewards)
         posterior.refresh()
-    return (yield from split_search_from(posterior, problem, rng, failed=failed))
+    if not retired.any():
+        return (yield from split_search_from(posterior, problem, rng, None, retired, failed=failed))
+    stay = retired.staying
+    some, fewer = posterior.among(stay), problem.among(stay, None)
+    rest = partial(_plans_from, some, fewer, rng, rounds=rounds, failed=failed)
+    return (yield from continued(stay, rest))
 
 
 def _pilot(

@@ -51,6 +51,17 @@ class FixedSamples:
         left = max(1 - self.share, 1e-9)
         return replace(problem, goal=replace(goal, delta=left * goal.delta))
 
+    def among(self, arms: IntArray, drawn: int) -> "FixedSamples":
+        """The samples of these arms only, where looks have taken so many pulls already.
+
+        They are as large as before, and there are fewer swaps that they could get wrong."""
+        return replace(
+            self,
+            explorable=arms.size * self.size,
+            provable=max(0, self.provable - drawn),
+            ties=self.ties[arms],
+        )
+
     def answer(self, problem: Problem, posterior: Posterior, holdout: Holdout) -> Answer:
         """The k best of the samples, once all of them are complete."""
         best_first = np.lexsort((self.ties, -posterior.sums))

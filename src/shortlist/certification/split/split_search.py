@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shortlist.certification.retired import Retired, continued
 from shortlist.certification.split import tuning
 from shortlist.certification.split.alpha_spending import MOST_LOOKS, share_after
 from shortlist.certification.split.answers import answer_of
@@ -28,6 +29,7 @@ def split_search(
     problem: Problem,
     rng: np.random.Generator,
     samples: FixedSamples | None = None,
+    retired: Retired | None = None,
     *,
     learns_spread: bool = True,
     least: int = 0,
@@ -45,9 +47,12 @@ def split_search(
     [0, 1] are charged as if they were coin tosses. Every batch that explores has at least `least`
     pulls.
 
+    When an arm retires, the search continues with the others: what they gave in exploration is
+    kept, and the fresh pulls so far, with the look they belong to, are void.
+
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=learns_spread)
-    return (yield from split_search_from(posterior, problem, rng, samples, least=least))
+    return (yield from split_search_from(posterior, problem, rng, samples, retired, least=least))
 
 
 def split_search_from(
@@ -55,11 +60,13 @@ def split_search_from(
     problem: Problem,
     rng: np.random.Generator,
     samples: FixedSamples | None = None,
+    retired: Retired | None = None,
     *,
     failed: int = 0,
     least: int = 0,
 ) -> Search:
     """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
+    retired = Retired(problem.n_arms) if retired is None else retired
     holdout = Holdout(problem.n_arms, problem.blur)
     looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
     looks.failed = failed
@@ -69,12 +76,14 @@ def split_search_from(
     cap = None if samples is None else samples.size
     explored = posterior.spent
     cost = math.inf  # of the draft after the batch before
-    while explored < (most := min(explorable, budget - holdout.spent)):
+    while not retired.any() and explored < (most := min(explorable, budget - holdout.spent)):
         before = explored
         yield from explore_once(
             posterior, most - before, rng, early=tuning.EARLY, cap=cap, least=least
         )
         explored = posterior.spent
+        if retired.any():
+            break  # what was drawn of the others still counts as exploration
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
         saved = cost - cost_of(draft)
         cost = cost_of(draft)
@@ -85,23 +94,47 @@ def split_search_from(
             continue
         draft = looks.refined(draft)
         left = min(budget - explored, provable) - holdout.spent
-        bound = yield from look(looks, draft, holdout, left)
+        bound = yield from look(looks, draft, holdout, left, retired)
         if bound <= problem.epsilon:
             return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
         looks.failed += 1
+    if retired.any():
+        stay = retired.staying
+        drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
+        fewer = problem.among(stay, _budget_after(drawn, problem))
+        net = None if samples is None else samples.among(stay, holdout.spent)
+        return (
+            yield from continued(
+                stay,
+                lambda now: split_search_from(
+                    posterior.among(stay), fewer, rng, net, now, failed=looks.failed, least=least
+                ),
+            )
+        )
     if samples is not None:
         return samples.answer(problem, posterior, holdout)
     rest = share_after(problem.delta, looks.failed)
-    left = budget - explored - holdout.spent
+    left = max(0, budget - explored - holdout.spent)
     answer = yield from final_look(posterior, holdout, left, rest, rng, looks=looks.failed + 1)
     # this look and those before fail with probability delta in all
     return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
 
 
+def _budget_after(drawn: int, problem: Problem) -> float | None:
+    """What is left of a budget, every pull counted as one of the dearest arm; one such at least."""
+    budget = problem.goal.budget
+    if budget is None:
+        return None
+    dearest = 1 if problem.costs is None else max(problem.costs)
+    return max(dearest, budget - drawn * dearest)
+
+
 def look(
-    looks: Looks, draft: Draft, holdout: Holdout, left: int
+    looks: Looks, draft: Draft, holdout: Holdout, left: int, retired: Retired
 ) -> Generator[Pulls, Rewards, float]:
     """Draw fresh pulls as drafted and return the bound; in stages where rewards are not 0 or 1.
+
+    A look in which an arm retires is void: its bound is infinite.
 
     The bets of a draft are valid at any stopping time, so the first stage whose bound will do
     counts, and no delta is shared among them. A look that fails has gone through all of them: what
@@ -113,6 +146,8 @@ def look(
     bound = math.inf
     for stage in stages:
         yield from holdout.fill_up(stage.pulls, progress)
+        if retired.any():
+            return math.inf
         squares = holdout.squares if looks.posterior.learns_spread else None
         bound = looks.declared(stage).bound(holdout.sums, squares)
         if bound <= looks.problem.epsilon:
