@@ -119,8 +119,9 @@ INSIDE: dict[str, Layers] = {
     "reading": (("files", "parquet"), ("columns",), ("scores",), ("given",)),
     "evaluation": (
         ("numbering", "loop", "program", "cells", "attempts"),
-        ("rewards", "calls", "command", "sameness", "reach"),
-        ("flight", "account"),
+        ("rewards", "calls", "command", "sameness", "reach", "exchangeability", "declared_sigma"),
+        ("flight", "account", "independence"),
+        ("checks",),
         ("executors",),
     ),
     "evaluation.executors": (("processes", "ray"),),

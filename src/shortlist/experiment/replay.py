@@ -1,6 +1,6 @@
 """The search of an experiment, run again from its beginning with the rewards that were told."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -9,6 +9,7 @@ from shortlist.ahead import MOST_REPLIES
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, Run, counted
 from shortlist.errors import CannotReplay
+from shortlist.evaluation.checks import Checks
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received
 from shortlist.experiment.settings import Settings
@@ -37,6 +38,7 @@ class Replay:
             tuple[int, Progress]
         ] = []  # pulls before every request, and how far it is
         self.replies: list[Rewards] = []  # to the requests before
+        self.checks = Checks(settings.problem, settings.labels)
         self.numbering = Numbering(NOTHING, 0, self._drawn)
         self._next(None)
 
@@ -57,7 +59,13 @@ class Replay:
         np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
         return asked
 
-    def reply(self, rewards: FloatArray, arms: IntArray, costs: Mapping[int, float]) -> None:
+    def reply(
+        self,
+        rewards: FloatArray,
+        arms: IntArray,
+        costs: Mapping[int, float],
+        retired: Collection[int] = (),
+    ) -> None:
         """Answer the request with the rewards of its tickets, in their order.
 
         `arms` are those that the log says they are of, `costs` what those tickets did cost that
@@ -74,6 +82,7 @@ class Replay:
         for ticket, cost in costs.items():
             received.pay(ticket, cost)
         self._drawn = self.asked
+        self.checks.take(*received.by_draw(), without=retired)
         reply = received.rewards(self._prices, single=self._on_items)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
@@ -81,7 +90,11 @@ class Replay:
 
     def cut(self, outcome: Outcome) -> None:
         """End within a request, with the outcome of what was told."""
+        self._end(outcome)
+
+    def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
+        self.checks.finish()
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)
@@ -90,7 +103,7 @@ class Replay:
             self.numbering = Numbering(turn, self.end, self._drawn)
             self._record(turn.arms, turn.times)
         else:
-            self.outcome = turn
+            self._end(turn)
             self.numbering = Numbering(NOTHING, self.end, self._drawn)
             self._record(np.sort(turn.answer.top))
 

@@ -85,6 +85,8 @@ class Status(Tabular):
     budget: float | None = None  #: the most that may be spent, if there is a limit
     #: what the present choice loses at most, as far as it is proved; None if nothing is
     bound: float | None = None
+    #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
+    warnings: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -101,6 +103,7 @@ class Status(Tabular):
             "failures": self.failures,
             "workers": dict(self.workers),
             "bound": self.bound,
+            "warnings": list(self.warnings),
             "arms": list(self.arms.rows()),
         }
 
@@ -132,7 +135,8 @@ class Status(Tabular):
             lost = f"at most {rounded_up(self.bound, 3)} is lost"
             facts.append(lost if decided else f"{lost} so far")
         line = f"{self.name}: {', '.join(facts)}"
-        return f"{line}\n{self.trouble}" if self.trouble else line
+        doubts = (f"Warning: {message}" for message in self.warnings)
+        return "\n".join(filter(None, (line, self.trouble, *doubts)))
 
     @property
     def _waiting(self) -> str:
