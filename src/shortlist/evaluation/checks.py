@@ -41,7 +41,7 @@ class Checks:
         self._n_arms = n_arms
         self._labels = labels
         self._alpha = alpha
-        self._bits = Bits(n_arms)
+        self._bits = Bits(n_arms, binary=problem.rewards.is_binary)
         self._order = Exchangeability(n_arms, items=on_items)
         # arms that share items may give the same rewards together
         self._across = None if on_items or n_arms < 2 else Independence(n_arms)

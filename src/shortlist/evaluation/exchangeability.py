@@ -20,9 +20,11 @@ import numpy as np
 from scipy.special import betaln, gammaln, xlogy
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.grouping import total_before
 
-FIRST = 5  # rewards of an arm that fix its threshold, and are not tested
+FIRST = 7  # rewards of an arm that fix its threshold, and are not tested
 GROUPS = tuple(8 * 4**level for level in range(10))  # bits that share a mean, per model
+MEMORY = 8  # bits that the mean of an arm before a group is worth in predicting the group
 SHARE = 0.1  # of the capital on each arm where few of many arms may be wrong
 HALF = float(betaln(0.5, 0.5))
 
@@ -31,9 +33,11 @@ class Bits:
     """Reduces the rewards of every arm to bits: does a reward exceed the threshold of its arm?
 
     The threshold lies as near the median of the first FIRST rewards as it can while they lie on
-    both sides. If these are all equal, the bit is whether a reward differs from them."""
+    both sides. If these are all equal, the bit is whether a reward differs from them. Rewards that
+    are declared to be 0 or 1 are bits already."""
 
-    def __init__(self, n_arms: int) -> None:
+    def __init__(self, n_arms: int, *, binary: bool = False) -> None:
+        self._binary = binary
         self._first: FloatArray = np.full((n_arms, FIRST), np.nan)
         self._seen: IntArray = np.zeros(n_arms, dtype=np.int64)
         self._threshold: FloatArray = np.full(n_arms, np.nan)
@@ -43,6 +47,8 @@ class Bits:
         """The arms and the bits of the rewards that are tested, in the same order.
 
         Rewards of one arm stand together, in the order of its draws."""
+        if self._binary:
+            return arms, rewards.astype(np.int64)
         draws = self._seen[arms] + rank_within(arms)  # (rewards,)
         early = draws < FIRST
         if early.any():
@@ -62,7 +68,8 @@ class Bits:
         outward = np.argsort(np.abs(np.arange(FIRST - 1) - (FIRST - 2) / 2), kind="stable")
         place = outward[jumps[:, outward].argmax(axis=1)]
         self._equal[arms] = ~jumps.any(axis=1)
-        self._threshold[arms] = ordered[np.arange(arms.size), place]
+        below, above = (ordered[np.arange(arms.size), each] for each in (place, place + 1))
+        self._threshold[arms] = below + np.where(jumps.any(axis=1), (above - below) / 2, 0)
 
 
 class Exchangeability:
@@ -80,6 +87,7 @@ class Exchangeability:
         self._moves: IntArray = np.zeros((n_arms, 2, 2), dtype=np.int64)  # from, to
         self._closed: FloatArray = np.zeros((len(GROUPS), n_arms))  # log Q of complete groups
         self._open: IntArray = np.zeros((len(GROUPS), n_arms), dtype=np.int64)  # ones in the last
+        self._earlier: IntArray = np.zeros((len(GROUPS), n_arms), dtype=np.int64)  # ones before it
         # total and ones at two moments, at least half of the bits after the first: for messages
         self._marks: IntArray = np.zeros((2, 2, n_arms), dtype=np.int64)
 
@@ -96,10 +104,10 @@ class Exchangeability:
         ends = np.append(begins[1:], arms.size) - 1
         self._last[arms[ends]] = bits[ends]
         np.add.at(self.total, arms, 1)
-        np.add.at(self.ones, arms, bits)
         begun = int(np.searchsorted(GROUPS, self.total.max(), side="right"))
         for level, size in enumerate(GROUPS[:begun]):
             self._group(level, size, arms, bits, places)
+        np.add.at(self.ones, arms, bits)
         self._open[begun:] = self.ones  # the first group of all arms is open
         grown = self.total >= np.maximum(1, 2 * self._marks[1, 0])
         self._marks[0][:, grown] = self._marks[1][:, grown]
@@ -110,17 +118,21 @@ class Exchangeability:
     ) -> None:
         """Book bits in groups of `size`; the last group of an arm may stay open."""
         group = places // size
-        begins = np.flatnonzero(
-            (np.diff(arms, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0)
-        )
+        changes = (np.diff(arms, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0)
+        begins = np.flatnonzero(changes)
         ends = np.append(begins[1:], arms.size) - 1
         owner = arms[begins]
-        ones = np.add.reduceat(bits, begins)
-        ones += np.where(places[begins] % size > 0, self._open[level, owner], 0)
+        goes_on = places[begins] % size > 0  # the group that was open
+        ones = np.add.reduceat(bits, begins)  # (groups,)
+        earlier = self.ones[owner] + total_before(owner, ones)
+        earlier = np.where(goes_on, self._earlier[level, owner], earlier)
+        ones += np.where(goes_on, self._open[level, owner], 0)
         complete = places[ends] % size == size - 1
-        gained = _log_kt(ones[complete], size)
-        np.add.at(self._closed[level], owner[complete], gained)
-        self._open[level, owner] = np.where(complete, 0, ones)  # the last one of an arm stays
+        gained = _log_group(ones, size, earlier, group[begins] * size)
+        np.add.at(self._closed[level], owner[complete], gained[complete])
+        # of the groups of an arm the last one stays
+        self._open[level, owner] = np.where(complete, 0, ones)
+        self._earlier[level, owner] = earlier + np.where(complete, ones, 0)
 
     def log_capital(self) -> tuple[float, FloatArray]:
         """Logarithm of the capital of all arms together, and of every single arm: (arm,).
@@ -153,7 +165,8 @@ class Exchangeability:
         into_one, out_of = self._moves[:, :, 1], self._moves.sum(axis=2)  # (arms, 2)
         markov = _log_kt(into_one, out_of).sum(axis=1) - math.log(2) * (self._last >= 0)
         still = self.total % np.array(GROUPS)[:, None]  # (groups, arms) bits of the open one
-        return np.vstack([markov, self._closed + _log_kt(self._open, still)])
+        opened = _log_group(self._open, still, self._earlier, self.total - still)
+        return np.vstack([markov, self._closed + opened])
 
     def _log_null(self) -> FloatArray:
         """Logarithm of P, an upper bound on the likelihood under the declaration: (arm,)."""
@@ -177,6 +190,17 @@ def rank_within(arms: IntArray) -> IntArray:
 def _log_kt(ones: IntArray, total: IntArray | int) -> FloatArray:
     """Logarithm of the probability of bits under a Beta(1/2, 1/2) mixture."""
     logs = betaln(ones + 0.5, total - ones + 0.5) - HALF
+    return np.asarray(logs, dtype=np.float64)
+
+
+def _log_group(
+    ones: IntArray, total: IntArray | int, earlier: IntArray, seen: IntArray
+) -> FloatArray:
+    """The same for a group whose mean is likely to be near that of the bits `seen` before it."""
+    weight = np.minimum(seen, MEMORY)
+    mean = (earlier + 0.5) / (seen + 1)
+    one, zero = 0.5 + weight * mean, 0.5 + weight * (1 - mean)
+    logs = betaln(one + ones, zero + total - ones) - betaln(one, zero)
     return np.asarray(logs, dtype=np.float64)
 
 
