@@ -12,11 +12,19 @@ from scipy.stats import binomtest
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.evaluation.checks import TOGETHER, Checks
 from shortlist.evaluation.declared_sigma import DeclaredSigma
-from shortlist.evaluation.exchangeability import FIRST, GROUPS, MEMORY, Bits, Exchangeability
+from shortlist.evaluation.exchangeability import (
+    FIRST,
+    GROUPS,
+    MEMORY,
+    STAY,
+    SWITCH,
+    Bits,
+    Exchangeability,
+)
 from shortlist.evaluation.independence import Independence
 from shortlist.items import Items
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.reward_models import Binary, SubGaussian
+from shortlist.reward_models import Binary, Bounded, SubGaussian
 
 RUNS = 2000
 GOAL = FixedConfidence(0.1, 0.05)
@@ -127,9 +135,11 @@ def _log_predicted(bits: list[int], one: float = 0.5, zero: float = 0.5) -> floa
 def _slow(bits: list[int]) -> float:
     """Logarithm of the capital of one arm, from the definitions."""
     states = [[bit for before, bit in pairwise(bits) if before == state] for state in (0, 1)]
-    logs = [sum(map(_log_predicted, states)) - math.log(2)]
+    switches = [[int(bit != state) for bit in states[state]] for state in (0, 1)]
+    logs = [sum(_log_predicted(each, SWITCH, STAY) for each in switches) + math.log(0.5)]
+    bits = bits[1:]
     for size in GROUPS:
-        log = 0.0
+        log = math.log(0.5 / len(GROUPS))
         for start in range(0, len(bits), size):
             weight = min(start, MEMORY)
             mean = (sum(bits[:start]) + 0.5) / (start + 1)
@@ -138,7 +148,7 @@ def _slow(bits: list[int]) -> float:
         logs.append(log)
     share = sum(bits) / len(bits)
     null = sum(math.log(share if bit else 1 - share) for bit in bits)
-    return float(np.logaddexp.reduce(logs)) - math.log(len(logs)) - null
+    return float(np.logaddexp.reduce(logs)) - null
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -185,17 +195,23 @@ def test_the_capital_of_a_sigma_is_that_of_the_definition() -> None:
 def test_first_rewards_fix_a_threshold_that_later_ones_cross(
     first: list[float], later: list[float], bits: list[int]
 ) -> None:
-    reduced = Bits(2)
+    reduced = Bits(2, Bounded(0, 10))
     assert reduced.of(np.full(3, 1), np.array(first[:3], dtype=float))[0].size == 0
     rest = np.array([*first[3:], *later], dtype=float)
     arms, found = reduced.of(np.full(rest.size, 1), rest)
     assert arms.tolist() == [1] * len(later)
     assert found.tolist() == bits
     assert len(first) == FIRST
-    assert Bits(2, binary=True).of(np.zeros(2, dtype=np.int64), np.array([0.0, 1]))[1].tolist() == [
-        0,
-        1,
-    ]
+
+
+def test_rewards_of_0_and_1_are_bits_but_for_the_first_where_none_were_declared() -> None:
+    arms, rewards = np.array([0, 0, 1, 1]), np.array([0.0, 1, 1, 0])
+    assert Bits(2, Binary()).of(arms, rewards)[1].tolist() == [0, 1, 1, 0]
+    undeclared = Bits(2, Bounded())
+    undeclared.begin(arms, rewards)
+    assert undeclared.of(arms, rewards)[1].tolist() == [1, 0]
+    later = np.array([0.7, 0.2])
+    assert undeclared.of(np.array([0, 1]), later)[1].tolist() == [1, 0]
 
 
 def warnings_of(draw: Callable[[int, int], float], pulls: int, **asked: Any) -> tuple[str, ...]:

@@ -29,11 +29,12 @@ class DeclaredSigma:
     def __init__(self, n_arms: int, sigma: float) -> None:
         self.sigma = sigma
         self._pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
-        self._means: FloatArray = np.zeros(n_arms)
+        self._means: FloatArray = np.zeros(n_arms)  # in units of sigma
         self._squares: FloatArray = np.zeros(n_arms)  # around the means
 
     def take(self, arms: IntArray, rewards: FloatArray) -> None:
         """Book rewards; those of one arm stand together."""
+        rewards = rewards / self.sigma
         begins = np.flatnonzero(np.diff(arms, prepend=-1))
         owners = arms[begins]
         sizes = np.diff(np.append(begins, arms.size))
@@ -48,19 +49,18 @@ class DeclaredSigma:
 
     def log_capital(self) -> tuple[float, FloatArray]:
         """Logarithm of the capital of all arms together, and of every single arm: (arm,)."""
-        together = _log_capital(self._squares.sum(), self._pulls.sum(), self.sigma)
-        return float(together[0]), _log_capital(self._squares, self._pulls, self.sigma)
+        together = _log_capital(self._squares.sum(), self._pulls.sum())
+        return float(together[0]), _log_capital(self._squares, self._pulls)
 
     def deviation(self, arm: int | None = None) -> float:
         """The standard deviation within arms, or within one."""
         several = self._pulls > 1
         which = several if arm is None else several & (np.arange(several.size) == arm)
         degrees = (self._pulls[which] - 1).sum()
-        return math.sqrt(self._squares[which].sum() / max(1, degrees))
+        return self.sigma * math.sqrt(self._squares[which].sum() / max(1, degrees))
 
 
-def _log_capital(squares: FloatArray | float, pulls: IntArray | int, sigma: float) -> FloatArray:
-    scaled = np.atleast_1d(np.asarray(squares) / sigma / sigma)
-    logs = STRENGTHS * scaled / 2 + np.atleast_1d(pulls) * np.log1p(-STRENGTHS) / 2
+def _log_capital(squares: FloatArray | float, pulls: IntArray | int) -> FloatArray:
+    logs = (STRENGTHS * np.atleast_1d(squares) + np.atleast_1d(pulls) * np.log1p(-STRENGTHS)) / 2
     mean: FloatArray = np.logaddexp.reduce(logs, axis=0) - math.log(STRENGTHS.size)
     return mean

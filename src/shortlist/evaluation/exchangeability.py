@@ -10,7 +10,7 @@ martingale from 1, so Q / P is at most a martingale, and it stays below 1 / alph
 1 - alpha at all times, however the search samples (Ville's inequality). The other models:
 
     Markov    each bit depends on the one before: repeated answers, alternation
-    groups    every 8, 32, 128, ... bits have a mean of their own: blocks, drift
+    groups    every 16, 128, 1,024, ... bits have a mean of their own: blocks, drift
 
 docs/must-not.md says what is tested, and why not simply the order given the counts."""
 
@@ -21,12 +21,15 @@ from scipy.special import betaln, gammaln, xlogy
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.grouping import total_before
+from shortlist.reward_models import RewardModel
 
 FIRST = 7  # rewards of an arm that fix its threshold, and are not tested
-GROUPS = tuple(8 * 4**level for level in range(10))  # bits that share a mean, per model
+GROUPS = tuple(16 * 8**level for level in range(6))  # bits that share a mean, per model
+SWITCH, STAY = 0.25, 1.0  # Beta prior of the Markov model: bits are likely to repeat
+# of the capital on each model: (models, 1)
+WEIGHTS = np.array([0.5] + [0.5 / len(GROUPS)] * len(GROUPS))[:, None]
 MEMORY = 8  # bits that the mean of an arm before a group is worth in predicting the group
 SHARE = 0.1  # of the capital on each arm where few of many arms may be wrong
-HALF = float(betaln(0.5, 0.5))
 
 
 class Bits:
@@ -34,29 +37,36 @@ class Bits:
 
     The threshold lies as near the median of the first FIRST rewards as it can while they lie on
     both sides. If these are all equal, the bit is whether a reward differs from them. Rewards that
-    are declared to be 0 or 1 are bits already."""
+    are declared to be 0 or 1 are bits already. Where the first rewards of all arms are the least or
+    the largest possible, these are left out, and the threshold lies half-way between."""
 
-    def __init__(self, n_arms: int, *, binary: bool = False) -> None:
-        self._binary = binary
+    def __init__(self, n_arms: int, model: RewardModel) -> None:
+        self._ends = model.support
+        self._skipped = 0 if model.is_binary else FIRST  # rewards of an arm that are not tested
         self._first: FloatArray = np.full((n_arms, FIRST), np.nan)
         self._seen: IntArray = np.zeros(n_arms, dtype=np.int64)
         self._threshold: FloatArray = np.full(n_arms, np.nan)
         self._equal: BoolArray = np.zeros(n_arms, dtype=np.bool_)
 
+    def begin(self, arms: IntArray, rewards: FloatArray) -> None:
+        """See the first batch, by arm and in the order of draws, before anything is tested."""
+        opening = rewards[np.flatnonzero(np.diff(arms, prepend=-1))]
+        if self._skipped and np.isin(opening, self._ends).all():
+            self._skipped = 1
+            self._threshold[:] = sum(self._ends) / 2
+
     def of(self, arms: IntArray, rewards: FloatArray) -> tuple[IntArray, IntArray]:
         """The arms and the bits of the rewards that are tested, in the same order.
 
         Rewards of one arm stand together, in the order of its draws."""
-        if self._binary:
+        if not self._skipped:
             return arms, rewards.astype(np.int64)
         draws = self._seen[arms] + rank_within(arms)  # (rewards,)
-        early = draws < FIRST
-        if early.any():
-            self._first[arms[early], draws[early]] = rewards[early]
+        early = draws < self._skipped
         np.add.at(self._seen, arms, 1)
-        fresh = np.unique(arms[draws == FIRST - 1])
-        if fresh.size:
-            self._fix(fresh)
+        if self._skipped == FIRST:
+            self._first[arms[early], draws[early]] = rewards[early]
+            self._fix(np.unique(arms[draws == FIRST - 1]))
         arms, rewards = arms[~early], rewards[~early]
         threshold = self._threshold[arms]
         bits = np.where(self._equal[arms], rewards != threshold, rewards > threshold)
@@ -75,6 +85,7 @@ class Bits:
 class Exchangeability:
     """Capital against the claim that the bits of every arm are independent draws.
 
+    The first bit of an arm is given, and the others are tested.
     With `items` they are drawn without replacement from a test set. Then P is the probability
     of the order given the counts, 1 / C(t, s), which holds for all exchangeable bits; and since
     arms share items, only the capital of single arms counts."""
@@ -95,14 +106,17 @@ class Exchangeability:
         """Book bits; those of one arm stand together, in the order of its draws."""
         if arms.size == 0:
             return
-        places = self.total[arms] + rank_within(arms)  # (bits,) in the sequence of their arm
         begins = np.flatnonzero(np.diff(arms, prepend=-1))
-        before = np.concatenate([[0], bits[:-1]])
+        before = np.concatenate([bits[:1], bits[:-1]])
         before[begins] = self._last[arms[begins]]
-        known = before >= 0
-        np.add.at(self._moves, (arms[known], before[known], bits[known]), 1)
         ends = np.append(begins[1:], arms.size) - 1
         self._last[arms[ends]] = bits[ends]
+        known = before >= 0  # all but the first bit of an arm
+        arms, bits, before = arms[known], bits[known], before[known]
+        if arms.size == 0:
+            return
+        places = self.total[arms] + rank_within(arms)  # (bits,) in the sequence of their arm
+        np.add.at(self._moves, (arms, before, bits), 1)
         np.add.at(self.total, arms, 1)
         begun = int(np.searchsorted(GROUPS, self.total.max(), side="right"))
         for level, size in enumerate(GROUPS[:begun]):
@@ -139,10 +153,10 @@ class Exchangeability:
 
         Under the declaration each of them reaches 1 / alpha with probability alpha at most."""
         logs = self._by_model() - self._log_null()  # (models, arms)
-        single = _log_mean(logs)
+        single = _log_mean(logs)  # (arms,)
         if self._items:
             return -math.inf, single
-        together = float(_log_mean(logs.sum(axis=1)))
+        together = float(_log_mean(logs.sum(axis=1, keepdims=True))[0])
         few = float(np.log1p(SHARE * np.expm1(np.minimum(single, 500.0))).sum())
         return float(np.logaddexp(together, few)) - math.log(2), single
 
@@ -162,8 +176,9 @@ class Exchangeability:
 
     def _by_model(self) -> FloatArray:
         """Logarithm of Q: (models, arms)."""
-        into_one, out_of = self._moves[:, :, 1], self._moves.sum(axis=2)  # (arms, 2)
-        markov = _log_kt(into_one, out_of).sum(axis=1) - math.log(2) * (self._last >= 0)
+        changed = np.stack([self._moves[:, 0, 1], self._moves[:, 1, 0]])  # (2, arms) by first bit
+        stayed = np.stack([self._moves[:, 0, 0], self._moves[:, 1, 1]])
+        markov = _log_mixture(changed, stayed, SWITCH, STAY).sum(axis=0)
         still = self.total % np.array(GROUPS)[:, None]  # (groups, arms) bits of the open one
         opened = _log_group(self._open, still, self._earlier, self.total - still)
         return np.vstack([markov, self._closed + opened])
@@ -187,24 +202,25 @@ def rank_within(arms: IntArray) -> IntArray:
     return ranks
 
 
-def _log_kt(ones: IntArray, total: IntArray | int) -> FloatArray:
-    """Logarithm of the probability of bits under a Beta(1/2, 1/2) mixture."""
-    logs = betaln(ones + 0.5, total - ones + 0.5) - HALF
+def _log_mixture(
+    ones: IntArray, zeros: IntArray, one: FloatArray | float, zero: FloatArray | float
+) -> FloatArray:
+    """Logarithm of the probability of bits in a given order, their mean from Beta(one, zero)."""
+    logs = betaln(one + ones, zero + zeros) - betaln(one, zero)
     return np.asarray(logs, dtype=np.float64)
 
 
 def _log_group(
     ones: IntArray, total: IntArray | int, earlier: IntArray, seen: IntArray
 ) -> FloatArray:
-    """The same for a group whose mean is likely to be near that of the bits `seen` before it."""
+    """The same of a group whose mean is likely to be near that of the bits `seen` before it."""
     weight = np.minimum(seen, MEMORY)
     mean = (earlier + 0.5) / (seen + 1)
     one, zero = 0.5 + weight * mean, 0.5 + weight * (1 - mean)
-    logs = betaln(one + ones, zero + total - ones) - betaln(one, zero)
-    return np.asarray(logs, dtype=np.float64)
+    return _log_mixture(ones, total - ones, one, zero)
 
 
 def _log_mean(logs: FloatArray) -> FloatArray:
-    """Logarithm of the mean over the first axis."""
-    mean: FloatArray = np.logaddexp.reduce(logs, axis=0) - math.log(logs.shape[0])
+    """Logarithm of the mean over models: (models, arms) to (arms,)."""
+    mean: FloatArray = np.logaddexp.reduce(logs + np.log(WEIGHTS), axis=0)
     return mean

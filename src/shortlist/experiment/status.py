@@ -115,11 +115,13 @@ class Status(Tabular):
         best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
         decided = self.state in (State.FINISHED, State.BUDGET)
         left_out = best_first.size - whole("rows", rows, at_least=0)
+        more = [plural(left_out, "more arm")] if left_out > 0 else []
+        doubts = (f"Warning: {message}" for message in self.warnings)
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
             [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
             title=self._headline(),
-            verdict=plural(left_out, "more arm") if left_out > 0 else "",
+            verdict="\n".join([*more, *doubts]),
         )
 
     def tables(self) -> tuple[TextTable]:
@@ -135,8 +137,7 @@ class Status(Tabular):
             lost = f"at most {rounded_up(self.bound, 3)} is lost"
             facts.append(lost if decided else f"{lost} so far")
         line = f"{self.name}: {', '.join(facts)}"
-        doubts = (f"Warning: {message}" for message in self.warnings)
-        return "\n".join(filter(None, (line, self.trouble, *doubts)))
+        return f"{line}\n{self.trouble}" if self.trouble else line
 
     @property
     def _waiting(self) -> str:
