@@ -145,7 +145,7 @@ def test_calls_of_many_pulls_are_checked_as_well() -> None:
     assert result.warnings == (str(caught[0].message),)
 
 
-def told(experiment: Experiment, draw: Callable[[int, int], float]) -> list[str]:
+def told(experiment: Experiment, draw: Callable[[Any, int], float]) -> list[str]:
     """Tell all pulls; the warnings that were given."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -28,7 +28,7 @@ from shortlist.reward_models import Binary, Bounded, SubGaussian
 
 RUNS = 2000
 GOAL = FixedConfidence(0.1, 0.05)
-Draw = Callable[[np.random.Generator, IntArray], FloatArray]
+Draw = Callable[[np.random.Generator, IntArray], FloatArray | IntArray]
 
 
 def within(failed: int, alpha: float, runs: int = RUNS) -> bool:
@@ -215,12 +215,11 @@ def test_rewards_of_0_and_1_are_bits_but_for_the_first_where_none_were_declared(
 
 
 def warnings_of(draw: Callable[[int, int], float], pulls: int, **asked: Any) -> tuple[str, ...]:
-    """What is said after so many pulls of each of four arms, in batches of 4."""
+    """What is said after this many pulls of each of four arms, in batches of 4."""
     checks = Checks(Problem(4, 1, GOAL, **asked), "abcd")
     for start in range(0, pulls, 4):
-        arms = np.repeat(np.arange(4), 4)
-        draws = np.tile(np.arange(start, start + 4), 4)
-        checks.take(arms, np.array([float(draw(a, i)) for a, i in zip(arms, draws, strict=True)]))
+        rewards = [float(draw(arm, start + each)) for arm in range(4) for each in range(4)]
+        checks.take(np.repeat(np.arange(4), 4), np.array(rewards))
     checks.finish()
     return checks.messages
 

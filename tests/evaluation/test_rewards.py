@@ -181,7 +181,7 @@ def test_single_rewards_come_by_arm_and_draw_whatever_the_calls_were() -> None:
     _, arms, draws, times = numbering.places(numbering.tickets)
     for ticket, *call in zip(numbering.tickets.tolist(), arms, draws, times, strict=True):
         arm, draw, pulls = (int(each) for each in call)
-        received.take_many(ticket, 100.0 * arm + np.arange(draw, draw + pulls))
+        received.take_many(ticket, 100 * arm + np.arange(float(draw), draw + pulls))
     found, rewards = received.by_draw()
     assert found.tolist() == [0, 2, 2, 2, 2, 2]
     assert rewards.tolist() == [0, 204, 205, 206, 207, 208]

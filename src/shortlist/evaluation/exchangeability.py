@@ -187,8 +187,8 @@ class Exchangeability:
         """Logarithm of P, an upper bound on the likelihood under the declaration: (arm,)."""
         zeros = self.total - self.ones
         if self._items:
-            logs = gammaln(self.ones + 1) + gammaln(zeros + 1) - gammaln(self.total + 1)
-            return np.asarray(logs, dtype=np.float64)
+            orders = gammaln(self.total + 1) - gammaln(self.ones + 1) - gammaln(zeros + 1)
+            return np.asarray(-orders, dtype=np.float64)
         share = np.maximum(1, self.total)
         logs = xlogy(self.ones, self.ones / share) + xlogy(zeros, zeros / share)
         return np.asarray(logs, dtype=np.float64)
