@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.ahead import MOST_REPLIES, Partly, Underway
-from shortlist.arrays import FloatArray
+from shortlist.caution import caution
 from shortlist.display import Show, display
 from shortlist.driver import (
     BudgetEnded,
@@ -23,6 +23,7 @@ from shortlist.driver import (
 from shortlist.errors import InvalidInput
 from shortlist.evaluation.account import Account
 from shortlist.evaluation.calls import Call, Evaluation, calls_of
+from shortlist.evaluation.checks import Checks
 from shortlist.evaluation.executors import opened
 from shortlist.evaluation.flight import Done, InLoop, Receive, keep_busy, keep_busy_async
 from shortlist.evaluation.loop import CONCURRENT
@@ -72,6 +73,8 @@ class Selection:
         self._issued = 0  # calls so far
         self._pulls = 0  # rewards so far
         self._sameness = Sameness(asked.problem.rewards)
+        self._checks = Checks(asked.problem, asked.labels)
+        self._warned = 0  # of what they found
         self._smallest = self._largest = nan  # reward so far
         self._tally = Tally(asked.problem.n_arms)  # of requests that were answered
         self._account = Account(asked.problem, asked.labels)
@@ -103,7 +106,7 @@ class Selection:
                 outcome = finish(self._search, pull)
             except BudgetEnded:
                 outcome = self._outcome_so_far()
-        return self._result(outcome, started)
+        return self._ended(outcome, started)
 
     async def run_async(self, progress: bool) -> Result:
         """Answer every request in the running event loop."""
@@ -126,14 +129,29 @@ class Selection:
                 outcome = await finish_async(self._search, pull)
             except BudgetEnded:
                 outcome = self._outcome_so_far()
-        return self._result(outcome, started)
+        return self._ended(outcome, started)
 
     def _reply(self, received: Received) -> Rewards:
+        self._checks.take(*received.by_draw())
+        self._caution()
         single = self.asked.cells is not None
         reply = received.rewards(self.asked.problem.prices, single=single)
         if len(self._replies) < MOST_REPLIES:
             self._replies.append(reply)
         return reply
+
+    def _caution(self) -> None:
+        """Say what tests of the rewards found since the last time."""
+        news = self._checks.warnings[self._warned :]
+        self._warned += len(news)
+        for message in news:
+            caution(message)
+
+    def _ended(self, outcome: Outcome, started: float) -> Result:
+        """The result of a search that is over."""
+        self._checks.finish()
+        self._caution()
+        return self._result(outcome, started)
 
     def _underway(self) -> Underway | None:
         """The search as it is now, to be simulated from here; None of a search that is not ours."""
@@ -190,18 +208,20 @@ class Selection:
         if self.evaluation.many:
             rewards = checked_rewards(value, call.times, call.label, model)
             received.take_many(call.ticket, rewards)
-            self._note(call.label, rewards)
+            self._note(call.label, rewards, float(rewards.min()), float(rewards.max()))
         else:
             reward = checked_reward(value, f"a reward of arm {call.label!r}", model)
             received.take(call.ticket, reward)
-            self._note(call.label, np.array([reward]))
+            self._note(call.label, (reward,), reward, reward)
         received.pay(call.ticket, cost)
         self._account.settle(call, cost)
 
-    def _note(self, label: object, rewards: FloatArray) -> None:
+    def _note(self, label: object, rewards: Iterable[float], least: float, most: float) -> None:
         """See how far rewards go, and whether they differ."""
-        self._smallest = float(np.fmin(self._smallest, rewards.min()))
-        self._largest = float(np.fmax(self._largest, rewards.max()))
+        if not self._smallest <= least:  # NaN before there is one
+            self._smallest = least
+        if not self._largest >= most:
+            self._largest = most
         self._sameness.see(label, rewards)
 
     def _result(self, outcome: Outcome, started: float) -> Result:
@@ -211,4 +231,4 @@ class Selection:
         outcome = replace(outcome, spending=self._account.spending())
         problem = asked.problem.seen(self._smallest, self._largest)
         result = Result.of(outcome, asked.labels, problem, name, self.seed, seconds)
-        return replace(result, control=asked.control)
+        return replace(result, control=asked.control, warnings=self._checks.messages)

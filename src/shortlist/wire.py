@@ -83,6 +83,7 @@ def status_of(data: Json) -> Status:
         spent=data["spent"],
         budget=data["budget"],
         bound=data["bound"],
+        warnings=tuple(data.get("warnings", ())),
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
@@ -122,6 +123,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         evidence=data["evidence"],
         partial=data["partial"],
         spent=data["spent"],
+        warnings=tuple(data.get("warnings", ())),
     )
 
 

@@ -171,3 +171,17 @@ def test_taking_all_rewards_at_once_is_taking_them_one_by_one(
         np.testing.assert_array_equal(
             together.rewards(np.ones(3)).squares, other.rewards(np.ones(3)).squares
         )
+
+
+def test_single_rewards_come_by_arm_and_draw_whatever_the_calls_were() -> None:
+    """Arm 2 stands in the request twice; a call makes two pulls at most."""
+    request = Pulls(np.array([2, 0, 2]), np.array([3, 1, 2]))
+    numbering = Numbering(request, 0, np.array([0, 0, 4]), 2)
+    received = Received(numbering)
+    _, arms, draws, times = numbering.places(numbering.tickets)
+    for ticket, *call in zip(numbering.tickets.tolist(), arms, draws, times, strict=True):
+        arm, draw, pulls = (int(each) for each in call)
+        received.take_many(ticket, 100 * arm + np.arange(float(draw), draw + pulls))
+    found, rewards = received.by_draw()
+    assert found.tolist() == [0, 2, 2, 2, 2, 2]
+    assert rewards.tolist() == [0, 204, 205, 206, 207, 208]

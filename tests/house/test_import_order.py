@@ -131,8 +131,9 @@ INSIDE: dict[str, Layers] = {
     ),
     "evaluation": (
         ("numbering", "loop", "program", "cells", "attempts"),
-        ("rewards", "calls", "command", "sameness", "reach"),
-        ("flight", "account"),
+        ("rewards", "calls", "command", "sameness", "reach", "exchangeability", "declared_sigma"),
+        ("flight", "account", "independence"),
+        ("checks",),
         ("executors",),
     ),
     "evaluation.executors": (("processes", "ray"),),

@@ -19,7 +19,9 @@ MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swa
 # arms with limits, or with costs and a budget, up to which swaps are: they know a bound whenever
 # they end, and what they cost
 MOST_LIMITED = 1000
-MOST_NETTED = 100  # arms up to which a fixed design stands behind the split certificate, too
+# arms with a range up to which a fixed design stands behind the split certificate, too; without
+# a range it always does, as a sigma that is too small would let a run go on for ever
+MOST_NETTED = 100
 LEAST_PLANNED = 20  # arms to choose, and to leave out, from which on plans say what to do with all
 
 
@@ -51,8 +53,9 @@ def certified(
 
     With items, every pair of arms is compared on shared items ("items", docs/items.md).
 
-    For n <= 100 and without a budget no run on 0/1 rewards takes more than 1.5 times the fixed
-    design, ties included; docs/pairs.md says what holds for other rewards.
+    For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
+    nor does one on sub-Gaussian rewards, for any n, even if sigma is declared too small.
+    docs/pairs.md says what holds for other rewards.
     Requests have at least `least` pulls, unless fewer complete all samples; where split
     certificates are looked at, only those that explore. Pairs take at most `rounds` requests (one
     more if rewards that were all 0 or 1 turn out not to be)."""
@@ -149,8 +152,8 @@ def _plannable(problem: Problem) -> bool:
 
 
 def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
-    """The fixed design behind the split certificate, where there are few arms and no budget."""
-    if problem.n_arms > MOST_NETTED or problem.goal.budget is not None:
+    """The fixed design behind the split certificate, where it is wanted and can be paid for."""
+    if problem.n_arms > MOST_NETTED and problem.rewards.has_range:
         return None
     try:
         return FixedSamples.of(problem, rng)

@@ -153,6 +153,12 @@ class Received:
             costs = np.bincount(entries, paid, size).astype(np.float64)
         return Rewards(sums, np.asarray(squares, dtype=np.float64), each, costs)
 
+    def by_draw(self) -> tuple[IntArray, FloatArray]:
+        """The arm and the reward of every pull when all calls are in, by arm and draw."""
+        _, arms, draws, times = self._numbering.places(self._numbering.tickets)
+        order = np.lexsort((draws, arms))
+        return np.repeat(arms[order], times[order]), self._each(order)
+
     def _call(self, ticket: int) -> int:
         """The number of a call in its request, for which there is room."""
         call = ticket - self._numbering.first

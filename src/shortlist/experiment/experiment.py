@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
+from shortlist.caution import caution
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.sameness import Sameness
 from shortlist.experiment.dealer import Dealer
@@ -70,6 +71,7 @@ class Experiment(Dealer, Runnable):
         super().__init__(store, name, settings, clock, owned)
         self._durations = Durations(settings.lease, settings.late)
         self._sameness = Sameness(settings.problem.rewards)
+        self._warned: set[str] = set()  # of what tests of the rewards found
 
     @classmethod
     def create(
@@ -174,6 +176,7 @@ class Experiment(Dealer, Runnable):
         handed out again. If there are fewer tickets than asked for, the `state` of what is returned
         says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
         limit, holder, _, alive = Asking.of(limit, worker, lease, alive)
+        self._caution()
         seconds = self._durations.lease(lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -191,7 +194,15 @@ class Experiment(Dealer, Runnable):
             return Handout(tickets, State.READY)
         if going:
             return Handout(tickets, State.PENDING, self._known.best_so_far())
+        self._caution()
         return Handout(tickets, state)
+
+    def _caution(self) -> None:
+        """Say what tests of the rewards found, each once."""
+        for message in self._known.replay.checks.warnings:
+            if message not in self._warned:
+                self._warned.add(message)
+                caution(message)
 
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
         """Record the reward of a ticket, for good: it is in the store when this returns.

@@ -10,6 +10,7 @@ from shortlist.ahead import MOST_REPLIES
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, Run, counted
 from shortlist.errors import CannotReplay
+from shortlist.evaluation.checks import Checks
 from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import Received
 from shortlist.experiment.settings import Settings
@@ -39,6 +40,7 @@ class Replay:
             tuple[int, Progress]
         ] = []  # pulls before every request, and how far it is
         self.replies: list[Rewards] = []  # to the requests before
+        self.checks = Checks(settings.problem, settings.labels)
         self.numbering = Numbering(NOTHING, 0, self._drawn)
         self._next(None)
 
@@ -82,6 +84,7 @@ class Replay:
         for ticket, cost in costs.items():
             received.pay(ticket, cost)
         self._drawn = self.asked
+        self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
         reply = received.rewards(self._prices, single=self._on_items)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
@@ -90,7 +93,11 @@ class Replay:
 
     def cut(self, outcome: Outcome) -> None:
         """End within a request, with the outcome of what was told."""
+        self._end(outcome)
+
+    def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
+        self.checks.finish()
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)
@@ -99,7 +106,7 @@ class Replay:
             self.numbering = Numbering(turn, self.end, self._drawn)
             self._record(turn.arms, turn.times)
         else:
-            self.outcome = turn
+            self._end(turn)
             self.numbering = Numbering(NOTHING, self.end, self._drawn)
             self._record(np.sort(turn.answer.top))
 

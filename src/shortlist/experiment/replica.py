@@ -190,6 +190,7 @@ class Replica:
             spent=ledger.spent,
             budget=self.settings.problem.goal.budget,
             bound=self._bound(),
+            warnings=self.replay.checks.messages,
         )
 
     def _bound(self) -> float | None:
@@ -242,7 +243,8 @@ class Replica:
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
-        return Result.of(outcome, settings.labels, problem, *run)
+        result = Result.of(outcome, settings.labels, problem, *run)
+        return replace(result, warnings=self.replay.checks.messages)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""

@@ -87,6 +87,8 @@ class Status(Tabular):
     budget: float | None = None  #: the most that may be spent, if there is a limit
     #: what the present choice loses at most, as far as it is proved; None if nothing is
     bound: float | None = None
+    #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
+    warnings: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -103,6 +105,7 @@ class Status(Tabular):
             "failures": self.failures,
             "workers": dict(self.workers),
             "bound": self.bound,
+            "warnings": list(self.warnings),
             "arms": list(self.arms.rows()),
         }
 
@@ -114,11 +117,13 @@ class Status(Tabular):
         best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
         decided = self.state in (State.FINISHED, State.BUDGET)
         left_out = best_first.size - whole("rows", rows, at_least=0)
+        more = [plural(left_out, "more arm")] if left_out > 0 else []
+        doubts = (f"Warning: {message}" for message in self.warnings)
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
             [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
             title=self._headline(),
-            verdict=plural(left_out, "more arm") if left_out > 0 else "",
+            verdict="\n".join([*more, *doubts]),
         )
 
     def tables(self) -> tuple[TextTable]:

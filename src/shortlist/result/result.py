@@ -69,6 +69,8 @@ class Result(Tabular):
     spent: float = 0.0  #: what the evaluations cost, in the unit of the costs; else their number
     #: the arm that all others are compared with, if one was named
     control: OwnLabel | None = field(default=None, repr=False)
+    #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -153,7 +155,8 @@ class Result(Tabular):
     def tables(self) -> tuple[TextTable, ...]:
         """The table, with what it is of above and what may be lost below; then the lift if there is
         a control."""
-        said = (self.verdict, self._limits(), self._gone(), self._oddity())
+        doubts = (f"Warning: {message}" for message in self.warnings)
+        said = (self.verdict, self._limits(), self._gone(), self._oddity(), *doubts)
         below = "\n".join(filter(None, said))
         arms = replace(self.table, title=self._title, verdict=below)
         if self.control is None:
@@ -250,6 +253,7 @@ class Result(Tabular):
             "confidence": self.confidence,
             "reached": self.reached,
             "partial": self.partial,
+            "warnings": list(self.warnings),
             "pulls": self.pulls,
             "spent": self.spent,
             "seconds": self.seconds,

@@ -33,6 +33,9 @@ STEEPNESS = 1.8  # which are spent as this power of the rounds
 PART = 0.15  # of a large request, as a share of all pulls of an arm before it ...
 FIRST_PART = 10.0  # ... or of so many, if there were fewer
 LEAST_LOOK = 0.02  # share of a usual request that one has at least, however near the end seems
+# pulls beyond one of every arm that few arms without a range have in the first request: otherwise a
+# sigma that was declared far too small would certify before its test can see that
+TESTABLE = 12
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
 
 
@@ -257,7 +260,7 @@ def _rates(standing: Standing, guess: Guess) -> FloatArray:
 
 def _times(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> IntArray:
     """Pulls of every arm: those past half of their sample are slowed, so that all end together."""
-    size = _size(standing, ratios, pace, request)
+    size = max(_size(standing, ratios, pace, request), _testable(standing))
     left = np.maximum(standing.left, 0)
     most = left[standing.open].max()
     if most <= max(LAST_PART * standing.sample, size):
@@ -284,6 +287,14 @@ def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> f
     if pace.least > 0:
         size = max(size, least)
     return max(1.0, float(size))
+
+
+def _testable(standing: Standing) -> float:
+    """Pulls of an arm that are needed to test a declared sigma, in the first request."""
+    n_arms = standing.planned.size
+    if standing.rewards.has_range or standing.planned.any() or n_arms > TESTABLE:
+        return 1.0
+    return 1 + TESTABLE / n_arms
 
 
 def _enough(standing: Standing) -> float:

@@ -30,17 +30,20 @@ class FixedSamples:
     ties: IntArray  # equal sums rank by it; drawn before any reward is
 
     @classmethod
-    def of(cls, problem: Problem, rng: np.random.Generator) -> "FixedSamples":
-        """The smallest samples that leave the looks enough of delta."""
+    def of(cls, problem: Problem, rng: np.random.Generator) -> "FixedSamples | None":
+        """The smallest samples that leave the looks enough of delta; None beyond the budget."""
         n_arms, k, delta = problem.n_arms, problem.k, problem.delta
         epsilon = problem.sharp_epsilon
         alone = fixed_design(n_arms, k, epsilon, delta, problem.rewards)
+        most = int(SLACK * n_arms * alone)
+        if problem.most_affordable is not None and problem.most_affordable < most:
+            return None
         largest = int(SLACK * alone)
         share = share_for(n_arms, k, epsilon, delta, largest, problem.rewards)
         needed = fixed_design(n_arms, k, epsilon, share * delta, problem.rewards)
         size = min(largest, needed)
         explorable = n_arms * size
-        provable = max(0, int(SLACK * n_arms * alone) - explorable)
+        provable = max(0, most - explorable)
         return cls(size, share, explorable, provable, rng.permutation(n_arms))
 
     def rest_of(self, problem: Problem) -> Problem:
