@@ -164,7 +164,7 @@ def test_numbers_too_large_for_a_float_are_refused_like_infinite_ones(value: int
         ),
         (
             lambda: Bounded(0, 5e-324),
-            "the range is 0 to 4.9.*e-324, but must be at least 1e-60 wide",
+            "the range is 0 to 5e-324, but must be at least 1e-60 wide",
         ),
         (
             lambda: Bounded(1e13, 1e13 + 1),

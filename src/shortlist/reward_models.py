@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
@@ -42,13 +43,14 @@ class Bounded:
         plain(self, high=number("high", self.high, above=-LARGEST, below=LARGEST))
         if self.high <= self.low:
             raise InvalidInput(
-                f"`high` is {self.high:.15g}, but must be greater than low = {self.low:.15g}"
+                f"`high` is {given_text(self.high)}, but must be greater than low ="
+                f" {given_text(self.low)}"
             )
         if self.scale < max(SMALLEST, max(abs(self.low), abs(self.high)) / FARTHEST):
             raise InvalidInput(
-                f"the range is {self.low:.15g} to {self.high:.15g}, but must be at least"
-                f" {SMALLEST:g} wide and at most {FARTHEST:g} times its width from 0: subtract a"
-                " constant from the rewards"
+                f"the range is {given_text(self.low)} to {given_text(self.high)}, but must be"
+                f" at least {SMALLEST:g} wide and at most {FARTHEST:g} times its width from 0:"
+                " subtract a constant from the rewards"
             )
 
     @property
@@ -69,7 +71,7 @@ class Bounded:
     @property
     def rule(self) -> str:
         """What a reward must be, in words."""
-        return f"a number between {self.low:.15g} and {self.high:.15g}"
+        return f"a number between {given_text(self.low)} and {given_text(self.high)}"
 
     @property
     def distance(self) -> float:

@@ -84,6 +84,16 @@ def test_squares_make_the_bound_smaller_where_rewards_vary_little(fixed: bool) -
     assert found.regret_bound < 0.5 * assess(plain, 1, fixed=fixed, rewards=(0, 1)).regret_bound
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_tiers_agree_with_the_choice_whatever_delta_is(fixed: bool) -> None:
+    for delta in (1e-199, 0.05, 0.999999):
+        for counts in ({"a": (2, 1), "b": (10**9, 5 * 10**8)}, {"a": (9, 1), "b": (900, 600)}):
+            found = assess(counts, 1, fixed=fixed, delta=delta)
+            assert set(found.tiers["in"]) <= set(found.top)
+            assert not set(found.tiers["out"]) & set(found.top)
+            assert 0 <= found.regret_bound <= 1
+
+
 def test_an_arm_never_pulled_may_be_anything() -> None:
     found = assess({"a": (50, 40), "b": (0, 0)}, 1, fixed=True)
     assert found.top == ("a",)
@@ -178,7 +188,10 @@ def test_a_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str
         ({"fixed": 1}, "`fixed` is 1, but must be True or False"),
         ({"k": 4}, "`k` is 4, but must be between 1 and n_arms - 1 = 3"),
         ({"k": 0}, "`k` is 0, but must be a whole number of at least 1"),
-        ({"delta": 1.0}, "`delta` is 1.0, but must be a number greater than 0 and less than 1"),
+        (
+            {"delta": 1.0},
+            "`delta` is 1.0, but must be a number greater than 1e-200 and less than 1",
+        ),
         ({"counts": [1, 2]}, r"`counts` is \[1, 2\], but must be a mapping"),
         ({"counts": "nowhere.csv"}, "`counts` is 'nowhere.csv', but there is no such file"),
         ({"counts": {"a": 3, "b": 4}}, "`counts` of arm 'a' is 3, but must be"),

@@ -18,7 +18,7 @@ from shortlist.arrays import FloatArray, IntArray
 DELTA = 0.3
 ROUNDED = 1e-12
 DRAWS = 2000
-MEANS = (0.0, 0.1, 0.35, 0.5, 0.55, 0.9, 1.0)
+MEANS = (0.0, 0.1, 0.5, 0.55, 0.9, 1.0)
 
 
 def assessed(pulls: Any, sums: Any, k: int, squares: Any = None, **settings: Any) -> Assessment:
@@ -50,7 +50,7 @@ def misses(found: Assessment, means: FloatArray) -> bool:
 
 @pytest.mark.parametrize(
     ("pulls", "k"),
-    [((1, 1), 1), ((9, 9), 1), ((2, 14), 1), ((3, 3, 3), 1), ((3, 3, 3), 2), ((1, 2, 7), 2)],
+    [((1, 1), 1), ((9, 9), 1), ((2, 14), 1), ((2, 2, 2), 1), ((1, 2, 5), 2)],
 )
 def test_with_fixed_pulls_no_means_make_it_wrong_more_often_than_delta(
     pulls: tuple[int, ...], k: int
@@ -70,7 +70,7 @@ def test_with_fixed_pulls_no_means_make_it_wrong_more_often_than_delta(
             assert np.dot(probabilities, happens) <= DELTA
 
 
-@pytest.mark.parametrize(("n", "k", "most"), [(2, 1, 12), (3, 2, 6)])
+@pytest.mark.parametrize(("n", "k", "most"), [(2, 1, 11), (3, 2, 6)])
 def test_no_rule_of_sampling_and_stopping_makes_it_wrong_more_often_than_delta(
     n: int, k: int, most: int
 ) -> None:

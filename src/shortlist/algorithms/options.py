@@ -10,6 +10,7 @@ from math import inf
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.search import Search
 from shortlist.validation import COUNTABLE, named, number, shown
@@ -31,9 +32,13 @@ class Within:
         low, high = (self.low, self.high) if self.strictly else (-inf, inf)
         result = number(name, value, above=low, below=high)
         if result < self.low:
-            raise InvalidInput(f"`{name}` is {shown(value)}, but must be at least {self.low:g}")
+            raise InvalidInput(
+                f"`{name}` is {shown(value)}, but must be at least {given_text(self.low)}"
+            )
         if result > self.high:
-            raise InvalidInput(f"`{name}` is {shown(value)}, but must be at most {self.high:g}")
+            raise InvalidInput(
+                f"`{name}` is {shown(value)}, but must be at most {given_text(self.high)}"
+            )
 
 
 # a batch, as a share of all pulls so far

@@ -25,6 +25,7 @@ from shortlist.rounding import ROUNDED
 from shortlist.validation import check_choice, flag, number, shown, whole
 
 MOST_ASSESSED = 2000  # arms: all pairs of them are compared
+LEAST_DELTA = 1e-200  # shares of less are no numbers any more
 MOST_PULLS = 10**9  # of an arm: tails of more are not computed to enough digits
 NOT_GIVEN = (
     "`fixed` is not given, but must be True, if the pulls of every arm were fixed before any reward"
@@ -81,7 +82,7 @@ def assess(
     if fixed is None:
         raise InvalidInput(NOT_GIVEN)
     fixed, minimize = flag("fixed", fixed), flag("minimize", minimize)
-    delta = number("delta", delta, above=0, below=1)
+    delta = number("delta", delta, above=LEAST_DELTA, below=1)
     given = counts_of(counts)
     labels = _labels(given)
     k = whole("k", k, at_least=1)

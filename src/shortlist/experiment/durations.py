@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Collection, Iterable
 
+from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.experiment.lease import AGAIN, FREE, WAIT, Late, Lease
 from shortlist.experiment.ledger import Ledger
@@ -71,4 +72,4 @@ def _consequence(late: Late) -> str:
         return "is called overdue, and waited for"
     if late == AGAIN:
         return "is made again, which is fair only if slow says nothing about the reward"
-    return f"counts as {late:g}"
+    return f"counts as {given_text(late)}"

@@ -22,6 +22,7 @@ from shortlist.reading.totals import (
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray, IntArray
 
+LONG = 2**63  # whole numbers from here on may have too many digits to be written
 NAMES = ("pulls", "sum", "squares")  # of the numbers of an arm in a mapping
 RULE = (
     "must be a mapping {arm: (pulls, successes)}, a data frame or a file with columns arm, pulls"
@@ -106,6 +107,8 @@ def _from_mapping(counts: Mapping[Any, Any]) -> Counts:
 
 
 def _sized(numbers: object) -> bool:
+    if isinstance(numbers, tuple):
+        return len(numbers) in (2, 3)
     try:
         return len(numbers) in (2, 3) and all(True for _ in numbers)  # type: ignore[arg-type,attr-defined]
     except TypeError:
@@ -130,6 +133,8 @@ def _cell(value: object) -> str:
     """A number as a file would have it; a whole number may be a float in a data frame."""
     from shortlist.validation import real, shown
 
+    if type(value) is int and abs(value) < LONG:  # nearly always
+        return str(value)
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -41,7 +41,11 @@ def judge(totals: Totals, k: int, delta: float, evidences: Evidences) -> Verdict
     chosen = best_means(totals, k)
     pairs = pair_bounds(joined([each.of_pairs for each in found]))
     inside, outside = tiers(pairs, k)
+    inside &= chosen  # where delta is near 1, evidence may speak against the better mean
+    outside &= ~chosen
     lost = _largest_loss(pairs, charged, chosen & ~inside, ~chosen & ~outside)
+    if evidences[0].ranged:  # no more arms can be swapped, each for one as far off as can be
+        lost = min(lost, k, chosen.size - k)
     low = np.max([each.low for each in found], axis=0)
     high = np.min([each.high for each in found], axis=0)
     return Verdict(chosen, lost / k, inside, outside, low, high)
