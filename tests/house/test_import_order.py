@@ -47,6 +47,7 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification": (
         ("design",),
+        ("reachable",),
         ("split", "pairs", "items"),
         ("plans", "certify", "by_spread"),
     ),

@@ -131,8 +131,10 @@ def _plannable(problem: Problem) -> bool:
 
 
 def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
-    """The fixed design behind the split certificate, where there are few arms and no budget."""
-    if problem.n_arms > MOST_NETTED or problem.goal.budget is not None:
+    """The fixed design behind the split certificate, where there are few arms, and neither a budget
+    nor limits."""
+    free = problem.goal.budget is None and problem.limits is None
+    if problem.n_arms > MOST_NETTED or not free:
         return None
     try:
         return FixedSamples.of(problem, rng)

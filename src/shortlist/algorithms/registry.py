@@ -82,7 +82,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
             " docs/certificate.md; shared items, docs/items.md",
             capped=True,
-            version=9,
+            version=10,
             earlier={2: certified_by_split},
             items=True,
             keeps_money=True,
