@@ -88,7 +88,7 @@ class Race(Bounds):
         """Entries of arms at their limits: clocks would advance in a stage in which they earn
         nothing."""
         limited = self.problem.limits is not None
-        return (times == 0) & limited
+        return np.asarray((times == 0) & limited, dtype=np.bool_)
 
     def movers(self) -> tuple[IntArray, IntArray]:
         """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
