@@ -213,7 +213,7 @@ def test_a_service_that_is_told_to_end_ends_its_streams_and_finishes_what_is_und
     def slowly(self: Experiment, results: Any) -> None:
         begun.set()
         time.sleep(0.5)
-        tell_many(self, results)
+        return tell_many(self, results)
 
     monkeypatch.setattr(Experiment, "tell_many", slowly)
     telling = threading.Thread(target=client.tell, args=(ticket, 1))
