@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command_line import invoke
 from postgres import shared_server
-from services import MAKE, serving
+from services import serving
 
 from shortlist import Client
 from shortlist.errors import InvalidInput
@@ -94,7 +94,7 @@ def test_the_clock_of_the_service_decides_and_its_clients_are_told() -> None:
     now = [1000.0]
     with serving(MemoryStore(), clock=lambda: now[0]) as url:
         client = Client(url)
-        client.create(MAKE["arms"], 1, budget=60, **LATE)
+        client.create(["a", "b", "c"], 1, budget=60, **LATE)
         one, two = client.ask(2)
         assert client.tell(one, 1.0) == Receipt()  # the clock of this program says 2026
         now[0] += 61
@@ -137,7 +137,7 @@ def test_setting_the_clock_of_the_machine_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     wall, elapsed = [1000.0], [50.0]
-    monkeypatch.setattr(clocks.time, "time", lambda: wall[0])
+    monkeypatch.setattr("shortlist.storage.clock.time.time", lambda: wall[0])
     monkeypatch.setattr(clocks, "steady", lambda: elapsed[0])
     clock = MachineClock()
     for each in (0.0, 10.0, 1.0):
@@ -161,7 +161,7 @@ def test_a_server_is_asked_now_and_then_and_the_machine_s_own_clock_never_counts
         return said[0]
 
     monkeypatch.setattr(clocks, "steady", lambda: elapsed[0])
-    monkeypatch.setattr(clocks.time, "time", lambda: 1.0)
+    monkeypatch.setattr("shortlist.storage.clock.time.time", lambda: 1.0)
     clock = ServerClock(ask)
     assert (clock(), asked[0]) == (5000.0, 1)
     elapsed[0] += EVERY - 1

@@ -175,7 +175,7 @@ def _checked_limits(
     """A limit for every arm; whether there are `several` of them is not for a pilot to say."""
     if limits is None:
         return None
-    if isinstance(limits, Integral):
+    if isinstance(limits, int | Integral):
         return (whole("limits", limits, at_least=1),) * n_arms
     if not several:
         raise InvalidInput(
