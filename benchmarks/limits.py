@@ -2,17 +2,21 @@
 
 Beside it the regret of 40 pulls of every worker, 8,000 in all: nobody can know more within limits.
 
-python benchmarks/limits.py --runs 300 --seed 0"""
+With --proved: what `certified` proves and loses where limits of 40 are all that ends it.
+
+python benchmarks/limits.py --runs 300 --seed 0
+python benchmarks/limits.py --runs 20 --seed 0 --proved"""
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
 from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedBudget, Problem
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
@@ -44,12 +48,44 @@ def lost(law: Law, way: tuple[str, int, int | None], seeds: list[list[int]]) -> 
     return float(np.mean(regrets)), float(np.std(regrets) / np.sqrt(len(regrets)))
 
 
+PROOFS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "`least=1000`": {"least": 1000},
+    '`certificate="split"`': {"certificate": "split"},
+}
+
+
+def proved(law: Law, how: dict[str, Any], seeds: list[list[int]]) -> FloatArray:
+    """Mean bound and mean regret at epsilon = delta = .05."""
+    problem = Problem(N, K, FixedConfidence(0.05, 0.05), Binary(), limits=(LIMIT,) * N)
+    rows = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        means = law(rng)
+        answer = drive(find("certified"), problem, BernoulliBandit(means), rng, **how).answer
+        bound = np.inf if answer.regret_bound is None else answer.regret_bound
+        rows.append((bound, aggregate_regret(means, answer.top)))
+    return np.array(rows).mean(0)
+
+
+def print_proofs(seeds: list[list[int]]) -> None:
+    print("| means | certified | bound | regret |\n|---|---|---|---|")
+    for name, law in LAWS.items():
+        for way, how in PROOFS.items():
+            bound, regret = proved(law, how, seeds)
+            print(f"| {name} | {way} | {bound:.3f} | {regret:.3f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--proved", action="store_true")
     options = parser.parse_args()
     seeds = [[options.seed, run] for run in range(options.runs)]
+    if options.proved:
+        print_proofs(seeds)
+        return
     print("| means | no limit | limit 40 | ratio | 40 pulls of everybody |\n|---|---|---|---|---|")
     for name, law in LAWS.items():
         (free, _), (within, error), (most, _) = (lost(law, way, seeds) for way in WAYS)

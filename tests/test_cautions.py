@@ -1,8 +1,11 @@
 """What is allowed but can hardly be meant is warned of, once, and before anything is spent."""
 
 import random
+import re
+import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +127,41 @@ def test_the_command_line_warns_in_a_line_on_stderr(tmp_path: Path) -> None:
     assert done.stderr.count("Warning: every arm gave one number") == 1
     assert made.stderr.startswith("Warning: `epsilon` is 3")
     assert "Warning" not in done.stdout
+
+
+def limited(limit: int | None, n_arms: int = 20) -> list[shortlist.Arm]:
+    return [shortlist.Arm(each, limit=limit) for each in range(n_arms)]
+
+
+def test_an_epsilon_out_of_reach_of_the_limits_is_warned_of_with_what_is_within_reach() -> None:
+    asked: dict[str, Any] = {"k": 4, "epsilon": 0.02, "rewards": "binary"}
+    (said,) = cautions(lambda: shortlist.Experiment.create(limited(40), **asked))
+    assert "limits of arms allow 800 pulls in all" in said
+    assert "spread evenly over the range" in said
+    (proved,) = map(float, re.findall(r"prove a regret of ([.0-9]+),", said))
+    assert 0.02 < proved < 0.3
+    assert cautions(lambda: shortlist.Experiment.create(limited(40), 4, epsilon=0.3)) == []
+    assert cautions(lambda: shortlist.Experiment.create(limited(10**6), **asked)) == []
+    assert cautions(lambda: shortlist.Experiment.create(limited(None), **asked)) == []
+
+
+def test_select_and_the_command_line_warn_of_limits_too(tmp_path: Path) -> None:
+    (said,) = selected(drawn, arms=limited(9), k=4, epsilon=0.1)
+    assert "limits of arms allow 180 pulls in all" in said
+    arms = tmp_path / "arms.csv"
+    arms.write_text("arm,limit\n" + "".join(f"{each},9\n" for each in range(20)))
+    place = str(tmp_path / "tests.db")
+    result = CliRunner().invoke(
+        main, ["create", str(arms), "-k", "4", "--epsilon", "0.1", "--store", place]
+    )
+    assert result.exit_code == 0
+    assert "limits of arms allow 180 pulls in all" in " ".join(result.output.split())
+
+
+def test_limits_of_thousands_of_arms_do_not_make_a_question_slow() -> None:
+    begun = time.process_time()
+    for n_arms, limit in ((500, 40), (5000, 40), (200, 3000)):
+        arms = limited(limit, n_arms)
+        arms[0] = shortlist.Arm(0)
+        cautions(partial(shortlist.Experiment.create, arms, 30, epsilon=0.02))
+    assert time.process_time() - begun < 10

@@ -13,7 +13,7 @@ import numpy as np
 from shortlist import errors
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
-from shortlist.experiment import Handout, State, Status, Ticket
+from shortlist.experiment import Handout, Receipt, State, Status, Ticket
 from shortlist.experiment.status import ArmsTold
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
@@ -30,6 +30,12 @@ def handout_to_json(handout: Handout) -> Json:
     """Tickets, the state that says why there are no more, and what to serve meanwhile."""
     tickets = [{name: getattr(ticket, name) for name in TICKET} for ticket in handout]
     return {"tickets": tickets, "state": handout.state.value, "meanwhile": handout.meanwhile}
+
+
+def receipt_of(data: Json) -> Receipt:
+    """What became of rewards that were told, as a service says; one of an earlier version says
+    nothing."""
+    return Receipt(tuple(data.get("late", ())), tuple(data.get("unused", ())))
 
 
 def handout_of(data: Json) -> Handout:

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import shortlist
 from shortlist.algorithms import ALGORITHMS, find
+from shortlist.arrays import FloatArray
 from shortlist.certification.design import fixed_design
-from shortlist.certification.pairs.race import FAR_BEYOND
+from shortlist.certification.reachable import FAR_BEYOND
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput
 from shortlist.metrics import aggregate_regret
@@ -117,6 +119,105 @@ def test_what_is_proved_within_limits_holds(k: int, options: dict[str, Any]) -> 
             reached += answer.regret_bound <= 0.15
     assert wrong <= 17  # P(Bin(50, 0.2) > 17) < 0.01
     assert reached > 0
+
+
+def workers(seed: int, n_arms: int = 200) -> FloatArray:
+    return np.random.default_rng([seed, 7]).beta(8, 2, n_arms)
+
+
+def proved(means: FloatArray, k: int, limits: Limits, seed: int, **options: Any) -> float:
+    goal = FixedConfidence(0.05, 0.05)
+    bound = driven("certified", means, k, goal, limits, seed, **options).answer.regret_bound
+    return np.inf if bound is None else bound
+
+
+def test_limits_prove_as_much_by_default_as_in_large_requests() -> None:
+    """All of 200 workers answer 40 questions in the end, however these are cut into requests."""
+    usual = [proved(workers(seed), 20, (40,) * 200, seed) for seed in range(4)]
+    large = [proved(workers(seed), 20, (40,) * 200, seed, least=1000) for seed in range(4)]
+    assert np.mean(usual) <= 1.05 * np.mean(large)
+    assert max(usual) < 0.15
+
+
+def test_limits_that_differ_prove_about_as_much_as_equal_ones() -> None:
+    equal, different = [], []
+    for seed in range(3):
+        some = np.random.default_rng([seed, 9]).integers(20, 61, 50)
+        equal.append(proved(workers(seed, 50), 10, (40,) * 50, seed))
+        different.append(proved(workers(seed, 50), 10, tuple(some.tolist()), seed))
+    assert np.mean(different) <= 1.5 * np.mean(equal)
+
+
+@pytest.mark.parametrize("pace", [{}, {"least": 200}])
+def test_one_arm_with_a_small_limit_does_not_void_what_the_others_prove(
+    pace: dict[str, int],
+) -> None:
+    """It adds what it may lose itself, 1 of K, to what the others prove."""
+    means = np.random.default_rng(3).permutation(np.linspace(0.1, 0.9, 20))
+    bounds = [proved(means, 4, (1, *(100,) * 19), seed, **pace) for seed in range(3)]
+    assert np.mean(bounds) <= 1 / 4 + 0.25
+
+
+@pytest.mark.parametrize("given", [{}, {"certificate": "split"}])
+def test_the_split_certificate_keeps_to_limits_and_proves_within_them(given: Any) -> None:
+    n_arms = 150 if given else 1200
+    k = n_arms // 6
+    limits = tuple(np.random.default_rng(2).integers(20, 40, n_arms).tolist())
+    goal = FixedConfidence(0.02, 0.05)
+    outcome = driven("certified", workers(0, n_arms), k, goal, limits, 0, **given)
+    assert (outcome.pulls <= limits).all()
+    assert outcome.answer.evidence["certificate"] == "split"
+    assert outcome.answer.regret_bound is not None
+    assert outcome.answer.regret_bound < 0.15
+
+
+TIES = [0.5, 0.5, 0.5, 0.5]
+# means, k, limits, and how the pulls are cut into requests
+LIMITED: list[tuple[list[float], int, Any, dict[str, int]]] = [
+    (TIES, 2, lambda rng: rng.choice([5, 12], 4), {}),
+    ([0.9, 0.65, 0.6, 0.6], 1, lambda rng: (12,) * 4, {}),
+    ([0.9, 0.55, 0.5, 0.45], 1, lambda rng: (None, None, 9, 9), {}),
+    ([1.0, 1.0, 0.0, 0.9, 0.8], 3, lambda rng: rng.choice([1, 2, 25], 5), {}),
+    ([0.5, 0.3, 0.5, 0.5, 0.5], 4, lambda rng: rng.choice([1, 2, 25], 5), {}),
+    ([0.7, 0.3], 1, lambda rng: (1, 7), {}),
+    ([0.6, 0.5, 0.4], 1, lambda rng: (None, 12, 15), {"least": 30}),
+    ([0.95, 0.95, 0.7], 1, lambda rng: (None, 12, 15), {"rounds": 3}),
+    ([0.6, 0.5, 0.5, 0.2], 2, lambda rng: (None, 1, 20, 3), {"rounds": 1}),
+    ([0.7, 0.6, 0.5, 0.4], 2, lambda rng: rng.choice([2, 6, 40], 4), {"least": 20}),
+]
+
+
+def test_bounds_within_limits_fail_no_more_often_than_delta() -> None:
+    """Limits that bind for all arms or for some, limits of 1, ties; delta .3, 2,000 runs."""
+    wrong = 0
+    for number, (means, k, limits_of, pace) in enumerate(LIMITED):
+        failed = 0
+        for seed in range(200):
+            rng = np.random.default_rng([seed, number])
+            shuffled = rng.permutation(means)
+            limits = tuple(None if each is None else int(each) for each in limits_of(rng))
+            goal = FixedConfidence(0.25, 0.3)
+            answer = driven("certified", shuffled, k, goal, limits, seed, **pace).answer
+            if answer.regret_bound is not None:
+                lost = aggregate_regret(shuffled, answer.top)
+                failed += lost > answer.regret_bound + 1e-9
+        assert failed <= binom.isf(0.001, 200, 0.3)
+        wrong += failed
+    assert 0 < wrong <= binom.isf(0.001, 2000, 0.3)
+
+
+def test_fresh_pulls_within_limits_fail_no_more_often_than_delta() -> None:
+    wrong = 0
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 11])
+        means = rng.permutation(np.repeat([0.5, 0.35], 10))
+        limits = tuple(rng.integers(8, 20, 20).tolist())
+        goal = FixedConfidence(0.1, 0.3)
+        options = {"certificate": "split"}
+        answer = driven("certified", means, 10, goal, limits, seed, **options).answer
+        assert answer.regret_bound is not None
+        wrong += aggregate_regret(means, answer.top) > answer.regret_bound
+    assert wrong <= binom.isf(0.001, 200, 0.3)
 
 
 def test_the_others_go_on_where_one_arm_is_at_its_limit() -> None:

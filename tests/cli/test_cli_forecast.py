@@ -238,3 +238,20 @@ def refused(result: Result, message: str) -> None:
     assert message in result.stderr
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_limits_are_one_for_all_arms_or_a_column_of_the_means(tmp_path: Path) -> None:
+    asked = ["-k", "1", "--epsilon", "0.1", "--runs", "2", "--algorithm", "certified"]
+    (row,) = figures("-n", "3", "--prior", "2,2", *asked, "--limit", "2")["prospects"]
+    assert row["limits"]["ended"] == 1
+    assert row["pulls"]["p90"] <= 6
+    file = tmp_path / "means.csv"
+    file.write_text("mean,limit\n0.5,5\n0.4,\n0.3,7\n")
+    (row,) = figures("--means", str(file), *asked)["prospects"]
+    assert row["limits"]["ended"] == 1
+    both = forecast("--means", str(file), *asked, "--limit", "5")
+    assert both.exit_code != 0
+    assert "has limits, too" in " ".join(both.stderr.split())
+    file.write_text("mean,limit\n0.5,5\n0.4,many\n")
+    wrong = forecast("--means", str(file), *asked)
+    assert "line 3 says 'many', but a limit must be" in " ".join(wrong.stderr.split())

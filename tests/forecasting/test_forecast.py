@@ -385,3 +385,57 @@ def test_a_forecast_prints_a_table_for_every_goal(monkeypatch: pytest.MonkeyPatc
     assert max(map(len, text.splitlines())) <= 100
     assert outcome._repr_html_().count("<table>") == 2
     assert "array" not in repr(outcome) + repr(outcome.prospects)
+
+
+def test_limits_say_how_often_they_end_a_run_and_what_is_proved_then() -> None:
+    asked: dict[str, Any] = {
+        "n": 20,
+        "k": 4,
+        "prior": (8, 2),
+        "runs": 4,
+        "algorithms": ["certified"],
+    }
+    tight = forecast(epsilon=0.05, limits=40, **asked)
+    (prospect,) = tight.prospects
+    assert prospect.pulls.max() <= 800
+    assert prospect.ended == 1
+    assert prospect.bound is not None
+    assert prospect.proved is not None
+    assert 0.05 < prospect.proved < 0.3
+    assert prospect.summary()["limits"] == {"ended": 1.0, "bound": prospect.proved}
+    assert "or limits end it" in str(tight)
+    assert "Limits end 100 % of the runs of certified before epsilon; half of" in str(tight)
+    (wide,) = forecast(epsilon=0.3, limits=[10**6] * 20, **asked).prospects
+    assert wide.ended == 0
+    assert wide.proved is None
+    (free,) = forecast(epsilon=0.3, **asked).prospects
+    assert free.ended is None
+    assert "limits" not in free.summary()
+
+
+def test_limits_go_with_the_means_of_their_arms() -> None:
+    """The best arm may be pulled once; the others tie, and are told from nothing."""
+    limits = [1, None, None]
+    (prospect,) = forecast(
+        k=1, means=[0.9, 0.1, 0.1], epsilon=0.3, limits=limits, algorithms=["lucb"], runs=10
+    ).prospects
+    (other,) = forecast(
+        k=1, means=[0.1, 0.9, 0.1], epsilon=0.3, limits=limits, algorithms=["lucb"], runs=10
+    ).prospects
+    assert prospect.pulls.max() < other.pulls.max()
+
+
+@pytest.mark.parametrize("limits", [0, -1, 2.5, [1, 2], "abc", [1, 2, 0]])
+def test_limits_that_make_no_sense_are_refused_by_a_forecast(limits: Any) -> None:
+    with pytest.raises(InvalidInput, match="limit"):
+        forecast(k=1, means=[0.5, 0.4, 0.3], epsilon=0.3, limits=limits, runs=1)
+
+
+def test_a_pilot_takes_one_limit_for_all_arms() -> None:
+    pilot = [9, 9, 9], [4, 5, 6]
+    (prospect,) = forecast(
+        k=1, pilot=pilot, epsilon=0.1, limits=5, runs=2, algorithms=["certified"]
+    ).prospects
+    assert prospect.pulls.max() <= 15
+    with pytest.raises(InvalidInput, match="one number for all arms"):
+        forecast(k=1, pilot=pilot, epsilon=0.1, limits=[5, 5, 5], runs=2)

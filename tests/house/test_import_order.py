@@ -47,6 +47,7 @@ INSIDE: dict[str, Layers] = {
     ),
     "certification": (
         ("design", "retired"),
+        ("reachable",),
         ("split", "pairs", "items"),
         ("plans", "certify", "by_spread", "past"),
     ),
@@ -150,7 +151,7 @@ INSIDE: dict[str, Layers] = {
     ),
     "harnesses": (("with_dspy", "with_inspect_ai", "with_lm_eval"),),
     "storage": (
-        ("store", "files", "tokens", "in_words", "address", "insist"),
+        ("store", "files", "tokens", "in_words", "address", "insist", "clock"),
         ("memory", "chain", "database", "words"),
         ("migration", "sql"),
         ("schema",),

@@ -15,7 +15,7 @@ from services import GENEROUS, MAKE, Call, caller, port_of, serving
 
 from shortlist import Client
 from shortlist.errors import StoreFull
-from shortlist.experiment import Experiment
+from shortlist.experiment import Experiment, Receipt
 from shortlist.service.app import application
 from shortlist.service.limits import Limits
 from shortlist.service.pages import stream, view
@@ -210,10 +210,10 @@ def test_a_service_that_is_told_to_end_ends_its_streams_and_finishes_what_is_und
     begun = threading.Event()
     tell_many = Experiment.tell_many
 
-    def slowly(self: Experiment, results: Any) -> None:
+    def slowly(self: Experiment, results: Any) -> Receipt:
         begun.set()
         time.sleep(0.5)
-        tell_many(self, results)
+        return tell_many(self, results)
 
     monkeypatch.setattr(Experiment, "tell_many", slowly)
     telling = threading.Thread(target=client.tell, args=(ticket, 1))
@@ -300,7 +300,7 @@ def test_what_comes_in_together_is_written_in_one_transaction() -> None:
     wanted: list[Any] = [[(ticket, 0.5)] for ticket in tickets]
     wanted += [lambda each: each.ask(2, "ann"), lambda each: each.ask(2, "ben")]
     *answers, ann, ben, blocks = together(experiment, store, wanted)
-    assert answers == [None] * 30
+    assert answers == [Receipt()] * 30
     assert [ticket.id for ticket in (*ann, *ben)] == [30, 31, 32, 33]
     assert blocks <= 2
     assert experiment.status().told == 30
@@ -315,12 +315,8 @@ def test_who_may_not_tell_is_refused_alone() -> None:
     wanted[4] = [(tickets[3], 0.25)]  # told otherwise by another in the same moment
     *answers, _ = together(experiment, store, wanted)
     kinds = [type(each).__name__ for each in answers]
-    assert kinds == ["NoneType"] * 2 + [
-        "InvalidReward",
-        "NoneType",
-        "ConflictingReward",
-        "NoneType",
-    ]
+    told = "Receipt"
+    assert kinds == [told, told, "InvalidReward", told, "ConflictingReward", told]
     assert experiment.status().told == 4
 
 

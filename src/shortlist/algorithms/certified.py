@@ -152,8 +152,10 @@ def _plannable(problem: Problem) -> bool:
 
 
 def _net(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
-    """The fixed design behind the split certificate, where it is wanted and can be paid for."""
-    if problem.n_arms > MOST_NETTED and problem.rewards.has_range:
+    """The fixed design behind the split certificate, where it is wanted, can be paid for, and no
+    limit ends its samples."""
+    many = problem.n_arms > MOST_NETTED and problem.rewards.has_range
+    if many or problem.limits is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist.cli.instance import read_means
+from shortlist.cli.instance import read_limits, read_means
 from shortlist.cli.items import order_option, read_items
 from shortlist.cli.numbers import whole_number
 from shortlist.cli.options import algorithm_option, minimize_option, search_options
@@ -18,6 +18,7 @@ from shortlist.cli.output import (
     progress_bar,
 )
 from shortlist.cli.pilot import read_pilot
+from shortlist.errors import InvalidInput
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
@@ -46,9 +47,17 @@ def _items(
 
 
 def _means(path: str | None) -> dict[str, Any]:
-    """Guessed means from a file, and what pulls cost if it says so."""
+    """Guessed means from a file, and what pulls cost and limits if it says so."""
     means, costs = (None, None) if path is None else read_means(path)
     return {"means": means, "costs": costs}
+
+
+def _limits(path: str | None, limit: int | None) -> int | list[int | None] | None:
+    """The limit of all arms, or those of a file of means."""
+    listed = None if path is None or path == "-" else read_limits(path)
+    if listed is not None and limit is not None:
+        raise InvalidInput(f"`limit` is {limit}, but {path} has limits, too")
+    return limit if listed is None else listed
 
 
 @click.command()
@@ -74,8 +83,9 @@ def _means(path: str | None) -> dict[str, Any]:
     "--means",
     type=FILE,
     metavar="FILE",
-    help="Guessed means: one a line, or a CSV with columns `mean` and perhaps `cost`.",
+    help="Guessed means: one a line, or a CSV with columns `mean`, perhaps `cost` and `limit`.",
 )
+@click.option("--limit", type=int, help="Most pulls of an arm, for all arms.")
 @click.option(
     "--items",
     metavar="N|FILE",
@@ -134,6 +144,7 @@ def forecast(
     *,
     pilot: str | None,
     means: str | None,
+    limit: int | None,
     budget: tuple[float, ...],
     algorithms: tuple[str, ...],
     plot: str | None,
@@ -153,6 +164,7 @@ def forecast(
       shortlist forecast -k 3 --pilot pilot.csv --epsilon 0.2 --runs 5 --plot forecast.png
       shortlist forecast -k 4 --means means.csv --budget 500 --budget 2000 --format csv
       shortlist forecast -n 20 -k 2 --prior 8,8 --items 200 --epsilon 0.05 --runs 5
+      shortlist forecast -n 50 -k 5 --prior 8,2 --limit 40 --epsilon 0.1 --runs 5
     """
     from shortlist.forecasting.picture import check_file, save
 
@@ -162,6 +174,7 @@ def forecast(
         outcome = shortlist.forecast(
             pilot=None if pilot is None else read_pilot(pilot),
             **_means(means),
+            limits=_limits(means, limit),
             budget=budget,
             algorithms=algorithms or None,
             progress=None if show is None else lambda share: show(int(100 * share)),

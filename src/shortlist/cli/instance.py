@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import shortlist
+from shortlist.cli.numbers import whole_number
 from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
 from shortlist.reading.columns import Line, read_columns
@@ -100,6 +101,25 @@ def read_means(path: str) -> "Means":
     if "cost" not in table.names:
         return means, None
     return means, np.array([_finite(line, "cost") for line in lines])
+
+
+def read_limits(path: str) -> list[int | None] | None:
+    """The most pulls of every arm, if the file of means has a column `limit`; an empty cell is no
+    limit."""
+    table = read_columns(path, only="mean")
+    if "limit" not in table.names:
+        return None
+    return [_limit(line) for line in table.lines()]
+
+
+def _limit(line: Line) -> int | None:
+    cell = line["limit"].strip()
+    most = whole_number(cell)
+    if cell and (most is None or most < 1):
+        raise InvalidInput(
+            f"{line.where} says {cell!r}, but a limit must be a whole number of at least 1"
+        )
+    return most
 
 
 def _finite(line: Line, column: str) -> float:

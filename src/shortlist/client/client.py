@@ -12,7 +12,7 @@ from shortlist.client.bodies import described_arms, held, said, test_set
 from shortlist.client.connection import Connection
 from shortlist.evaluation.cells import ItemsGiven
 from shortlist.evaluation.rewards import checked_cost
-from shortlist.experiment import Handout, State, Status, Ticket
+from shortlist.experiment import Handout, Receipt, State, Status, Ticket
 from shortlist.experiment import telling as told
 from shortlist.experiment.handing import Asking, named_tickets
 from shortlist.experiment.lease import WAIT, Late
@@ -26,7 +26,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared, declared
 from shortlist.search import Progress
 from shortlist.validation import flag, named, number, real, seconds, text, words
-from shortlist.wire import Json, handout_of, result_of, rewards_to_json, status_of
+from shortlist.wire import Json, handout_of, receipt_of, result_of, rewards_to_json, status_of
 
 
 class Client(Runnable):
@@ -161,18 +161,25 @@ class Client(Runnable):
         self._note(reply)
         return handout_of(reply)
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
         `cost` is what the pull did cost, if that is not what was declared. Telling the same again
-        changes nothing; another reward for the same ticket is an error, and the first stays."""
-        self.tell_many([(ticket, reward, cost)])
+        changes nothing; another reward for the same ticket is an error, and the first stays. A
+        late reward is discarded where `late` is a reward, by the clock of the service; the receipt
+        and a warning in the log say so."""
+        return self.tell_many([(ticket, reward, cost)])
 
-    def tell_many(self, results: Iterable[told.Result]) -> None:
-        """Record the rewards of many tickets at once: all of them, or after an error none."""
+    def tell_many(self, results: Iterable[told.Result]) -> Receipt:
+        """Record the rewards of many tickets at once: all of them, or after an error none.
+
+        The receipt names the tickets whose reward is discarded."""
         given = [self._told(*each) for each in triples(results)]
-        if given:
-            self._call("POST", "/tell", {"results": given})
+        if not given:
+            return Receipt()
+        receipt = receipt_of(self._call("POST", "/tell", {"results": given}))
+        told.report(receipt, "`late`")
+        return receipt
 
     def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
         """A reward as JSON; what JSON has no word for is refused here, as it would be there."""

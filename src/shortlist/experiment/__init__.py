@@ -10,7 +10,7 @@ from shortlist.experiment.experiment import Experiment
 from shortlist.experiment.export import export_lines, import_lines
 from shortlist.experiment.outlook import Outlook, outlook
 from shortlist.experiment.status import Status
-from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.experiment.ticket import Handout, Receipt, State, Ticket
 from shortlist.experiment.verification import Verdict, verify
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Experiment",
     "Handout",
     "Outlook",
+    "Receipt",
     "State",
     "Status",
     "Ticket",

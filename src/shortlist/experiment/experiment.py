@@ -1,6 +1,5 @@
 """Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from shortlist.algorithms import AlgorithmLike
@@ -36,15 +35,16 @@ from shortlist.experiment.telling import (
     costs_of,
     known_id,
     new_tellings,
+    report,
     triples,
 )
-from shortlist.experiment.ticket import Handout, State, Ticket
-from shortlist.experiment.view import Clock
+from shortlist.experiment.ticket import Handout, Receipt, State, Ticket
 from shortlist.experiment.writer import made_in
 from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
 from shortlist.storage import Event, Kind, Store
+from shortlist.storage.clock import Clock
 from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
 from shortlist.validation import flag, text, words
@@ -65,7 +65,7 @@ class Experiment(Dealer, Runnable):
     - A method that raises has appended nothing."""
 
     def __init__(
-        self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool
+        self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
     ) -> None:
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
         super().__init__(store, name, settings, clock, owned)
@@ -100,7 +100,7 @@ class Experiment(Dealer, Runnable):
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
-        clock: Clock = time.time,
+        clock: Clock | None = None,
     ) -> "Experiment":
         """Make an experiment in `store`, a file or a store; a file is made if there is none.
 
@@ -128,7 +128,7 @@ class Experiment(Dealer, Runnable):
         name: str,
         *,
         exist_ok: bool,
-        clock: Clock = time.time,
+        clock: Clock | None = None,
     ) -> "Experiment":
         """`create` with settings that are checked already."""
         name = checked_name(name)
@@ -146,7 +146,7 @@ class Experiment(Dealer, Runnable):
         name: str | None = None,
         *,
         readonly: bool = False,
-        clock: Clock = time.time,
+        clock: Clock | None = None,
     ) -> "Experiment":
         """Go on with an experiment; the name may be left out where there is only one.
 
@@ -204,30 +204,36 @@ class Experiment(Dealer, Runnable):
                 self._warned.add(message)
                 caution(message)
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
         `cost` is what the pull did cost, if that is not what was declared. Telling the same again
         changes nothing; another reward or cost for the same ticket is an error, and the first
-        stays. A late reward counts if it is the first, unless `late` is a reward."""
-        self.tell_many([(ticket, reward, cost)])
+        stays. A late reward counts if it is the first, unless `late` is a reward: then it is
+        discarded, which the receipt and a warning in the log say."""
+        return self.tell_many([(ticket, reward, cost)])
 
-    def tell_many(self, results: Iterable[Result]) -> None:
+    def tell_many(self, results: Iterable[Result]) -> Receipt:
         """Record the rewards of many tickets at once: all of them, or after an error none.
 
-        Each is a ticket and its reward, and perhaps what the pull did cost."""
-        tellings = self._tell(triples(results))
+        Each is a ticket and its reward, and perhaps what the pull did cost. The receipt names the
+        tickets whose reward is discarded."""
+        tellings, receipt = self._tell(triples(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
+        report(receipt, self.settings.late)
+        return receipt
 
     @insistent
-    def _tell(self, told: Sequence[tuple[Ticket | int, float, float | None]]) -> Sequence[Telling]:
+    def _tell(
+        self, told: Sequence[tuple[Ticket | int, float, float | None]]
+    ) -> tuple[Sequence[Telling], Receipt]:
         with self._writing() as now:
-            tellings = new_tellings(told, self._known, now)
+            tellings, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
             self._store.append(self.name, told=rows, events=costs_of(tellings, now))
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
-        return tellings
+        return tellings, receipt
 
     @insistent
     def fail(self, ticket: Ticket | int, reason: str) -> None:

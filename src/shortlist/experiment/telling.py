@@ -1,5 +1,6 @@
 """What may be told: of which ticket, with which reward, and how often."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
@@ -12,11 +13,12 @@ from shortlist.evaluation.numbering import Numbering
 from shortlist.evaluation.rewards import checked_cost, checked_reward
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replica import Replica
-from shortlist.experiment.ticket import Ticket
+from shortlist.experiment.ticket import Receipt, Ticket
 from shortlist.reward_models import RewardModel
 from shortlist.storage import Event, Kind, RewardRow
 from shortlist.validation import MOST_TOLD, collected, shown, whole
 
+logger = logging.getLogger("shortlist.experiment")
 # a ticket and its reward, and perhaps what the pull did cost
 Result = tuple[Ticket | int, float] | tuple[Ticket | int, float, float | None]
 
@@ -60,13 +62,16 @@ def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None
 
 def new_tellings(
     results: Sequence[tuple[Ticket | int, float, float | None]], known: Replica, now: float
-) -> Sequence[Telling]:
-    """What is new in these results; or an error, if one of them may not be told."""
+) -> tuple[Sequence[Telling], Receipt]:
+    """What is new in these results, and which are discarded; or an error, if one of them may not be
+    told."""
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, known) for ticket, _, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
     missed = known.missed(now)
     new: dict[int, Telling] = {}
+    late: dict[int, None] = {}  # in the order of the results, each once
+    unused: dict[int, None] = {}
     over = known.replay.outcome is not None
     for (ticket, value, said), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
@@ -75,20 +80,43 @@ def new_tellings(
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
         telling = Telling(id_, arm, reward, cost)
-        if over and ledger.reward(id_) is None:
-            continue  # it came after the budget had ended
-        if id_ in missed or ledger.reward(id_) == settings.late:
-            continue  # it came after its lease, and counts as it was agreed
-        if arm in ledger.retired and ledger.reward(id_) is not None:
-            continue  # it came after its arm left
-        _check_conflict(telling, ledger.reward(id_), new.get(id_))
-        if ledger.reward(id_) is not None:
+        before = ledger.reward(id_)
+        if over and before is None:  # it came after the budget had ended
+            unused[id_] = None
+            continue
+        if id_ in missed or before == settings.late:  # it came after its lease
+            if before != reward:
+                late[id_] = None
+            continue
+        if arm in ledger.retired and before is not None:  # it came after its arm left
+            if before != reward:
+                unused[id_] = None
+            continue
+        _check_conflict(telling, before, new.get(id_))
+        if before is not None:
             _check_cost(telling, ledger.cost(id_, arm))
         elif id_ in new:
             _check_cost(telling, new[id_].cost)
         else:
             new[id_] = telling
-    return list(new.values())
+    return list(new.values()), Receipt(tuple(late), tuple(unused))
+
+
+def report(receipt: Receipt, late: object) -> None:
+    """Log what was discarded, for those who do not look at what `tell` returns."""
+    if receipt.late:
+        logger.warning(
+            "The reward of %s is discarded and %s counts instead: its lease was over when it was"
+            " told.",
+            *(_some(receipt.late), late),
+        )
+    if receipt.unused:
+        logger.info("The reward of %s is not needed any more.", _some(receipt.unused))
+
+
+def _some(tickets: Sequence[int]) -> str:
+    more = f" and {len(tickets) - 1:,} more" if len(tickets) > 1 else ""
+    return f"ticket {tickets[0]}{more}"
 
 
 def known_id(ticket: Ticket | int, known: Replica) -> int:

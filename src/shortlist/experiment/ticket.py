@@ -32,6 +32,24 @@ class Ticket:
     """The item to score the arm on, where there is a test set."""
 
 
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of rewards that were told: all of them count but those that are named here."""
+
+    late: tuple[int, ...] = ()
+    """Tickets whose reward is discarded because their lease was over: the experiment's `late`
+    counts instead."""
+    unused: tuple[int, ...] = ()
+    """Tickets whose reward is discarded because nothing more is asked of them: the answer was
+    there, the budget was spent, or the arm had left."""
+
+    def of(self, tickets: Iterable[int]) -> "Receipt":
+        """The part of it that is about these tickets."""
+        own = set(tickets)
+        late = tuple(each for each in self.late if each in own)
+        return Receipt(late, tuple(each for each in self.unused if each in own))
+
+
 class State(StrEnum):
     """Where an experiment stands, or why fewer tickets were handed out than asked for."""
 

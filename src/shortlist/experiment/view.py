@@ -1,6 +1,5 @@
 """An experiment as it is read: what every program sees that has it open, whoever writes."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from threading import RLock
@@ -17,22 +16,21 @@ from shortlist.experiment.ticket import State
 from shortlist.result import Result
 from shortlist.search import Progress
 from shortlist.storage import Store
+from shortlist.storage.clock import Clock, checked_time
 from shortlist.validation import flag
-
-Clock = Callable[[], float]
 
 
 class View:
     """A replica of the log, and what can be said from it; nothing here writes."""
 
     def __init__(
-        self, store: Store, name: str, settings: Settings, clock: Clock, owned: bool
+        self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
     ) -> None:
-        """`owned`: whether `close` closes the store."""
+        """`clock` is instead of that of the store; `owned`: whether `close` closes the store."""
         self.name = name
         self.settings = settings
         self._store = store
-        self._clock = clock
+        self._clock = store.now if clock is None else clock
         self._owned = owned
         self._lock = RLock()
         self._known = Replica(name, settings)
@@ -49,7 +47,7 @@ class View:
         """Where the experiment stands."""
         with self._lock:
             self._catch_up()
-            status = self._known.status(self._clock())
+            status = self._known.status(self._now())
             last = self._arms
             same = last is not None and last[0] == self._known.ledger.position
             counted = None if same else self._known.counted()
@@ -97,7 +95,7 @@ class View:
         As cheap as `position`."""
         with self._lock:
             self._catch_up()
-            now = self._clock()
+            now = self._now()
             held = self._known.ledger.held(now)
             overdue = sum(lease.due <= now for lease in held)
             return f"{self._known.ledger.position}-{len(held)}-{overdue}"
@@ -107,7 +105,7 @@ class View:
 
         As cheap as `standing`."""
         with self._lock:
-            return self._known.state(self._clock())
+            return self._known.state(self._now())
 
     def course(self) -> list[tuple[int, Progress]]:
         """How far the search was after so many pulls, whenever it asked for more.
@@ -121,7 +119,7 @@ class View:
 
         As cheap as `standing`."""
         with self._lock:
-            now = self._clock()
+            now = self._now()
             ends = [lease.end for lease in self._known.ledger.held(now)]
             return len(ends), max(ends, default=now)
 
@@ -148,9 +146,11 @@ class View:
             self._store.close()
 
     def __repr__(self) -> str:
-        with self._lock, suppress(ShortlistError):  # a store that is closed: as it was then
+        now = 0.0  # a store that is closed, or cannot be reached: as it was then
+        with self._lock, suppress(ShortlistError):
             self._catch_up()
-        state = self._known.state(self._clock())
+            now = self._now()
+        state = self._known.state(now)
         told = plural(self._known.ledger.told, "pull")
         return (
             f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
@@ -166,6 +166,10 @@ class View:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _now(self) -> float:
+        """The time; a clock that is out of order must not get into the log."""
+        return checked_time(self._clock())
 
     def _catch_up(self) -> None:
         """Take in what is new in the log."""

@@ -21,7 +21,7 @@ from shortlist.experiment.lease import FOREVER
 from shortlist.experiment.place import checked_worker
 from shortlist.experiment.status import Status
 from shortlist.experiment.telling import Result
-from shortlist.experiment.ticket import Handout, State, Ticket
+from shortlist.experiment.ticket import Handout, Receipt, State, Ticket
 from shortlist.printable import printable
 from shortlist.validation import MOST_JOBS, MOST_RETRIES, whole
 
@@ -38,10 +38,10 @@ class Work(Protocol):
     def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
         """Up to `limit` tickets, those that the worker holds first."""
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> None:
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket."""
 
-    def tell_many(self, results: Iterable[Result]) -> None:
+    def tell_many(self, results: Iterable[Result]) -> Receipt:
         """Record the rewards of many tickets: all of them, or after an error none."""
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:

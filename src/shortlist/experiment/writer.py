@@ -1,5 +1,6 @@
 """An experiment as it is written: one writer at a time, who has read all that is there."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
@@ -9,10 +10,15 @@ from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.view import View
 from shortlist.storage import Store
+from shortlist.storage.clock import JUMP
+
+logger = logging.getLogger("shortlist.experiment")
 
 
 class Writer(View):
     """Transactions on the log of an experiment."""
+
+    _behind = False  # its clock was found to be behind that of another program
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -32,18 +38,31 @@ class Writer(View):
                 with self._store.exclusive():
                     self._catch_up()
                     position = self._known.ledger.position
-                    yield self._clock()
+                    now = self._now()
+                    self._compare_clocks(now)
+                    yield now
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
                     self._known, self._arms = Replica(self.name, self.settings), None
                 raise
 
+    def _compare_clocks(self, now: float) -> None:
+        """Warn, once, of a clock that is behind that of a program which told a reward before."""
+        behind = self._known.ledger.ended - now
+        if behind > JUMP and not self._behind:
+            self._behind = True
+            logger.warning(
+                "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
+                " another program has another clock. Leases end by the clock of whoever looks.",
+                *(behind, self.name),
+            )
+
     def _tell_missed(self) -> None:
         """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._clock()):
+        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()):
             with self._store.exclusive():
                 self._catch_up()
-                self._store.append(self.name, told=self._known.late_rewards(self._clock()))
+                self._store.append(self.name, told=self._known.late_rewards(self._now()))
             self._catch_up()
 
 

@@ -27,6 +27,26 @@ class Prospect:
     days: FloatArray | None = field(repr=False, default=None)  #: (runs,) if their pace was given
     n_cells: int | None = None  #: arms times items, where there is a test set
     spent: FloatArray | None = field(repr=False, default=None)  #: (runs,) cost, where arms have one
+    #: (runs,) the regret bound proved, where arms have limits; NaN where nothing is proved
+    bound: FloatArray | None = field(repr=False, default=None)
+
+    @property
+    def ended(self) -> float | None:
+        """The share of runs that limits ended before epsilon was proved; None without limits or
+        without epsilon."""
+        if self.bound is None or self.epsilon is None:
+            return None
+        return float((~(self.bound <= self.epsilon + ROUNDING)).mean())
+
+    @property
+    def proved(self) -> float | None:
+        """The median bound of the runs that limits ended; None if they proved nothing."""
+        if not self.ended:
+            return None
+        assert self.bound is not None
+        unproved = np.where(np.isnan(self.bound), np.inf, self.bound)
+        median = quantiles(unproved[~(unproved <= (self.epsilon or 0.0) + ROUNDING)])["p50"]
+        return median if np.isfinite(median) else None
 
     @property
     def share(self) -> float | None:
@@ -52,8 +72,23 @@ class Prospect:
             **({} if self.days is None else {"days": quantiles(self.days)}),
             **({} if self.n_cells is None else {"cells": cells}),
             **({} if self.spent is None else {"spent": quantiles(self.spent)}),
+            **({} if self.ended is None else {"limits": self._limits()}),
             "failure_rate": self.failure_rate,
         }
+
+    def _limits(self) -> dict[str, object]:
+        return {"ended": self.ended, "bound": self.proved}
+
+    def said_of_limits(self) -> str:
+        """How often limits end a run, and what it proves then, in a sentence; "" if never."""
+        if not self.ended:
+            return ""
+        ended = (
+            f"Limits end {100 * self.ended:.3g} % of the runs of {self.algorithm} before epsilon"
+        )
+        if self.proved is None:
+            return f"{ended}; most of these prove nothing."
+        return f"{ended}; half of these prove a regret of {readable(self.proved)} or less."
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +131,7 @@ class Forecast(Tabular):
             ("algorithm", *shares, *last),
             rows,
             title=(about if first else "") + self._heading(budget),
-            verdict=self._missing() if budget is None else "",
+            verdict=self._verdict(budget),
         )
 
     @property
@@ -111,9 +146,17 @@ class Forecast(Tabular):
             spent = f"a cost of {budget:,}" if self._unit == "cost" else f"{budget:,} {self._unit}"
             return f"Regret after {spent}:"
         sure = f"with probability {confidence_text(1 - self.delta)}"
+        limited = " or limits end it" if self.prospects[0].bound is not None else ""
         assert self.epsilon is not None, "without a budget an epsilon ends the search"
-        lost = f"at most {given_text(self.epsilon)} is lost"
-        return f"{self._unit.capitalize()} until {lost} {sure}:"
+        until = f"until at most {given_text(self.epsilon)} is lost {sure}{limited}"
+        return f"{self._unit.capitalize()} {until}:"
+
+    def _verdict(self, budget: float | None) -> str:
+        """What limits do to the runs of every algorithm, and what was not tried."""
+        here = [each for each in self.prospects if each.budget == budget]
+        said = [each.said_of_limits() for each in here]
+        said.append(self._missing() if budget is None else "")
+        return "\n".join(filter(None, said))
 
     def _missing(self) -> str:
         """Nobody should take what was not tried for what does not exist."""

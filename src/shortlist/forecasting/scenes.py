@@ -20,7 +20,8 @@ from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.drive import drive
 from shortlist.simulation.matrix import ScoreTable
 
-Row = tuple[int, float, int, float]  # pulls, regret, rounds and cost of a run
+# pulls, regret, rounds, cost and bound of a run; NaN where nothing is proved
+Row = tuple[int, float, int, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Scene:
     items: Items | None
     order: str
     costs: tuple[float, ...] | None = None  # of a pull, an arm in the order of the means
+    limits: tuple[int | None, ...] | None = None  # the most pulls, an arm in the same order
 
     @property
     def words(self) -> str:
@@ -52,9 +54,7 @@ class Scene:
     ) -> Row:
         """One run, on means (and scores) that depend on its seed alone, not on the algorithm."""
         means_rng, run_rng = np.random.default_rng(seed).spawn(2)
-        if self.costs is not None:  # shuffled as guessed means are
-            order = deepcopy(means_rng).permutation(problem.n_arms)
-            problem = replace(problem, costs=tuple(np.array(self.costs)[order].tolist()))
+        problem = self._shuffled(problem, means_rng)
         means = self.believed.draw(means_rng)
         if self.items is None:
             outcome = drive(algorithm, problem, BernoulliBandit(means), run_rng, **options)
@@ -64,25 +64,37 @@ class Scene:
         outcome = finish(counted(algorithm, problem, run_rng, **options), table.pull)
         return _row(outcome, problem.sign * scores.mean(1))
 
+    def _shuffled(self, problem: Problem, rng: np.random.Generator) -> Problem:
+        """The problem with costs and limits in the order in which guessed means will be."""
+        if self.costs is None and self.limits is None:
+            return problem
+        order = deepcopy(rng).permutation(problem.n_arms).tolist()
+        costs = None if self.costs is None else tuple(self.costs[arm] for arm in order)
+        limits = None if self.limits is None else tuple(self.limits[arm] for arm in order)
+        return replace(problem, costs=costs, limits=limits)
+
 
 def scene_of(
     believed: Guess,
     items: ItemsGiven | None,
     order: str,
     costs: tuple[float, ...] | None = None,
+    limits: tuple[int | None, ...] | None = None,
 ) -> Scene:
     """The scene that these arguments name."""
     checked_order(order)
     if items is None:
         if order != "shared":
             raise InvalidInput("`order` is given without `items`, but only goes with them")
-        return Scene(believed, None, order, costs)
+        return Scene(believed, None, order, costs, limits)
     size = len(item_labels(items))
     check_cells(believed.n_arms, size)
-    return Scene(believed, Items(size), order, costs)
+    return Scene(believed, Items(size), order, costs, limits)
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:
     lost = aggregate_regret(means, outcome.answer.top)
     spent = outcome.pulls if outcome.spending is None else outcome.spending
-    return int(outcome.pulls.sum()), lost, outcome.rounds, float(spent.sum())
+    bound = outcome.answer.regret_bound
+    proved = np.nan if bound is None else bound
+    return int(outcome.pulls.sum()), lost, outcome.rounds, float(spent.sum()), proved

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from shortlist.reward_models import Binary
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.simulate import checked_prices
 from shortlist.validation import (
+    MOST_ARMS,
     MOST_RUNS,
     check_sendable,
     collected,
@@ -30,6 +32,7 @@ from shortlist.validation import (
     manners,
     number,
     shown,
+    whole,
 )
 
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
@@ -64,6 +67,7 @@ def forecast(
     minimize: bool = False,
     budget: float | Sequence[float] | None = None,
     costs: npt.ArrayLike | None = None,
+    limits: int | Sequence[int | None] | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
     rounds: int | None = None,
     least: int | None = None,
@@ -90,7 +94,11 @@ def forecast(
 
     `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
     what is lost after it. With `costs` of a pull, one an arm in the order of `means`, budgets are
-    in their unit. All algorithms see the same means in the same run. Those of `algorithms`, by name
+    in their unit. `limits` are the most pulls of an arm: one number for all arms, or one per arm in
+    the order of `means`, None where there is no limit; `Prospect.ended` then says how often they
+    end a run before epsilon is reached, and `Prospect.bound` what is proved.
+
+    All algorithms see the same means in the same run. Those of `algorithms`, by name
     or as search functions of your own, are tried with every goal they serve; without that it is a
     good and a plain choice for each goal, less what would take too long. `rounds`,
     `least` and `certificate` are as in `select`, for the algorithms that can be told. With
@@ -104,7 +112,8 @@ def forecast(
     believed = guess(n, k, means, prior, pilot)
     if costs is not None and pilot is not None:
         raise InvalidInput("`costs` are given with a `pilot`, but go with `means` or a `prior`")
-    scene = scene_of(believed, items, order, checked_prices(costs))
+    most = _checked_limits(limits, believed.n_arms, several=pilot is None)
+    scene = scene_of(believed, items, order, checked_prices(costs), most)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and epsilon is not None and items is None:
@@ -142,7 +151,7 @@ def _simulated(
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
     tell = None if progress is None else lambda done: progress(done / len(work))
     rows = np.array(parallel_map(partial(_run, scene, seed), work, jobs, tell))
-    rows = rows.reshape(runs, len(candidates), 4)  # pulls, regret, rounds and cost
+    rows = rows.reshape(runs, len(candidates), 5)  # pulls, regret, rounds, cost and bound
     return tuple(
         Prospect(
             candidate.algorithm.name,
@@ -154,9 +163,25 @@ def _simulated(
             _days(pace, rows[:, j, 0], rows[:, j, 2]),
             scene.n_cells,
             None if scene.costs is None else rows[:, j, 3],
+            None if scene.limits is None else rows[:, j, 4],
         )
         for j, candidate in enumerate(candidates)
     )
+
+
+def _checked_limits(
+    limits: int | Sequence[int | None] | None, n_arms: int, *, several: bool
+) -> tuple[int | None, ...] | None:
+    """A limit for every arm; whether there are `several` of them is not for a pilot to say."""
+    if limits is None:
+        return None
+    if isinstance(limits, int | Integral):
+        return (whole("limits", limits, at_least=1),) * n_arms
+    if not several:
+        raise InvalidInput(
+            "`limits` are given with a `pilot`, but must be one number for all arms there"
+        )
+    return tuple(collected("limits", limits, at_most=MOST_ARMS))
 
 
 def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | None:
@@ -258,7 +283,7 @@ def _candidate(
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
-    of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs}
+    of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs, "limits": scene.limits}
     problem = Problem(n_arms, k, wanted, Binary(), minimize, **of_arms)
     known = options_of(algorithm.search)
     told = algorithm.told(

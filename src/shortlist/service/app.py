@@ -1,6 +1,5 @@
 """The service as an ASGI application: its routes, and around them what knows no request."""
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ def application(
     limits: Limits | None = None,
     origins: Sequence[str] = (),
     place: str = "",
-    clock: Clock = time.time,
+    clock: Clock | None = None,
 ) -> Starlette:
     """The service in front of a store, which whoever opened it closes.
 

@@ -1,6 +1,5 @@
 """Experiments that are open: each once, shared by all who ask, the longest unused let go."""
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -19,7 +18,7 @@ class Opened:
     To open one is to replay it, which may take long: others are not held up meanwhile, and two
     who want the same wait for one replay."""
 
-    def __init__(self, store: Store, most: int, clock: Clock = time.time) -> None:
+    def __init__(self, store: Store, most: int, clock: Clock | None = None) -> None:
         self.store = store
         self._most = most
         self._clock = clock

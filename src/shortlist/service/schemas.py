@@ -175,7 +175,7 @@ NOTHING = record()
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))
 DESCRIBED = every(name=TEXT, settings=ANYTHING)
-TOLD = every(told=COUNT)
+TOLD = every(told=COUNT, late=array(COUNT), unused=array(COUNT))
 RELEASED = every(released=COUNT)
 STANDING = every(
     told=COUNT,

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from shortlist.errors import ShortlistError
+from shortlist.experiment.ticket import Receipt
 from shortlist.service.bodies import read_body
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.gate import SAFE, Gate
@@ -48,7 +49,7 @@ class Service:
         limits: Limits,
         origins: tuple[str, ...],
         place: str,
-        clock: Clock,
+        clock: Clock | None,
         error_page: Callable[[int, str], str],
     ) -> None:
         """`place`: what messages of the store call it, which callers do not learn."""
@@ -160,9 +161,10 @@ class Service:
             data = await self.opened.writes(name).write(commit, wanted) or {}
             self.metrics.tickets += len(data.get("tickets", ()))
             return json_reply(data)
-        await self.opened.writes(name).write(commit, None, wanted)
-        self.metrics.rewards += len(wanted)
-        return json_reply({"told": len(wanted)})
+        receipt: Receipt = await self.opened.writes(name).write(commit, None, wanted)
+        told = len(wanted) - len(receipt.late) - len(receipt.unused)
+        self.metrics.rewards += told
+        return json_reply({"told": told, "late": receipt.late, "unused": receipt.unused})
 
 
 def name_in(request: Request) -> str:

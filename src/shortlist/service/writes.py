@@ -11,6 +11,7 @@ from typing import Any
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.experiment import Experiment
 from shortlist.experiment.telling import Result
+from shortlist.experiment.ticket import Receipt, Ticket
 from shortlist.storage.insist import insist
 
 Results = Sequence[Result]
@@ -101,19 +102,25 @@ def _attempt(act: Act, experiment: Experiment) -> Any:
         return error
 
 
-def tell_together(experiment: Experiment, batch: Sequence[Results]) -> list[ShortlistError | None]:
+def tell_together(
+    experiment: Experiment, batch: Sequence[Results]
+) -> list[ShortlistError | Receipt]:
     """Tell all results; if one may not be told, each caller's by themselves.
 
-    The error of every caller, None for those whose rewards were written."""
+    The error of every caller, or the receipt of those whose rewards were written."""
     if not batch:
         return []
     try:
-        experiment.tell_many([pair for results in batch for pair in results])
+        receipt = experiment.tell_many([pair for results in batch for pair in results])
     except InvalidInput as error:
         if len(batch) == 1:
             return [error]
         return [tell_together(experiment, [results])[0] for results in batch]
-    return [None] * len(batch)
+    return [receipt.of(_number(ticket) for ticket, *_ in results) for results in batch]
+
+
+def _number(ticket: Ticket | int) -> int:
+    return ticket.id if isinstance(ticket, Ticket) else ticket
 
 
 def _settle(done: asyncio.Future[Any], outcome: Any) -> None:

@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from shortlist.errors import StoreError, StoreMissing
 from shortlist.storage import files
+from shortlist.storage.clock import this_machine
 from shortlist.storage.schema import VERSIONS, back_up, upgrade, version_of
 from shortlist.storage.words import SQLiteInWords, is_busy
 
@@ -130,6 +131,10 @@ class OpenFile:
         if rows:
             with self as database:
                 database.executemany(_insertion(table, tuple(columns), identity), rows)
+
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of this machine, which has the file."""
+        return this_machine()
 
     def close(self) -> None:
         """Let go of the file. It cannot be used afterwards."""

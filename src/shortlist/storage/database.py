@@ -60,5 +60,8 @@ class Database(Protocol):
     ) -> None:
         """Add rows of an experiment to a table."""
 
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of the machine that keeps it."""
+
     def close(self) -> None:
         """Let go of it."""

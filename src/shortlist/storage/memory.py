@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
+from shortlist.storage.clock import this_machine
 from shortlist.storage.store import NOTHING, Event, News, RewardRow, Told, no_such_experiment
 from shortlist.storage.tokens import Token, no_such_token, token_exists
 
@@ -118,6 +119,10 @@ class MemoryStore:
             token = self._tokens[name]
             if token.revoked is None:
                 self._tokens[name] = token._replace(revoked=now)
+
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of this machine."""
+        return this_machine()
 
     def close(self) -> None:
         """Let go of what the store holds open. It cannot be used afterwards."""

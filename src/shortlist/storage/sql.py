@@ -209,6 +209,10 @@ class SQLStore:
                 f"{self._place} has a row {position} of experiment {identity}, which ended before"
             )
 
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of the machine that keeps the database."""
+        return self._database.now()
+
     def close(self) -> None:
         """Let go of the database. The store cannot be used afterwards."""
         self._database.close()

@@ -99,6 +99,8 @@ class Store(Protocol):
       chain (`shortlist.storage.chain`): an entry that was changed or lost is a `StoreDamaged` that
       names it.
     - **Threads may share a store**, processes may not: each opens its own.
+    - **One clock.** `now` is the same for all programs that share the store, as nearly as can be:
+      leases are handed out by one of them and end by another.
     - **Ownership.** Whoever opened a store closes it; an experiment closes only what it opened."""
 
     def names(self) -> list[str]:
@@ -123,6 +125,9 @@ class Store(Protocol):
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
     ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
+
+    def now(self) -> float:
+        """Seconds since 1970 by the clock that all programs share which use this store."""
 
     def close(self) -> None:
         """Let go of what the store holds open. It cannot be used afterwards."""

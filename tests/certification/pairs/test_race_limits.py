@@ -42,7 +42,7 @@ def test_arms_that_cannot_be_told_apart_are_pulled_as_often_as_they_may(
 
 @pytest.mark.parametrize("pace", PACES)
 def test_it_ends_when_no_pair_of_others_is_open(pace: dict[str, int]) -> None:
-    answer, pulls, _ = raced([0.9, 0.5, 0.5], 1, (None, 12, 15), **pace)
+    answer, pulls, _ = raced([0.6, 0.5, 0.5], 1, (None, 12, 15), **pace)
     assert (pulls[1:] <= [12, 15]).all()
     assert answer.regret_bound is None or answer.regret_bound > 0.1
 

@@ -22,6 +22,7 @@ from shortlist.rounding import ROUNDED
 
 NO_BETS = 1e-200  # instead of a clock of 0 ...
 NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
+MOST_CUTS = 8  # stages tried in the bound on sets where arms are left behind by their limits
 NOMINATED = 20  # pulls of an arm from which on it is told from the others by likelihoods
 LARGEST_ODDS = 100.0  # logarithm of a ratio of odds: no mean is nearer to 0 and 1 than a float is
 
@@ -86,13 +87,19 @@ class Bounds:
         return result
 
     def _unit(self) -> float:
-        """The gap that is to be told from 0; with a small budget no less than can be told."""
+        """The gap that is to be told from 0; with a small budget, or small limits and swaps of
+        several arms, no less than can be told."""
         unit = self.allowed / self.swapped
-        budget = self.problem.goal.budget
-        if budget is None or not self.racing:
+        if not self.racing:
             return unit
-        every = float(self.problem.prices.sum())  # what a pull of every arm costs
-        return max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
+        budget = self.problem.goal.budget
+        if budget is not None:
+            every = float(self.problem.prices.sum())  # what a pull of every arm costs
+            unit = max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
+        if self.problem.limits is not None and self.swapped > 1:
+            each = self.levels[-1] / self.swapped  # of a swap of all, for every arm of it
+            unit = max(unit, 0.5 * math.sqrt(each / float(np.median(self.net.caps))))
+        return unit
 
     @property
     def racing(self) -> bool:
@@ -198,6 +205,7 @@ class Bounds:
         """Bound on K R_T of the present choice among the arms that stay, at any time."""
         worst = max(0.0, float(self.gaps[np.ix_(self.outside, self.top)].max()))
         if self.swapped > 1 and math.isfinite(worst):
+            worst = min(worst, 1.0) if self.problem.rewards.has_range else worst
             worst = max(worst, self._set_bound())
         if not self.problem.rewards.has_range:
             return worst
@@ -205,13 +213,39 @@ class Bounds:
 
     def _set_bound(self) -> float:
         """Bound on the gap of swaps of two or more arms; arms in no open pair are in none."""
-        outside = np.flatnonzero(self.doubtful & self.outside)
-        inside = np.flatnonzero(self.doubtful & self.top)
+        if min((self.doubtful & self.outside).sum(), (self.doubtful & self.top).sum()) < 2:
+            return 0.0
+        at = self.stages.at[self.doubtful]
+        found = self._set_bound_at(int(at.min()), self.doubtful)
+        if self.problem.limits is None:  # then those that lag will catch up
+            return found
+        return min([found, *map(self._set_bound_from, _some_of(np.unique(at)[1:]))])
+
+    def _set_bound_from(self, q: int) -> float:
+        """The same, by stage q of the arms that completed it: any other arm of a swap adds at most
+        its worst pair."""
+        there = self.doubtful & (self.stages.at >= q)
+        gaps = np.where(self.pairs_above(0.0), self.gaps, 0.0)  # (j, b)
+        if self.problem.rewards.has_range:
+            gaps = np.minimum(gaps, 1.0)
+        worst = np.maximum(gaps.max(0), gaps.max(1))  # (arm,)
+        behind = np.sort(worst[self.doubtful & ~there])[-self.swapped :].sum()
+        pair = gaps[np.ix_(there, there)].max(initial=0.0)
+        return float(behind + max(pair, self._set_bound_at(q, there)))
+
+    def _set_bound_at(self, q: int, arms: BoolArray) -> float:
+        """Bound on the gap of swaps of two or more of these arms by stage q."""
+        outside, inside = np.flatnonzero(arms & self.outside), np.flatnonzero(arms & self.top)
         if min(outside.size, inside.size) < 2:
             return 0.0
-        q = int(self.stages.at[self.doubtful].min())
         down, up = self.stages.down(q, outside), self.stages.up(q, inside)
         clock = np.maximum(self.stages.clock(q), NO_BETS)
         found = set_gap(down, up, clock, np.log(self.mixture.weights), self.levels)
         found += self.swapped * float(self._rounded(clock))
         return found if found <= NOT_BOUNDED else math.inf
+
+
+def _some_of(stages: IntArray) -> list[int]:
+    """At most MOST_CUTS of these stages, spread evenly; the last one is among them."""
+    places = np.linspace(0, stages.size - 1, min(stages.size, MOST_CUTS))
+    return [int(stages[round(place)]) for place in places]

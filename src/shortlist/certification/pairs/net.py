@@ -26,6 +26,7 @@ from shortlist.certification.design import (
 from shortlist.certification.pairs.boundary import boundary
 from shortlist.certification.pairs.lead import Lead
 from shortlist.certification.pairs.place import EDGE
+from shortlist.certification.reachable import UNREACHABLE, limited_pulls
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel
 
@@ -38,10 +39,6 @@ LIKELIHOOD = 0.7  # share of what is left that likelihood ratios have beside bet
 MANY_RIVALS = 7  # ... where so many arms are to be told from one,
 HIGH = 0.7  # and the pilot has this mean at least
 WORTH_PLACING = 0.2  # share of delta for the net from which on that pays
-
-
-# pulls of an arm that no run can make: they are refused before
-UNREACHABLE = 2**61
 
 
 class Net:
@@ -68,8 +65,10 @@ class Net:
         self.lead: Lead | None = None  # of two arms: when it decides
         self.leads = False  # for sure, so that the race is for large gaps only
         self.share_of_bounded = 0.0  # if the pilot shows that rewards are not 0/1
+        self._most: IntArray | None = None  # (arm,) pulls, where arms have limits
         if problem.limits is not None:  # samples that may not be completed are no net
-            self.share, self.size = 0.0, min(UNREACHABLE, int(problem.most_pulls.max()))
+            self._most = limited_pulls(problem)
+            self.share, self.size = 0.0, int(self._most.max())
             return
         try:
             self._set_up()
@@ -141,8 +140,8 @@ class Net:
 
     @property
     def caps(self) -> IntArray:
-        """Pulls of every arm at which its sample is complete."""
-        return self.skipped + self.size
+        """Pulls of every arm at which its sample is complete, or its limit is reached."""
+        return self.skipped + self.size if self._most is None else self._most
 
     def look(self, pulls: IntArray, sums: FloatArray, squares: FloatArray, *, first: bool) -> None:
         """See after every reply whether rewards are still 0 or 1."""

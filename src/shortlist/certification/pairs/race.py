@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
-from shortlist.certification.design import fixed_design
 from shortlist.certification.pairs.bets import Draws
 from shortlist.certification.pairs.bounds import Bounds
 from shortlist.certification.pairs.chase import Chase
@@ -24,7 +23,6 @@ from shortlist.problem import Problem
 from shortlist.purse import Purse
 from shortlist.search import Answer, Progress, Rewards
 
-FAR_BEYOND = 4  # times the fixed design that an arm is pulled beside others at their limits
 CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 
 
@@ -48,7 +46,7 @@ class Race(Bounds):
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
         self.purse = Purse(problem)
-        self.most_pulls = _most_pulls(problem)
+        self.most_pulls = problem.most_pulls if problem.limits is None else self.net.caps
         # has too few pulls left for a stage
         self.exhausted: BoolArray = np.zeros(problem.n_arms, dtype=np.bool_)
         self.requests = 0  # large ones
@@ -72,9 +70,17 @@ class Race(Bounds):
         self.tighten()
         pairs = self.pairs_above(self.closed_at)
         self.doubtful = in_pair(pairs)
-        # to pull one arm of a pair does not help if the other one cannot be pulled any more
-        self.open_pairs = pairs & ~self.exhausted[:, None] & ~self.exhausted
-        self.open = in_pair(self.open_pairs)
+        self.open_pairs = pairs & self._movable() if self.exhausted.any() else pairs
+        self.open = in_pair(self.open_pairs) & ~self.exhausted
+
+    def _movable(self) -> BoolArray:
+        """Pairs that more pulls can tell apart: (arm, arm).
+
+        Of an arm at its limit only those in which the other one lags behind it."""
+        at, stuck = self.stages.at, self.exhausted
+        waits = stuck[:, None] & (at[:, None] <= at)  # [j, b]: j cannot follow b, or go on with it
+        result: BoolArray = ~(waits | waits.T)
+        return result
 
     def exhaust(self, arms: IntArray) -> None:
         """Leave arms where they are: their limits allow for no further stage."""
@@ -85,6 +91,12 @@ class Race(Bounds):
         """Of every entry of a request, how many pulls its arm has left before it."""
         result: IntArray = (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
         return result
+
+    def dry(self, times: IntArray) -> BoolArray:
+        """Entries of arms at their limits: clocks would advance in a stage in which they earn
+        nothing."""
+        limited = self.problem.limits is not None
+        return np.asarray((times == 0) & limited, dtype=np.bool_)
 
     def movers(self) -> tuple[IntArray, IntArray]:
         """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
@@ -193,6 +205,7 @@ class Race(Bounds):
             planned=self.stages.planned,
             left=left,
             costs=self.purse.costs,
+            limited=self.problem.limits is not None,
             worth=self.net.worth(self.sums),
         )
 
@@ -252,15 +265,3 @@ class Race(Bounds):
 def in_pair(pairs: BoolArray) -> BoolArray:
     """Which arms are in one of these pairs, on either side."""
     return np.asarray(pairs.any(axis=0) | pairs.any(axis=1), dtype=np.bool_)
-
-
-def _most_pulls(problem: Problem) -> IntArray:
-    """How often every arm may be pulled: (n,).
-
-    Beside arms at their limits others could race for ever, as the bound may not come down any more:
-    they end at FAR_BEYOND times what a fixed design takes."""
-    if problem.limits is None:
-        return problem.most_pulls
-    n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
-    design = fixed_design(n_arms, k, epsilon, problem.delta, problem.rewards)
-    return np.minimum(problem.most_pulls, FAR_BEYOND * design)

@@ -68,6 +68,7 @@ class Stages:
         self, q: int, arms: IntArray, draws: Draws, centres: FloatArray, rewards: RewardModel
     ) -> None:
         """Add what `arms`, which have completed stage q - 1, gave in stage q."""
+        assert (self.at[arms] == q - 1).all()  # no arm skips a stage: clocks are common
         stage = self.fixed[q - 1]
         low = np.clip(centres - stage.lower[arms], 0.0, 1.0)
         high = np.clip(centres + stage.higher[arms], 0.0, 1.0)

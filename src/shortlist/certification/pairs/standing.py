@@ -6,6 +6,7 @@ percent."""
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,6 +37,7 @@ LEAST_LOOK = 0.02  # share of a usual request that one has at least, however nea
 # pulls beyond one of every arm that few arms without a range have in the first request: otherwise a
 # sigma that was declared far too small would certify before its test can see that
 TESTABLE = 12
+WAITED = 4.0  # times an arm's pulls until its limit that others may have left to end with it
 LAST_PART = 0.05  # share of the net's sample that is drawn in one stage if it is all that is left
 
 
@@ -72,8 +74,9 @@ class Standing:
     level: float  # ln of the capital that is needed against one pair
     sample: int  # pulls of an arm in the net's sample
     planned: IntArray  # pulls of every arm in all stages so far
-    left: IntArray  # pulls until its sample is complete
+    left: IntArray  # pulls until its sample is complete, or its limit is reached
     costs: FloatArray | None = None  # (arm,) of a pull, where they differ
+    limited: bool = False  # some arms have limits
     worth: float = math.inf  # pulls of an arm before it is worth while to look again
 
     def weight(self) -> float:
@@ -156,9 +159,14 @@ def parts_of(times: IntArray, standing: Standing) -> list[IntArray]:
     growth = math.log1p(float(pulled.max()) / before)
     cuts = math.ceil(growth / math.log1p(PART))
     ends = np.expm1(growth * np.arange(1, cuts + 1) / cuts)  # (cut,)
+    if standing.limited:
+        pulled = pulled[WAITED * pulled >= pulled.max()]
     fewest = int(pulled.min())  # in every part at least one of them
     shares = np.unique(np.rint(np.append(0.0, ends / ends[-1]) * fewest)) / fewest
     done = np.rint(shares[:, None] * times).astype(np.int64)  # (cut, arm)
+    if standing.limited:  # an arm with few pulls left makes them in the first parts, and then stops
+        for before, now in pairwise(done):
+            np.clip(now, before + 1, times, out=now)
     return list(np.diff(done, axis=0))
 
 
@@ -262,14 +270,51 @@ def _times(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> 
     """Pulls of every arm: those past half of their sample are slowed, so that all end together."""
     size = max(_size(standing, ratios, pace, request), _testable(standing))
     left = np.maximum(standing.left, 0)
+    if standing.limited:
+        times = _limited_times(standing, ratios, size)
+        return times if times[standing.open].sum() >= pace.least else left
     most = left[standing.open].max()
     if most <= max(LAST_PART * standing.sample, size):
         return left
     wanted = size * ratios  # (arm,)
     slowed = np.minimum(wanted, size * left / most)
     wanted = np.where(2 * left < standing.sample, slowed, wanted)
-    times: IntArray = np.minimum(np.maximum(1, np.rint(wanted)).astype(np.int64), left)
+    times = _rounded(wanted, left)
     return times if times[standing.open].sum() >= pace.least else left
+
+
+def _rounded(wanted: FloatArray, left: IntArray) -> IntArray:
+    """Whole pulls of every arm: at least one, where any are left."""
+    return np.minimum(np.maximum(1, np.rint(wanted)).astype(np.int64), left)
+
+
+def _shares_of_limits(standing: Standing) -> FloatArray:
+    """Pulls of the arms relative to each other if all are to end together: (arm,).
+
+    A limit beyond what proves a tie of the worst variance is no limit."""
+    variance = 0.25 if standing.rewards.has_range else UNIT_SIGMA**2
+    enough = 2 * variance * standing.level / standing.unit**2
+    limits = np.minimum(standing.planned + standing.left, enough)  # (arm,)
+    highest = limits[standing.open].max()
+    result: FloatArray = np.clip(limits / highest, 1 / WAITED, 1.0)
+    return result
+
+
+def _limited_times(standing: Standing, ratios: FloatArray, size: float) -> IntArray:
+    """Pulls of every arm where arms have limits: from half of a limit on, arms end together.
+
+    Clocks are common, so an arm at its limit cannot follow the others, and a swap is bounded by the
+    last stage that all its arms completed. Whoever has far fewer pulls left than others is not
+    waited for."""
+    left = np.maximum(standing.left, 0)
+    some = standing.open & (left > 0)
+    most = int(left[some].max())
+    waited = some & (WAITED * left >= most)
+    wanted = size * ratios * _shares_of_limits(standing)  # (arm,)
+    if (2 * left < standing.planned + left)[waited].any():
+        size = max(size, most / left[waited].min())
+        wanted = size * left / most
+    return left if most <= size else _rounded(wanted, left)
 
 
 def _size(standing: Standing, ratios: FloatArray, pace: Pace, request: int) -> float:

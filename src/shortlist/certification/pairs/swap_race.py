@@ -57,11 +57,12 @@ def run(race: Race) -> Search:
             return (yield from last_resort(race, requests, at_once=race.pace.together))
         times = race.stages.times(stages, arms)
         left = race.left(arms, times)
-        stuck = (times > left) & (stages == race.stages.at[arms] + 1)
+        dry = race.dry(times)
+        stuck = (dry | (times > left)) & (stages == race.stages.at[arms] + 1)
         if stuck.any():
             race.exhaust(arms[stuck])
             continue
-        fits = race.purse.affords(arms, times) & (times <= left)
+        fits = race.purse.affords(arms, times) & (times <= left) & ~dry
         if not fits.any():
             break
         requests += 1

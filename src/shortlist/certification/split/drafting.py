@@ -63,22 +63,31 @@ def at_stage(draft: Draft, part: float, made: IntArray) -> Draft:
 class Drafter:
     """Drafts certificates for one set at one boundary, of any strength.
 
-    `made` are certification pulls made before, which a draft can only add to. Arms that are alike,
-    in what is known of them, their side and their `made`, form a group."""
+    `made` are certification pulls made before, which a draft can only add to; `most` are those that
+    limits leave to it in all, if there are limits. Arms that are alike, in what is known of them,
+    their side, their `made` and their `most`, form a group."""
 
     def __init__(
-        self, posterior: Posterior, chosen: BoolArray, boundary: float, made: IntArray, reach: float
+        self,
+        posterior: Posterior,
+        chosen: BoolArray,
+        boundary: float,
+        made: IntArray,
+        reach: float,
+        most: IntArray | None = None,
     ) -> None:
         self.chosen = chosen
         self.boundary = boundary
         self.made = made
         kind_of_charges = ScoreCharges if posterior.scattered else ExpectedCharges
         self.charges = kind_of_charges(posterior, boundary, reach, _most_pulls(posterior, made))
-        # (groups,) the kind and `made` of a group; (arms,) the group of an arm
-        (kind, before), self.group = grouped_by(posterior.kinds(chosen), made)
+        most = np.full(made.size, MOST) if most is None else most
+        # (groups,) the kind, `made` and `most` of a group; (arms,) the group of an arm
+        (kind, before, limit), self.group = grouped_by(posterior.kinds(chosen), made, most)
         self.size: FloatArray = np.bincount(self.group).astype(np.float64)  # (groups,)
-        more = self.charges.candidates.pulls[0] - before[:, None]  # (groups, candidates)
-        self.price: FloatArray = np.where(more >= 0, more, np.inf)
+        pulls = self.charges.candidates.pulls[0]
+        more = pulls - before[:, None]  # (groups, candidates)
+        self.price: FloatArray = np.where((more >= 0) & (pulls <= limit[:, None]), more, np.inf)
         # (groups,) each; those outside come first
         self.side, self.row = np.divmod(kind, posterior.row_pulls.size)
 

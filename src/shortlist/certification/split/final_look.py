@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certification.split import tuning
 from shortlist.certification.split.answers import answer_of
 from shortlist.certification.split.drafting import Draft, Drafter
@@ -20,14 +20,15 @@ def final_look(
     delta: float,
     rng: np.random.Generator,
     looks: int = 1,
+    most: IntArray | None = None,
 ) -> Search:
-    """Spend `budget` fresh pulls on the least bound for the present choice.
+    """Spend `budget` fresh pulls on the least bound for the present choice; `most` of every arm.
 
     Without a target the exponential moment must be right for every mean, so the reach is as large
     as a distance can be. Where not every arm can be pulled, nothing is claimed."""
     chosen, _ = posterior.split(rng)
     reach = posterior.rewards.widest_gap
-    draft = _least_bound(posterior, chosen, holdout, budget, -math.log(delta))
+    draft = _least_bound(posterior, chosen, holdout, budget, -math.log(delta), most)
     if draft is None:
         return Answer(np.flatnonzero(chosen))
     explored = posterior.spent
@@ -39,11 +40,17 @@ def final_look(
 
 
 def _least_bound(
-    posterior: Posterior, chosen: BoolArray, holdout: Holdout, budget: int, threshold: float
+    posterior: Posterior,
+    chosen: BoolArray,
+    holdout: Holdout,
+    budget: int,
+    threshold: float,
+    most: IntArray | None,
 ) -> Draft | None:
     """The draft within `budget` whose bound is expected to be least; None: too few pulls left."""
     boundary = posterior.balance(chosen)
-    drafter = Drafter(posterior, chosen, boundary, holdout.pulls, posterior.rewards.widest_gap)
+    reach = posterior.rewards.widest_gap
+    drafter = Drafter(posterior, chosen, boundary, holdout.pulls, reach, most)
     strengths = 2 * threshold / (posterior.k * _guessed_regrets(budget))
     drafts = [drafter.draft(float(each), threshold, budget=budget) for each in strengths]
     possible = [each for each in drafts if each is not None]

@@ -24,9 +24,13 @@ class Looks:
     It sees how often the holdout was pulled, never what that gave: so what is drafted, and when, is
     fixed by exploration rewards alone."""
 
-    def __init__(self, problem: Problem, posterior: Posterior) -> None:
+    def __init__(
+        self, problem: Problem, posterior: Posterior, limits: IntArray | None = None
+    ) -> None:
+        """`limits` are the most pulls of every arm, explored or fresh; None without limits."""
         self.problem = problem
         self.posterior = posterior
+        self._limits = limits
         self.reach = problem.k * problem.epsilon
         self.failed = 0  # looks that did not certify
         self._of_tosses, self._of_scores = usual_strengths(), score_strengths()
@@ -66,6 +70,11 @@ class Looks:
         """The draft of the best strength, downhill from that of `found`, which `promising` gave."""
         return self.strengths.descend() or found
 
+    @property
+    def most(self) -> IntArray | None:
+        """Fresh pulls that limits leave to every arm: (n,); None without limits."""
+        return None if self._limits is None else self._limits - self.posterior.pulls
+
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
         problem = self.problem
@@ -80,7 +89,7 @@ class Looks:
         if loss > hoped:
             self._back_off(loss / hoped)
             return None
-        return Drafter(self.posterior, chosen, boundary, made, self.reach)
+        return Drafter(self.posterior, chosen, boundary, made, self.reach, self.most)
 
     def _back_off(self, excess: float) -> None:
         """Draft again after more exploration, the more the farther off: `excess` times too much."""

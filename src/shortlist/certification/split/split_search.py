@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from shortlist.arrays import IntArray
+from shortlist.certification.reachable import limited_pulls
 from shortlist.certification.retired import Retired, continued
 from shortlist.certification.split import tuning
 from shortlist.certification.split.alpha_spending import MOST_LOOKS, share_after
@@ -40,7 +42,9 @@ def split_search(
     than the exploration did, that many fresh pulls are drawn and the bound U of certificate.py is
     computed: if U <= epsilon, R_T <= U with probability >= 1 - delta. Otherwise exploration goes on
     and a later look, with its own share of delta, adds to the fresh pulls. With a budget, at most
-    half of it is explored and the rest proves what can be proved.
+    half of it is explored and the rest proves what can be proved. Where arms have limits, a quarter
+    of all pulls that these allow is explored at most, and the look that ends it, if none before
+    reached epsilon, is made with all of delta that is left.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
     are the answer: no look may leave too few pulls for that. Without `learns_spread` rewards in
@@ -68,12 +72,13 @@ def split_search_from(
     """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
     retired = Retired(problem.n_arms) if retired is None else retired
     holdout = Holdout(problem.n_arms, problem.blur)
-    looks = Looks(problem if samples is None else samples.rest_of(problem), posterior)
+    limits = None if problem.limits is None else limited_pulls(problem)
+    looks = Looks(problem if samples is None else samples.rest_of(problem), posterior, limits)
     looks.failed = failed
-    budget = problem.most_affordable or UNLIMITED
-    explorable = _explorable(problem) if samples is None else samples.explorable
+    budget = _budget(problem, limits)
+    explorable = _explorable(problem, limits) if samples is None else samples.explorable
     provable = UNLIMITED if samples is None else samples.provable
-    cap = None if samples is None else samples.size
+    cap = _caps(samples, limits)
     explored = posterior.spent
     cost = math.inf  # of the draft after the batch before
     while not retired.any() and explored < (most := min(explorable, budget - holdout.spent)):
@@ -102,6 +107,7 @@ def split_search_from(
         stay = retired.staying
         drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
         fewer = problem.among(stay, _budget_after(drawn, problem))
+        fewer = replace(fewer, limits=_limits_after(holdout.pulls[stay], fewer))
         net = None if samples is None else samples.among(stay, holdout.spent)
         return (
             yield from continued(
@@ -115,7 +121,9 @@ def split_search_from(
         return samples.answer(problem, posterior, holdout)
     rest = share_after(problem.delta, looks.failed)
     left = max(0, budget - explored - holdout.spent)
-    answer = yield from final_look(posterior, holdout, left, rest, rng, looks=looks.failed + 1)
+    answer = yield from final_look(
+        posterior, holdout, left, rest, rng, looks=looks.failed + 1, most=looks.most
+    )
     # this look and those before fail with probability delta in all
     return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
 
@@ -127,6 +135,14 @@ def _budget_after(drawn: int, problem: Problem) -> float | None:
         return None
     dearest = 1 if problem.costs is None else max(problem.costs)
     return max(dearest, budget - drawn * dearest)
+
+
+def _limits_after(void: IntArray, problem: Problem) -> tuple[int | None, ...] | None:
+    """What is left of limits once so many pulls of every arm, all fresh, are void; one at least."""
+    if problem.limits is None:
+        return None
+    each = zip(problem.limits, void.tolist(), strict=True)
+    return tuple(None if limit is None else max(1, limit - gone) for limit, gone in each)
 
 
 def look(
@@ -141,7 +157,9 @@ def look(
     is drawn by then depends on nothing but exploration."""
     progress = Progress(round=looks.failed + 1, undecided=draft.pulls.size)
     stages = [at_stage(draft, part, holdout.pulls) for part in tuning.STAGES]
-    if not looks.posterior.scattered or int((stages[-1].pulls - holdout.pulls).sum()) > left:
+    last = stages[-1].pulls
+    beyond = looks.most is not None and bool((last > looks.most).any())
+    if not looks.posterior.scattered or beyond or int((last - holdout.pulls).sum()) > left:
         stages = [draft]
     bound = math.inf
     for stage in stages:
@@ -155,11 +173,25 @@ def look(
     return bound
 
 
-def _explorable(problem: Problem) -> int:
-    """Pulls that exploration may take: half of the budget, but one of every arm."""
-    if problem.most_affordable is None:
-        return UNLIMITED
-    return max(problem.n_arms, problem.most_affordable // 2)
+def _budget(problem: Problem, limits: IntArray | None) -> int:
+    """Pulls that may be made in all."""
+    allowed = UNLIMITED if limits is None else sum(limits.tolist())
+    return min(problem.most_affordable or UNLIMITED, allowed)
+
+
+def _explorable(problem: Problem, limits: IntArray | None) -> int:
+    """Pulls that exploration may take: half of the budget and a share of all limits, but one of
+    every arm."""
+    affordable = UNLIMITED if problem.most_affordable is None else problem.most_affordable // 2
+    allowed = UNLIMITED if limits is None else int(tuning.EXPLORED * sum(limits.tolist()))
+    return max(problem.n_arms, min(affordable, allowed))
+
+
+def _caps(samples: FixedSamples | None, limits: IntArray | None) -> int | IntArray | None:
+    """How often an arm is explored at most: half of its limit at least is left to prove."""
+    if limits is not None:
+        return np.maximum(1, limits // 2)
+    return None if samples is None else samples.size
 
 
 def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:

@@ -103,6 +103,8 @@ GUESSES = 10  # not measured: no search of the benchmark has a final look
 STAGES = (0.7, 0.85, 1.0, 1.2, 1.45)
 # a batch of exploration, as a share of what was spent, until it has a pull an arm
 EARLY = 0.25  # ×½: pulls 1.01, ×2: 0.99
+# share of the pulls that all limits allow, where arms have limits, that exploration may take
+EXPLORED = 0.25  # not measured: no search of the benchmark has limits
 # times the exploration pulls that certifying may cost,
 EAGER = 1.2  # ×½: pulls 1.11, ×2: 1.03
 # and that it may cost once exploring further saves less than it costs

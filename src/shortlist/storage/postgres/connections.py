@@ -22,6 +22,7 @@ from psycopg_pool import ConnectionPool
 
 from shortlist.errors import InvalidInput, StoreError, StoreInterrupted, Unreachable
 from shortlist.storage.address import check_address, shown_place, without_secrets
+from shortlist.storage.clock import ServerClock
 from shortlist.storage.connection import Mode, check_process
 from shortlist.storage.postgres.schema import SCHEMA, prepare
 from shortlist.storage.postgres.texts import given, kept
@@ -46,6 +47,7 @@ SESSION = f"""SELECT set_config('search_path', '{SCHEMA}', false),
     set_config('default_transaction_read_only', %s, false),
     CASE current_setting('synchronous_commit') WHEN 'off'
         THEN set_config('synchronous_commit', 'on', false) END"""
+TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 NUMBER, REAL, TEXT = "bigint", "double precision", "text"
 FROM_PYTHON: dict[str, Callable[[Any], Any]] = {NUMBER: int, REAL: float, TEXT: kept}
 OF_PYTHON = {int: NUMBER, float: REAL}  # the rest are texts
@@ -68,6 +70,7 @@ class Connections:
         self._url, self._mode, self._timeout = url, mode, timeout
         self._in_words = PostgresInWords(url, timeout)
         self._process = os.getpid()
+        self._clock = ServerClock(lambda: float(self.query(TIME)[0][0]))
         self._own = local()  # the connection whose transaction this thread is in
         self._given = {**MANNERS, **_settings(url), "autocommit": True, "client_encoding": "utf8"}
         self._insist(self._prepare)
@@ -134,6 +137,10 @@ class Connections:
             f"INSERT INTO {table} (experiment, {names}) SELECT ?::bigint, * FROM unnest({places})"
         )
         self.rows(statement, (identity, *given))
+
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of the server."""
+        return self._clock()
 
     def close(self) -> None:
         """Let go of all connections. They cannot be used afterwards."""
