@@ -15,7 +15,7 @@ project = "shortlist"
 author = "The shortlist authors"
 copyright = author  # noqa: A001
 version = release = version_of("shortlist")
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"shortlist {release}"
 html_copy_source = False
