@@ -1,8 +1,8 @@
 """The one idea everything stands on: a search is a generator.
 
 It yields the pulls it wants, is sent what they gave, and returns its answer. All its randomness
-comes from the generator it is given, so a search is a function of (problem, seed, rewards in
-order): to resume one, run it again and feed it the same rewards."""
+comes from the generator it is given, so a search is a function of (problem, seed, replies in
+order): to resume one, run it again and feed it the same replies."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
