@@ -83,9 +83,11 @@ def status_of(data: Json) -> Status:
         spent=data["spent"],
         budget=data["budget"],
         bound=data["bound"],
+        undrawn=data["undrawn"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
+            waiting=np.array([row["waiting"] for row in rows], dtype=np.int64),
             means=_figures(rows, "mean", nan),
             low=_figures(rows, "low", -inf),
             high=_figures(rows, "high", inf),
@@ -122,6 +124,8 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         evidence=data["evidence"],
         partial=data["partial"],
         spent=data["spent"],
+        complete=data["complete"],
+        items=data["items"],
     )
 
 
