@@ -15,6 +15,7 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, SubGaussian
 
 GOAL = FixedConfidence(0.1, 0.2)
+IN_STEP = np.ones(3, dtype=np.bool_)
 
 
 def test_all_intervals_hold_at_all_times_at_confidence() -> None:
@@ -127,7 +128,7 @@ def test_differences_hold_together_and_are_mostly_narrower_than_two_intervals(
     for _ in range(runs):
         pulls = rng.integers(1, 400, 3)
         seen = rng.binomial(pulls, means) / pulls
-        low, high = differences(problem, pulls, seen, 0)
+        low, high = differences(problem, pulls, seen, 0, IN_STEP[:3])
         missed += bool(((means - means[0] < low) | (means - means[0] > high)).any())
         apart_low, apart_high = intervals(problem, pulls, seen)
         apart = apart_high - apart_low
@@ -139,14 +140,14 @@ def test_differences_hold_together_and_are_mostly_narrower_than_two_intervals(
 def test_no_pair_with_little_evidence_against_it_is_left_out() -> None:
     problem = Problem(2, 1, FixedConfidence(0.1, 0.05), Binary())
     pulls, means = np.array([40, 25]), np.array([0.3, 0.6])
-    low, high = differences(problem, pulls, means, 0)
-    low_ratio, high_ratio = ratios(problem, pulls, means, 0)
+    low, high = differences(problem, pulls, means, 0, IN_STEP[:2])
+    low_ratio, high_ratio = ratios(problem, pulls, means, 0, IN_STEP[:2])
     grid = np.linspace(0.0005, 0.9995, 1000)
     evidence = [
         BetaMixture(np.array([n]), np.array([n * mean]))._against(grid)
         for n, mean in ((40.0, 0.3), (25.0, 0.6))
     ]
-    control, arm = np.nonzero(evidence[0][:, None] + evidence[1][None, :] <= np.log(20))
+    control, arm = np.nonzero(evidence[0][:, None] + evidence[1][None, :] <= np.log(20 / 0.9))
     gaps, quotients = grid[arm] - grid[control], grid[arm] / grid[control]
     assert low[1] <= gaps.min() <= low[1] + 0.01
     assert high[1] - 0.01 <= gaps.max() <= high[1]
@@ -158,7 +159,7 @@ def test_no_pair_with_little_evidence_against_it_is_left_out() -> None:
 def test_a_control_never_pulled_leaves_everything_open() -> None:
     problem = Problem(2, 1, GOAL, Binary())
     pulls, means = np.array([0, 50]), np.array([np.nan, 0.5])
-    low, high = differences(problem, pulls, means, 0)
+    low, high = differences(problem, pulls, means, 0, IN_STEP[:2])
     assert low[1] < -0.6
     assert high[1] > 0.6
-    assert ratios(problem, pulls, means, 0)[1][1] == np.inf
+    assert ratios(problem, pulls, means, 0, IN_STEP[:2])[1][1] == np.inf

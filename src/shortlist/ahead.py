@@ -29,7 +29,7 @@ class Rest(NamedTuple):
 
 
 class Partly(NamedTuple):
-    """What is in of the present request, entry by entry."""
+    """What is counted of the present request, entry by entry."""
 
     times: IntArray
     sums: FloatArray
@@ -44,8 +44,8 @@ class Underway:
     problem: Problem
     replies: Sequence[Rewards]  # to every request but the present one
     partly: Partly
-    tally: Tally  # of all rewards
-    retired: Collection[int] = ()  # arms that left, of which the worst is told
+    tally: Tally  # of all rewards that are counted; those that wait are drawn anew
+    retired: Collection[int] = ()  # arms that left, of which the worst is told, and no pull made
 
     @property
     def can_be_simulated(self) -> bool:
@@ -64,10 +64,13 @@ class Underway:
         for reply in self.replies:
             turn = advance(run, reply)
             yield
-        pulls = requests = 0
+        requests = 0
+        made = np.ones(self.problem.n_arms, dtype=np.bool_)
+        made[list(self.retired)] = False
+        pulls = -int(self.tally.waiting[made].sum())  # they are told already
         partly = self.partly
         while isinstance(turn, Pulls):
-            missing = turn.times - partly.times
+            missing = (turn.times - partly.times) * made[turn.arms]
             pulls += int(missing.sum())
             requests += bool(missing.any())
             turn = advance(run, replace(world.reply(turn, partly), retired=self._retired))

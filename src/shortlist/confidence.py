@@ -13,21 +13,23 @@ is at most its chord, and the chord has expectation 1 where x has mean theta: th
 all rewards in [0, 1], not for 0 and 1 alone."""
 
 from dataclasses import dataclass
-from math import log
+from math import exp, log
 from typing import Protocol
 
 import numpy as np
-from scipy.special import betaln, xlog1py, xlogy
+from scipy.special import betaln, lambertw, xlog1py, xlogy
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.reward_models import UNIT_SIGMA, Unranged
+from shortlist.rounding import ROUNDED
 
 DELTA = 0.05  # of intervals, where the goal names none
 JEFFREYS = 0.5  # both parameters of the beta mixture
 TYPICAL = 30.0  # pulls at which the normal mixture is narrowest, about
 HALVINGS = 62  # of [0, 1]: finer than floats next to 1
-SPLITS = 64  # of the evidence between two arms, see `difference`
+SPLITS = 64  # of the evidence between two arms, see `differences`
+OUT_OF_STEP = 0.1  # of delta: for differences of arms that are not counted equally far
 
 
 class Mixture(Protocol):
@@ -146,22 +148,32 @@ def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
     """Which arms the intervals put among the k best, or not.
 
     In: fewer than k others can be above. Out: k others must be above."""
-    # without the arm itself
-    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - 1
+    # without the arm itself, which is above its own lower end unless its mean is known
+    may_be_above = low.size - np.searchsorted(np.sort(high), low, side="right") - (high > low)
     must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
     inside, outside = may_be_above < k, must_be_above >= k
     return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
 
 
 def differences(
-    problem: Problem, pulls: IntArray, means: FloatArray, control: int
+    problem: Problem, pulls: IntArray, means: FloatArray, control: int, in_step: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of an interval for how much every arm is above `control`, in the user's units.
 
     With probability at least 1 - delta all n - 1 hold at all times: each with 1 - delta / (n - 1).
     The product of the evidence about two arms is evidence about the pair of them, so that the
-    interval is mostly narrower than one made of the intervals of two means."""
-    ends = _pairs(problem, pulls, means, control)
+    interval is mostly narrower than one made of the intervals of two means.
+
+    Where an arm is `in_step` with the control, both are counted up to the end of the same batch.
+    Then the product is a supermartingale, batch by batch. Where they are not, because results are
+    late or one of them left, each may be counted up to any pull, whatever came out. Then the
+    largest product at any two times counts: of independent U and V with P(U >= u) <= 1/u, as
+    Ville's inequality has it,
+
+        P(UV >= x) <= E min(1, V / x) <= (1 + ln x) / x.
+
+    The former are allowed to fail with nine tenths of delta, the latter with the last tenth."""
+    ends = _pairs(problem, pulls, means, control, in_step)
     scale = problem.rewards.scale
     low = (ends.arm_low - ends.control_high).min(axis=1)
     high = (ends.arm_high - ends.control_low).max(axis=1)
@@ -169,12 +181,12 @@ def differences(
 
 
 def ratios(
-    problem: Problem, pulls: IntArray, means: FloatArray, control: int
+    problem: Problem, pulls: IntArray, means: FloatArray, control: int, in_step: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Ends of an interval for every mean divided by that of `control`; of rewards from 0 on.
 
     They hold together with `differences`, which rest on the same pairs of values."""
-    ends = _pairs(problem, pulls, means, control)
+    ends = _pairs(problem, pulls, means, control, in_step)
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.nan_to_num(ends.arm_low / ends.control_high, nan=0.0).min(axis=1)
         high = np.nan_to_num(ends.arm_high / ends.control_low, nan=np.inf, posinf=np.inf).max(
@@ -196,16 +208,27 @@ class _Pairs:
     control_high: FloatArray
 
 
-def _pairs(problem: Problem, pulls: IntArray, means: FloatArray, control: int) -> _Pairs:
-    level = log(max(1, problem.n_arms - 1) / delta_of(problem.goal))
+def _pairs(
+    problem: Problem, pulls: IntArray, means: FloatArray, control: int, in_step: BoolArray
+) -> _Pairs:
+    level = _pair_levels(problem, in_step)
     arms = mixture_of(problem, pulls, means)
     most = level - arms.least[control]
     splits = np.linspace(arms.least, np.maximum(arms.least, most), SPLITS + 1, axis=1)
     arm_low, arm_high = arms.edges(splits[:, 1:])
     chosen = np.full(problem.n_arms, control)
     controls = mixture_of(problem, pulls[chosen], means[chosen])
-    control_low, control_high = controls.edges(level - splits[:, :-1])
+    control_low, control_high = controls.edges(level[:, None] - splits[:, :-1])
     return _Pairs(arm_low, arm_high, control_low, control_high)
+
+
+def _pair_levels(problem: Problem, in_step: BoolArray) -> FloatArray:
+    """(n,) The evidence about a pair of arms that is too much, see `differences`."""
+    risk = delta_of(problem.goal) / max(1, problem.n_arms - 1)
+    together = log(1 / ((1 - OUT_OF_STEP) * risk))
+    # (1 + l) exp(-l) = risk solved for l = ln x, the larger solution, and rounded up
+    apart = -1 - float(lambertw(-OUT_OF_STEP * risk / exp(1), k=-1).real)
+    return np.where(in_step, together, apart * (1 + ROUNDED))
 
 
 def mixture_of(problem: Problem, pulls: IntArray, means: FloatArray) -> Mixture:

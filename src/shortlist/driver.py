@@ -34,6 +34,8 @@ class Outcome:
     sums: FloatArray
     rounds: int = 0  # requests, each of which waited for the rewards of the one before
     spending: FloatArray | None = None  # per arm what its pulls cost; None if as declared
+    waiting: IntArray | None = None  # per arm rewards that are not counted; None if all are
+    complete: bool = True  # whether every pull that was asked for is counted, but of arms that left
 
     @property
     def means(self) -> FloatArray:
@@ -90,7 +92,8 @@ def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: in
     """What a search would have come to if it ended now, in the user's units as the tally is."""
     unit, rng = unit_tally(problem, tally), np.random.default_rng(seed)
     answer = present_answer(problem.unit(), unit, progress, rng)
-    return Outcome(to_user_scale(answer, problem), tally.pulls, tally.sums)
+    answer = to_user_scale(answer, problem)
+    return Outcome(answer, tally.pulls, tally.sums, waiting=tally.waiting, complete=False)
 
 
 def unit_tally(problem: Problem, tally: Tally) -> Tally:

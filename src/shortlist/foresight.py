@@ -88,5 +88,5 @@ class Foresight:
             and underway.problem.n_arms <= MOST_RANKED
         )
         if underway is not None and self._possible:
-            self._before = int(underway.tally.pulls.sum())
+            self._before = int((underway.tally.pulls + underway.tally.waiting).sum())
             self._run = underway.rest(self._rng.spawn(1)[0])

@@ -1,11 +1,11 @@
 """The present best k of a search that has not ended, with what can be said of them; unit scale.
 
 Where the search bounds the regret of its choice at any time, that choice and that bound are it.
-Elsewhere the k best posterior means of all rewards so far are, and nothing is promised."""
+Elsewhere the k best posterior means of the rewards counted so far are, and nothing is promised."""
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.undeclared import posterior_of
 from shortlist.problem import FixedConfidence, Problem
@@ -15,12 +15,15 @@ MOST_RANKED = 10_000  # arms whose chances are told: more would take seconds
 
 
 class Tally:
-    """Pulls of every arm and what they gave."""
+    """Pulls of every arm that are counted, and what they gave.
+
+    `waiting` are told, but not counted: an earlier pull of the same arm is missing."""
 
     def __init__(self, n_arms: int) -> None:
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.sums: FloatArray = np.zeros(n_arms)
         self.squares: FloatArray = np.zeros(n_arms)
+        self.waiting: IntArray = np.zeros(n_arms, dtype=np.int64)
 
     def add(self, arms: IntArray, times: IntArray, rewards: Rewards) -> None:
         """Count pulls, entry by entry; an arm may be in several."""
@@ -32,6 +35,7 @@ class Tally:
         """The same, to be added to on its own."""
         other = Tally(self.pulls.size)
         other.pulls, other.sums, other.squares = self.pulls + 0, self.sums + 0, self.squares + 0
+        other.waiting = self.waiting + 0
         return other
 
 
@@ -43,22 +47,24 @@ def present_answer(
     return Answer(_best(problem, tally, rng)) if proved is None else proved
 
 
-def chances(problem: Problem, tally: Tally) -> FloatArray:
-    """How likely every arm is to belong to the best k, as the posterior sees it: (n,).
+def chances(problem: Problem, tally: Tally, stay: BoolArray) -> FloatArray:
+    """How likely every arm is to belong to the best k of those that `stay`: (n,).
 
-    The posterior chance that its mean lies above the value that k arms are expected to exceed, so
-    that all of them add up to k. It ranks arms, and is no guarantee: the prior is an estimate."""
+    The posterior chance that its mean lies above the value that k of them are expected to exceed,
+    so that all of them add up to k. It ranks arms, and is no guarantee: the prior is an
+    estimate."""
     if problem.n_arms > MOST_RANKED or not tally.pulls.any():
         return np.full(problem.n_arms, np.nan)
     posterior = posterior_after(problem, tally)
     missing = np.ones((posterior.row_pulls.size, 1))
     above = np.hstack([missing, 1 - np.cumsum(posterior.weights, axis=1)])  # (rows, grid + 1)
-    expected = np.bincount(posterior.row) @ above  # (grid + 1,) arms above every edge, falling
+    rows = np.bincount(posterior.row[stay], minlength=posterior.row_pulls.size)
+    expected = rows @ above  # (grid + 1,) arms above every edge, falling
     last = int(np.searchsorted(-expected, -problem.k, side="right")) - 1
     last = min(last, expected.size - 2)
     share = (expected[last] - problem.k) / (expected[last] - expected[last + 1])
     between = above[:, last] + share * (above[:, last + 1] - above[:, last])
-    likely: FloatArray = np.clip(between[posterior.row], 0.0, 1.0)
+    likely: FloatArray = np.clip(between[posterior.row], 0.0, 1.0) * stay
     return likely
 
 

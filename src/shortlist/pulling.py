@@ -159,7 +159,7 @@ class Selection:
         if received is None or self.asked.algorithm.guarded:
             return None
         tally = self._tally.copy()
-        tally.add(*received.so_far())
+        _count(tally, received)
         partly = Partly(*received.by_entry())
         return Underway(self._begin, self.asked.problem, tuple(self._replies), partly, tally)
 
@@ -173,8 +173,9 @@ class Selection:
     def _begun(self, numbering: Numbering) -> Received:
         """Count what the request before gave, and begin to receive this one."""
         if self._received is not None:
-            self._tally.add(*self._received.so_far())
-        self._received, self._progress = Received(numbering), numbering.pulls.progress
+            _count(self._tally, self._received)
+        received = Received(numbering, self.asked.problem.n_arms)
+        self._received, self._progress = received, numbering.pulls.progress
         return self._received
 
     def _present(self, started: float) -> Result:
@@ -183,7 +184,7 @@ class Selection:
 
     def _outcome_so_far(self) -> Outcome:
         if self._received is not None:
-            self._tally.add(*self._received.so_far())
+            _count(self._tally, self._received)
             self._received = None
         return present_outcome(self.asked.problem, self._tally, self._progress, self.seed)
 
@@ -232,3 +233,10 @@ class Selection:
         problem = asked.problem.seen(self._smallest, self._largest)
         result = Result.of(outcome, asked.labels, problem, name, self.seed, seconds)
         return replace(result, control=asked.control, warnings=self._checks.messages)
+
+
+def _count(tally: Tally, received: Received) -> None:
+    """Count what a request gave so far."""
+    arms, times, rewards, waiting = received.so_far()
+    tally.add(arms, times, rewards)
+    tally.waiting += waiting

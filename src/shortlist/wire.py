@@ -90,9 +90,11 @@ def status_of(data: Json) -> Status:
         budget=data["budget"],
         bound=data["bound"],
         warnings=tuple(data.get("warnings", ())),
+        undrawn=data["undrawn"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
+            waiting=np.array([row["waiting"] for row in rows], dtype=np.int64),
             means=_figures(rows, "mean", nan),
             low=_figures(rows, "low", -inf),
             high=_figures(rows, "high", inf),
@@ -130,6 +132,8 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         partial=data["partial"],
         spent=data["spent"],
         warnings=tuple(data.get("warnings", ())),
+        complete=data["complete"],
+        items=data["items"],
     )
 
 

@@ -399,6 +399,7 @@ def test_tell_takes_one_reward_or_a_failure() -> None:
     assert status()["arms"][0] | {"low": 0, "high": 0, "chance": 0} == {
         "arm": "plain",
         "pulls": 1,
+        "waiting": 0,
         "mean": -1.5,
         "low": 0,
         "high": 0,

@@ -134,7 +134,7 @@ def test_every_entry_is_answered_by_its_own_pulls_in_whatever_order_results_come
     replies = []
     for _ in range(3):
         numbering = Numbering(Pulls(arms, times), 7, np.zeros(4, dtype=np.int64), most)
-        received = Received(numbering)
+        received = Received(numbering, 4)
         places = numbering.places(numbering.tickets)
         calls = list(zip(numbering.tickets, places.arms, places.draws, places.times, strict=True))
         order.shuffle(calls)
@@ -159,7 +159,7 @@ def test_taking_all_rewards_at_once_is_taking_them_one_by_one(
     arms, times = (np.array(column, dtype=np.int64) for column in zip(*asked, strict=True))
     numbering = Numbering(Pulls(arms, times), 3, np.zeros(4, dtype=np.int64))
     rewards = 1e6 + np.random.default_rng(seed).random(numbering.total)
-    together, one_by_one, in_lists = (Received(numbering) for _ in range(3))
+    together, one_by_one, in_lists = (Received(numbering, 4) for _ in range(3))
     together.take_all(rewards)
     for ticket, reward in zip(numbering.tickets.tolist(), rewards, strict=True):
         one_by_one.take(ticket, float(reward))

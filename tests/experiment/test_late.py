@@ -137,7 +137,9 @@ def test_a_late_ticket_is_waited_for_and_its_own_result_counts(store: Store, clo
         handout = each.ask(5, "quick")
         assert (handout, handout.state) == ([], State.PENDING)
         assert (each.status().held, each.status().overdue) == (1, 1)
-        assert "1 of them under way and 1 of those overdue" in str(each.status())
+        said = " ".join(str(each.status()).split())
+        assert "29 pulls told (9 not counted yet), waits for 1 more" in said
+        assert "1 of them under way and 1 of those overdue" in said
     experiment.tell(slow, 0)
     assert experiment.result().pulls == 30
 

@@ -39,7 +39,8 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
     assert result.top == ("b",)
     assert experiment.status().arms.places == ("out", "in", "retired")
     assert [arm.left for arm in result.arms] == [False, False, True]
-    assert "count as the worst reward: c." in str(result)
+    assert "shown as told until then: c." in str(result)
+    assert (result.arms[2].pulls, result.arms[2].mean, result.pulls) == (2, 1.0, result.spent)
 
 
 def test_what_is_under_way_of_it_is_not_waited_for_and_may_still_come() -> None:
@@ -62,7 +63,7 @@ def test_small_is_good_so_the_worst_is_large() -> None:
     finish(experiment, {"a": 0.0, "b": 1.0})
     result = experiment.result()
     assert result.top == ("a",)
-    assert result.arms[2].mean == 1.0
+    assert result.arms[2].mean is None  # what nobody drew is not shown
 
 
 @pytest.mark.parametrize(

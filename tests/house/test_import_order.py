@@ -16,7 +16,7 @@ Layers = tuple[tuple[str, ...], ...]
 TOP: Layers = (  # low to high; neighbours in a layer do not know each other
     ("printable", "traces", "digits"),
     ("errors", "arrays", "tables", "rounding"),
-    ("validation", "grouping", "caution"),
+    ("validation", "grouping", "caution", "counting"),
     ("items", "reading"),
     ("reward_models", "arms"),
     ("problem", "search"),

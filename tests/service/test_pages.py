@@ -21,7 +21,7 @@ from shortlist.reward_models import Binary
 from shortlist.service.pages import words
 from shortlist.service.pages.bounds import Course, proven
 from shortlist.service.pages.picture import FEW, Axis, band, bars, best_first, line
-from shortlist.storage import Event, Kind, Told
+from shortlist.storage import Event, Kind
 from shortlist.storage.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
@@ -243,6 +243,7 @@ def arms_of(means: list[float], radius: float, k: int = 1) -> ArmsTold:
     return ArmsTold(
         labels=tuple(map(str, range(size))),
         pulls=np.full(size, 10),
+        waiting=np.zeros(size, dtype=np.int64),
         means=centres,
         low=centres - radius,
         high=centres + radius,
@@ -279,8 +280,8 @@ def test_a_course_is_the_same_whether_it_is_read_or_watched(store: MemoryStore) 
     watched = Course()
     while tickets := made.ask(10):
         made.tell_many((ticket, ticket.seed % 2) for ticket in tickets)
-        watched.go_on(made, made.status().arms)
-    read = Course.of(store.read("experiment").told, made.settings)
+        watched.go_on(made, made.status())
+    read = Course.of(*made.pulls_counted(), made.settings.problem, np.ones(3, dtype=np.bool_))
     assert read.pulls[-1] == 300
     assert read.bounds[-1] == pytest.approx(watched.last)
     assert not watched.by_search
@@ -291,16 +292,16 @@ def test_a_search_that_proves_something_is_believed_before_the_intervals() -> No
     for _ in range(30):
         made.tell_many((ticket, float(ticket.arm == 0)) for ticket in made.ask(20))
     course = Course()
-    course.go_on(made, made.status().arms)
-    own = [progress.bound for _, progress in made.course() if progress.bound is not None]
-    assert (course.by_search, course.last) == (True, own[-1])
+    course.go_on(made, made.status())
+    assert (course.by_search, course.last) == (True, made.status().bound)
     arms = made.status().arms
     assert course.last < proven(arms.means, arms.low, arms.high, made.settings.problem)
 
 
 def test_a_course_of_nothing_is_empty() -> None:
     made = Experiment.create(3, 1, budget=300)
-    assert Course.of(Told.of(()), made.settings).pulls == []
+    everybody = np.ones(3, dtype=np.bool_)
+    assert Course.of(*made.pulls_counted(), made.settings.problem, everybody).pulls == []
     assert line([], [], 0.1) is None
 
 

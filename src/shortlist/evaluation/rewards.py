@@ -6,14 +6,15 @@ was quicker: so calls are added up by their numbers, whenever they came in."""
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.counting import counted_pulls
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.evaluation.numbering import Numbering
+from shortlist.evaluation.numbering import Numbering, Places
 from shortlist.problem import MOST_COST
 from shortlist.reward_models import RewardModel
 from shortlist.search import Rewards
@@ -83,11 +84,21 @@ def _array(values: Any) -> npt.NDArray[Any]:
         return np.asarray(values, dtype=object)
 
 
+class SoFar(NamedTuple):
+    """What is counted of a request, call by call, and what came in beside it."""
+
+    arms: IntArray
+    times: IntArray  # pulls in the call
+    rewards: Rewards
+    waiting: IntArray  # (n,) pulls of every arm that came in before an earlier one
+
+
 class Received:
     """What came in of a request so far, call by call."""
 
-    def __init__(self, numbering: Numbering) -> None:
+    def __init__(self, numbering: Numbering, n_arms: int) -> None:
         self._numbering = numbering
+        self._n_arms = n_arms
         # (calls,) each, so far: a request may be longer than any memory
         self._sums = np.zeros(0)
         self._squares = np.zeros(0)
@@ -125,16 +136,30 @@ class Received:
         self._squares = rewards**2
         self._in = np.ones(rewards.size, dtype=np.bool_)
 
-    def so_far(self) -> tuple[IntArray, IntArray, Rewards]:
-        """The arms, the pulls and the rewards of the calls that are in, one after the other."""
-        tickets = self._numbering.first + np.flatnonzero(self._in)
-        _, arms, _, times = self._numbering.places(tickets)
-        return arms, times, Rewards(self._sums[self._in], self._squares[self._in])
+    def so_far(self) -> SoFar:
+        """The arms, the pulls and the rewards of the calls that are counted, one after the other.
+
+        Those of an arm are, up to the first that is missing: `shortlist.counting`."""
+        places, counted = self._counted()
+        early = self._in[: counted.size] & ~counted
+        waiting = np.bincount(places.arms[early], places.times[early], self._n_arms)
+        rewards = Rewards(
+            self._sums[: counted.size][counted], self._squares[: counted.size][counted]
+        )
+        arms, times = places.arms[counted], places.times[counted]
+        return SoFar(arms, times, rewards, waiting.astype(np.int64))
 
     def by_entry(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Pulls that are in, their sums and their sums of squares, entry by entry."""
-        tickets = self._numbering.first + np.flatnonzero(self._in)
-        return by_entry(self._numbering, tickets, self._sums[self._in], self._squares[self._in])
+        """Pulls that are counted, their sums and their sums of squares, entry by entry."""
+        calls = np.flatnonzero(self._counted()[1])
+        tickets = self._numbering.first + calls
+        return by_entry(self._numbering, tickets, self._sums[calls], self._squares[calls])
+
+    def _counted(self) -> tuple[Places, BoolArray]:
+        """Where the calls up to the last that may be in belong, and which of them are counted."""
+        calls = min(self._in.size, self._numbering.total)
+        places = self._numbering.places(self._numbering.first + np.arange(calls))
+        return places, counted_pulls(places.arms, self._in[:calls], self._n_arms)
 
     def rewards(self, prices: FloatArray, *, single: bool = False) -> Rewards:
         """What the search is sent when all calls are in; with items, single rewards too.

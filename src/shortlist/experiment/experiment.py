@@ -189,11 +189,12 @@ class Experiment(Dealer, Runnable):
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
             tickets = self._known.tickets(ids, due)
+            meanwhile = self._known.best_so_far() if going and len(ids) < limit else None
             self._durations.begin(ids, self._known.ledger.held_by(holder), now)
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
         if going:
-            return Handout(tickets, State.PENDING, self._known.best_so_far())
+            return Handout(tickets, State.PENDING, meanwhile)
         self._caution()
         return Handout(tickets, state)
 

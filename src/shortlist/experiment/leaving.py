@@ -4,6 +4,8 @@ A pull of an arm that left cannot be made any more. It counts as the worst rewar
 that every search drops the arm; `certified` is told who left, and its guarantee is then about the
 others: docs/experiments.md."""
 
+from math import inf
+
 import numpy as np
 
 from shortlist.arms import position_of
@@ -46,7 +48,11 @@ def may_leave(known: Replica, arm: int) -> bool:
 
 
 def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]:
-    """The arm leaves, and what was under way of it is waited for no longer."""
+    """The arm leaves, and what was under way of it is waited for no longer.
+
+    It leaves after all that was told, whatever the clocks of others say: so the log tells what was
+    drawn of it from the worst rewards that come later."""
+    now = max(now, float(np.nextafter(known.ledger.ended, inf)))
     held = sorted(known.ledger.leases)
     theirs = [ticket for ticket, own in zip(held, arms_of(known, held), strict=True) if own == arm]
     stopped = known.ledger.stopped
@@ -70,7 +76,12 @@ def worst_rewards(
     problem = known.settings.problem
     worst = _worst(problem, known.ledger.rewards)
     arms = zip(ids, arms_of(known, ids), strict=True)
-    told = [(each, arm, worst, now) for each, arm in arms if arm in known.ledger.retired]
+    left_at = known.ledger.left_at.tolist()
+    told = [
+        (each, arm, worst, max(now, left_at[arm]))
+        for each, arm in arms
+        if arm in known.ledger.retired
+    ]
     # tickets are handed out in order: those between are given back before anybody has them
     new = sorted(each for each in ids if each >= known.ledger.issued)
     unpaid = [each for each, *_ in told] if problem.costs is not None else []

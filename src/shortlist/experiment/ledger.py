@@ -7,7 +7,9 @@ from math import inf
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.counting import counted_pulls
+from shortlist.evaluation.numbering import Numbering
 from shortlist.experiment.lease import FREE, Lease
 from shortlist.present import Tally
 from shortlist.problem import Problem
@@ -30,12 +32,15 @@ class Ledger:
         self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # arms that left, and why,
         self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
+        self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
         self.position = 0  # in the log
-        self.told = 0
+        self.told = 0  # rewards that the search has, and of these
+        self.undrawn = 0  # those that nobody drew: the worst ones of arms that left
         self.issued = 0  # tickets handed out so far are those below
         # by ticket, NaN where not told; may be longer than `issued`
         self.rewards: FloatArray = np.empty(0)
         self.arms: IntArray = np.empty(0, dtype=np.int64)
+        self.drawn: BoolArray = np.empty(0, dtype=np.bool_)
         self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
         self._earliest = inf  # no lease ends before
         self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
@@ -67,20 +72,39 @@ class Ledger:
             return {}
         return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
 
-    def tally(self, n_arms: int) -> Tally:
-        """All that was told, by arm."""
-        told = np.flatnonzero(~np.isnan(self.rewards))
-        rewards, tally = self.rewards[told], Tally(n_arms)
-        tally.add(self.arms[told], np.ones_like(told), Rewards(rewards, rewards**2))
+    @property
+    def made(self) -> int:
+        """Pulls that were made and told."""
+        return self.told - self.undrawn
+
+    def counted(self, numbering: Numbering) -> BoolArray:
+        """Which tickets are counted in what is shown: (issued,).
+
+        Rewards of an arm are, up to its first ticket that is missing or that nobody drew.
+        `numbering` is that of the present request, to which all tickets belong that are missing."""
+        arms = self.arms[: self.issued].copy()
+        missing = np.flatnonzero(np.isnan(self.rewards[: self.issued]))
+        if missing.size:
+            arms[missing] = numbering.arms(missing)
+        return counted_pulls(arms, self.drawn[: self.issued], self._prices.size)
+
+    def tally(self, numbering: Numbering) -> Tally:
+        """What is counted of every arm, and what waits."""
+        counted, tally = self.counted(numbering), Tally(self._prices.size)
+        tickets = np.flatnonzero(counted)
+        rewards = self.rewards[tickets]
+        tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
+        early = np.flatnonzero(self.drawn[: self.issued] & ~counted)
+        tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
         return tally
 
     def spending(self) -> FloatArray:
-        """What the pulls of every arm that were told cost: (n,)."""
-        told = self.arms[np.flatnonzero(~np.isnan(self.rewards))]
-        pulls = np.bincount(told, minlength=self._prices.size)
+        """What the pulls of every arm that were made and told cost: (n,)."""
+        pulls = np.bincount(self.arms[self.drawn], minlength=self._prices.size)
         said: defaultdict[int, list[float]] = defaultdict(list)
         for ticket, cost in self.costs.items():
-            said[int(self.arms[ticket])].append(cost)
+            if self.drawn[ticket]:
+                said[int(self.arms[ticket])].append(cost)
         for arm, costs in said.items():
             pulls[arm] -= len(costs)
         return spending(pulls, self._prices, said)
@@ -126,7 +150,11 @@ class Ledger:
 
     def take_in(self, news: News) -> None:
         """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
-        not matter."""
+        not matter. Only who left is known before: of whom nothing more is drawn."""
+        for event in news.events:
+            if event.kind is Kind.RETIRE and event.span not in self.retired:
+                self.retired[event.span] = event.text
+                self.left_at[event.span] = event.time
         self._take_rewards(news.told)
         leases = [event for event in news.events if event.kind is Kind.LEASE]
         if leases:
@@ -151,9 +179,13 @@ class Ledger:
         self.rewards[told.tickets] = told.rewards
         self.arms[told.tickets] = told.arms
         self.told += told.tickets.size
-        declared = float(self._prices[told.arms].sum())
-        self.declared += declared
-        self.spent += declared
+        # times of an arm are in order: `retirement` and `worst_rewards` in leaving.py see to it
+        drawn = told.times < self.left_at[told.arms]
+        self.drawn[told.tickets] = drawn
+        self.undrawn += int((~drawn).sum())
+        prices = self._prices[told.arms]
+        self.declared += float(prices.sum())
+        self.spent += float(prices[drawn].sum())
         self.ended = max(self.ended, float(told.times.max()))
         for ticket in self.leases.keys() & set(told.tickets.tolist()):
             del self.leases[ticket]
@@ -166,13 +198,13 @@ class Ledger:
             self.failures.clear()
             self.stopped = None
         elif event.kind is Kind.RETIRE:
-            self.retired.setdefault(event.span, event.text)
             self._left_in.setdefault(event.span, len(self.steps))
         elif event.kind is Kind.COST:
             if event.ticket not in self.costs:
                 self.costs[event.ticket] = float(event.text)
                 price = float(self._prices[self.arms[event.ticket]])
-                self.spent += self.costs[event.ticket] - price
+                paid = price if self.drawn[event.ticket] else 0.0
+                self.spent += self.costs[event.ticket] - paid
         elif event.kind is Kind.SPENT:
             self.spent_at = event.time
         elif event.kind is Kind.FAIL:
@@ -189,3 +221,4 @@ class Ledger:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
             self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])
+            self.drawn = np.concatenate([self.drawn, np.zeros(more, dtype=np.bool_)])

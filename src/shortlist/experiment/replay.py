@@ -79,7 +79,7 @@ class Replay:
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"
                 " for"
             )
-        received = Received(numbering)
+        received = Received(numbering, self._drawn.size)
         received.take_all(rewards)
         for ticket, cost in costs.items():
             received.pay(ticket, cost)

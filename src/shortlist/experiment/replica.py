@@ -10,6 +10,7 @@ import numpy as np
 
 from shortlist.ahead import Partly, Underway
 from shortlist.arms import Label
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.display import plural
 from shortlist.driver import Outcome, present_outcome
 from shortlist.errors import CannotReplay, StoreDamaged
@@ -21,10 +22,12 @@ from shortlist.experiment.news import MOST_UNDER_WAY, check_news
 from shortlist.experiment.replay import Replay
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Counted, Status
-from shortlist.experiment.staying import staying
+from shortlist.experiment.staying import promised, staying
 from shortlist.experiment.ticket import State, Ticket
+from shortlist.present import Tally
 from shortlist.printable import printable
 from shortlist.result import Result
+from shortlist.search import Progress
 from shortlist.storage import Event, Kind, RewardRow, Store
 
 
@@ -149,13 +152,11 @@ class Replica:
     def best_so_far(self) -> Label | None:
         """The arm of the best mean, where every mean is drawn to that of all by one pull.
 
-        None that left or is at its limit; nobody if all are."""
-        problem, ledger = self.settings.problem, self.ledger
-        told = np.flatnonzero(~np.isnan(ledger.rewards))
-        pulls = np.bincount(ledger.arms[told], minlength=problem.n_arms)
-        sums = np.bincount(ledger.arms[told], ledger.rewards[told], problem.n_arms)
-        means = (sums + sums.sum() / max(1, told.size)) / (pulls + 1)
-        good = problem.sign * means
+        None that left or is at its limit; nobody if all are. Only what is counted bears on it: of
+        two arms the one whose good rewards are quicker would be preferred by what was told."""
+        problem, ledger, tally = self.settings.problem, self.ledger, self.tally()
+        usual = tally.sums.sum() / max(1, tally.pulls.sum())
+        good = problem.sign * (tally.sums + usual) / (tally.pulls + 1)
         good[list(ledger.retired)] = -np.inf
         good[self.replay.asked >= problem.most_pulls] = -np.inf
         best = int(good.argmax())
@@ -180,12 +181,13 @@ class Replica:
             name=self.name,
             state=self.state(now),
             trouble=self.trouble(),
-            told=ledger.told,
+            told=ledger.made,
+            undrawn=ledger.undrawn,
             held=holders.total(),
             wanted=0 if self._cut else self.replay.end - ledger.told - holders.total(),
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
-            progress=self.replay.numbering.pulls.progress,
+            progress=self.progress,
             overdue=sum(lease.due <= now for lease in held),
             spent=ledger.spent,
             budget=self.settings.problem.goal.budget,
@@ -193,9 +195,19 @@ class Replica:
             warnings=self.replay.checks.messages,
         )
 
+    @property
+    def progress(self) -> Progress:
+        """How far the search is; its bound only if that holds among the arms that stay."""
+        progress = self.replay.numbering.pulls.progress
+        if progress.top is None or promised(
+            progress.top, self.ledger.retired, self.settings.algorithm
+        ):
+            return progress
+        return replace(progress, bound=None, top=None)
+
     def _bound(self) -> float | None:
         """What is proved of the present choice, in the user's units."""
-        progress = self.replay.numbering.pulls.progress
+        progress = self.progress
         if self.replay.outcome is not None:
             return self.answer.regret_bound
         if progress.bound is None or progress.top is None:
@@ -207,16 +219,25 @@ class Replica:
         if self.replay.outcome is not None:
             return None
         replay, ledger, settings = self.replay, self.ledger, self.settings
-        rewards = ledger.rewards[replay.numbering.first : replay.end]
-        told = np.flatnonzero(~np.isnan(rewards))
-        tickets, rewards = replay.numbering.first + told, rewards[told]
-        problem, tally = ledger.seen(settings.problem), ledger.tally(settings.problem.n_arms)
+        tickets = np.flatnonzero(ledger.counted(replay.numbering))
+        tickets = tickets[tickets >= replay.numbering.first]
+        rewards = ledger.rewards[tickets]
+        problem, tally = ledger.seen(settings.problem), self.tally()
         partly = Partly(*by_entry(replay.numbering, tickets, rewards, rewards**2))
         replies = tuple(replay.replies)
         return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
 
+    def tally(self) -> Tally:
+        """What is counted of every arm, and what waits: all that is shown comes from here."""
+        return self.ledger.tally(self.replay.numbering)
+
+    def pulls_counted(self) -> tuple[IntArray, FloatArray]:
+        """The arms and the rewards of all pulls that are counted, in the order of their tickets."""
+        tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
+        return self.ledger.arms[tickets], self.ledger.rewards[tickets]
+
     def counted(self) -> Counted:
-        """What was told of every arm."""
+        """What is counted of every arm."""
         return Counted.of(self.ledger, self.settings, self.replay)
 
     @cached_property
@@ -232,11 +253,14 @@ class Replica:
 
     def _outcome_so_far(self) -> Outcome:
         problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
-        tally = self.ledger.tally(problem.n_arms)
-        return present_outcome(problem, tally, progress, self.settings.seed)
+        return present_outcome(problem, self.tally(), progress, self.settings.seed)
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
+        if self.ledger.retired:  # the search was sent rewards that nobody drew
+            tally = self.tally()
+            pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
+            outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
         how = settings.problem, settings.algorithm, settings.seed
         outcome = staying(outcome, self.ledger.retired, *how)
         outcome = replace(outcome, spending=self.ledger.spending())
@@ -256,10 +280,10 @@ class Replica:
 
     def missing(self) -> str:
         """What the search waits for, in words."""
-        told = self.ledger.told
-        were = "was" if told == 1 else "were"
-        missing = self.replay.end - told
-        return f"{plural(told, 'pull')} {were} told, but the search waits for {missing:,} more"
+        made = self.ledger.made
+        were = "was" if made == 1 else "were"
+        missing = self.replay.end - self.ledger.told
+        return f"{plural(made, 'pull')} {were} told, but the search waits for {missing:,} more"
 
 
 def _identity(name: str, settings: Settings) -> str:

@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 
 from shortlist.arms import Label
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import intervals, places
 from shortlist.digits import amount_text, bound_text, chance_text, interval_text, mean_text
 from shortlist.display import plural
@@ -29,14 +29,17 @@ DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is
 
 @dataclass(frozen=True, slots=True)
 class ArmsTold:
-    """What was told of every arm, in the order of the labels.
+    """What is counted of every arm, in the order of the labels.
 
     With probability 1 - delta all means lie between `low` and `high`, of all arms and whenever one
-    looks."""
+    looks, also where results are late because of their values: rewards of an arm are counted in the
+    order of its pulls, up to the first that is missing."""
 
     labels: tuple[Label, ...]  #: as they are kept
-    pulls: IntArray = field(repr=False)  #: (n,) rewards told
-    means: FloatArray = field(repr=False)  #: (n,) NaN for an arm of which nothing was told
+    pulls: IntArray = field(repr=False)  #: (n,) rewards that are counted
+    #: (n,) rewards told that are not counted: an earlier pull of the same arm is missing
+    waiting: IntArray = field(repr=False)
+    means: FloatArray = field(repr=False)  #: (n,) NaN for an arm of which nothing is counted
     low: FloatArray = field(repr=False)  #: (n,) lower ends of the intervals
     high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
     places: tuple[str, ...] = field(repr=False)  #: "in", "out", "undecided" or "retired"
@@ -47,8 +50,8 @@ class ArmsTold:
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Every arm as a record, in the order of the labels; None for what is not known."""
-        names = ("arm", "pulls", "mean", "low", "high", "place", "to_go", "chance")
-        arrays = (self.pulls, self.means, self.low, self.high)
+        names = ("arm", "pulls", "waiting", "mean", "low", "high", "place", "to_go", "chance")
+        arrays = (self.pulls, self.waiting, self.means, self.low, self.high)
         columns = [self.labels, *(array.tolist() for array in arrays), self.places]
         for row in zip(*columns, self.to_go.tolist(), self.chances.tolist(), strict=True):
             yield dict(zip(names, map(_known, row), strict=True))
@@ -75,7 +78,7 @@ class Status(Tabular):
     name: str  #: of the experiment
     state: State  #: whether there are tickets, an answer, or trouble
     trouble: str  #: why it is stopped, in words; empty if it is not
-    told: int  #: rewards told
+    told: int  #: pulls that were made and told
     held: int  #: tickets that somebody works on
     wanted: int  #: tickets that the search waits for and nobody works on
     failures: int  #: evaluations that failed since the experiment was resumed last
@@ -89,6 +92,13 @@ class Status(Tabular):
     bound: float | None = None
     #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
     warnings: tuple[str, ...] = ()
+    #: pulls that nobody made, of arms that left: the search counts each as the worst reward
+    undrawn: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """Rewards told that are not counted: an earlier pull of the same arm is missing."""
+        return int(self.arms.waiting.sum())
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -97,6 +107,8 @@ class Status(Tabular):
             "state": self.state.value,
             "trouble": self.trouble or None,
             "told": self.told,
+            "waiting": self.waiting,
+            "undrawn": self.undrawn,
             "held": self.held,
             "overdue": self.overdue,
             "wanted": self.wanted,
@@ -134,6 +146,7 @@ class Status(Tabular):
         decided = self.state in (State.FINISHED, State.BUDGET)
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
         told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
+        told += f" ({self.waiting:,} not counted yet)" if self.waiting else ""
         facts = [self.state.value, told, *([] if decided else [self._waiting]), failures]
         if self.bound is not None:
             lost = f"at most {bound_text(self.bound, 3)} is lost"
@@ -156,7 +169,7 @@ class Status(Tabular):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was told of every arm at one moment, before anything is worked out from it."""
+    """What is counted of every arm at one moment, before anything is worked out from it."""
 
     position: int  # in the log
     problem: Problem
@@ -173,37 +186,49 @@ class Counted:
             how = problem, settings.algorithm, settings.seed
             outcome = staying(replay.outcome, ledger.retired, *how)
             chosen = frozenset(outcome.answer.top.tolist())
-        tally, retired = ledger.tally(problem.n_arms), frozenset(ledger.retired)
+        tally, retired = ledger.tally(replay.numbering), frozenset(ledger.retired)
         return cls(ledger.position, problem, tally, replay.asked, chosen, retired)
 
 
 def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
     """What that says of every arm; it takes a while if there are many."""
-    problem, pulls, sums = counted.problem, counted.tally.pulls, counted.tally.sums
+    problem, tally = counted.problem, counted.tally
+    pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
     means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, means)
-    where = places(-high, -low, problem.k) if problem.minimize else places(low, high, problem.k)
-    if counted.chosen is not None:
-        chosen = counted.chosen
-        where = tuple("in" if arm in chosen else "out" for arm in range(problem.n_arms))
-    retired = counted.retired
-    where = tuple("retired" if arm in retired else each for arm, each in enumerate(where))
-    likely = _chances(problem, counted.tally, where, decided=counted.chosen is not None)
-    to_go = counted.asked - pulls if counted.chosen is None else np.zeros_like(pulls)
-    for shared in (pulls, means, low, high, to_go, likely):  # by all who ask before there is news
+    stay = np.array([arm not in counted.retired for arm in range(problem.n_arms)])
+    where = _places(counted, low, high, stay)
+    likely = _chances(counted, stay)
+    to_go = np.zeros_like(pulls)
+    if counted.chosen is None:
+        to_go[stay] = (counted.asked - pulls - waiting)[stay]
+    for shared in (pulls, waiting, means, low, high, to_go, likely):  # by all who ask before news
         shared.flags.writeable = False
-    return ArmsTold(labels, pulls, means, low, high, where, to_go, likely, problem.minimize)
+    told = (pulls, waiting, means, low, high)
+    return ArmsTold(labels, *told, where, to_go, likely, problem.minimize)
 
 
-def _chances(
-    problem: Problem, tally: Tally, where: tuple[str, ...], *, decided: bool
-) -> FloatArray:
+def _places(
+    counted: Counted, low: FloatArray, high: FloatArray, stay: BoolArray
+) -> tuple[str, ...]:
+    """Where the intervals put every arm among those that stay; once that is decided, who is in."""
+    k, chosen = counted.problem.k, counted.chosen
+    where = np.full(low.size, "retired", dtype=object)
+    if chosen is not None:
+        where[stay] = ["in" if arm in chosen else "out" for arm in np.flatnonzero(stay).tolist()]
+    elif counted.problem.minimize:
+        where[stay] = places(-high[stay], -low[stay], k)
+    else:
+        where[stay] = places(low[stay], high[stay], k)
+    return tuple(where.tolist())
+
+
+def _chances(counted: Counted, stay: BoolArray) -> FloatArray:
     """The chance of every arm; of those that left 0, and what was decided is certain."""
-    if decided:
-        return np.array([float(place == "in") for place in where])
-    likely = chances(problem.unit(), unit_tally(problem, tally))
-    likely[[place == "retired" for place in where]] = 0.0
-    return likely
+    problem, chosen = counted.problem, counted.chosen
+    if chosen is not None:
+        return np.array([float(arm in chosen) for arm in range(problem.n_arms)])
+    return chances(problem.unit(), unit_tally(problem, counted.tally), stay)
 
 
 def _known(value: object) -> object:

@@ -1,6 +1,6 @@
 """The answer among the arms that stay."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,11 @@ from shortlist.search import Answer
 PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md
 
 
+def promised(top: Iterable[int], retired: Collection[int], algorithm: str) -> bool:
+    """Whether the bound of this choice holds among the arms that stay."""
+    return not retired or (algorithm in PROVED and not set(retired).intersection(top))
+
+
 def staying(
     outcome: Outcome, retired: Collection[int], problem: Problem, algorithm: str, seed: int
 ) -> Outcome:
@@ -20,9 +25,9 @@ def staying(
     Otherwise nothing is promised, and the best of the others take the places of those that left,
     ties broken by lot."""
     top = outcome.answer.top
-    kept = np.setdiff1d(top, list(retired))
-    if not retired or (kept.size == top.size and algorithm in PROVED):
+    if promised(top.tolist(), retired, algorithm):
         return outcome
+    kept = np.setdiff1d(top, list(retired))
     others = np.setdiff1d(np.arange(problem.n_arms), [*retired, *kept])
     worth = np.nan_to_num(problem.sign * outcome.means[others], nan=-np.inf)
     lots = np.random.default_rng(seed).random(problem.n_arms)[others]

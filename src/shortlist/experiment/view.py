@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from shortlist.ahead import Underway
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.display import plural
 from shortlist.errors import ShortlistError, Unfinished
 from shortlist.experiment.replica import Replica
@@ -60,7 +61,7 @@ class View:
         """How many pulls were told, and how far the search is.
 
         It is cheap, and as of the last call of anything else."""
-        return self._known.ledger.told, self._known.replay.numbering.pulls.progress
+        return self._known.ledger.made, self._known.progress
 
     def spent(self) -> float:
         """What the pulls that were told cost, in the unit of the costs.
@@ -74,7 +75,7 @@ class View:
         As cheap as `standing`."""
         ledger = self._known.ledger
         seconds = ledger.ended - ledger.began
-        return ledger.told / seconds if ledger.told and 0 < seconds < inf else None
+        return ledger.made / seconds if ledger.made and 0 < seconds < inf else None
 
     def underway(self) -> Underway | None:
         """The search as it is now, to be simulated from here; None once there is an answer."""
@@ -114,6 +115,13 @@ class View:
         with self._lock:
             return list(self._known.replay.course)
 
+    def pulls_counted(self) -> tuple[IntArray, FloatArray]:
+        """The arms, by their numbers, and the rewards of all pulls that are counted, in order.
+
+        As of the last call of anything else."""
+        with self._lock:
+            return self._known.pulls_counted()
+
     def held(self) -> tuple[int, float]:
         """How many tickets somebody works on, and when the last of their leases ends.
 
@@ -127,8 +135,9 @@ class View:
         """The answer, once there is one; with `partial` also before that, as it would be now.
 
         A partial result has the bound that the search has earned, if it knows one at any time, and
-        says nothing but the intervals otherwise. `seconds` are those from the first ticket to the
-        last reward."""
+        says nothing but the intervals otherwise. Rewards of an arm are counted up to its first pull
+        that is missing; `waiting` of every arm says how many came in before that one. `seconds` are
+        those from the first ticket to the last reward."""
         flag("partial", partial)
         with self._lock:
             self._catch_up()
@@ -151,7 +160,7 @@ class View:
             self._catch_up()
             now = self._now()
         state = self._known.state(now)
-        told = plural(self._known.ledger.told, "pull")
+        told = plural(self._known.ledger.made, "pull")
         return (
             f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
         )

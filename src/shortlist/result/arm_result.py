@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+import numpy as np
+
 from shortlist.arms import OwnLabel
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import intervals
 from shortlist.driver import Outcome
 from shortlist.problem import Problem
@@ -18,16 +20,17 @@ class ArmResult:
     With probability 1 - delta all means lie between `low` and `high`, those of all arms."""
 
     label: OwnLabel  #: as it was given
-    pulls: int  #: how often it was pulled
-    mean: float | None  #: its mean reward; None if it was never pulled
+    pulls: int  #: rewards that are counted: in the order of its pulls, up to the first missing
+    mean: float | None  #: the mean of these rewards; None if there is none
     low: float  #: the lower end of the interval for its mean
     high: float  #: the upper end
     chosen: bool  #: whether it is in `top`
     limit: int | None = None  #: the most pulls that it may have; None if there is no limit
     cost: float = 1.0  #: of a pull, as declared
     spent: float = 0.0  #: what its pulls cost in all
-    #: whether it left before the end: then worst rewards that nobody drew are among its pulls
-    left: bool = False
+    left: bool = False  #: whether it left before the end
+    #: rewards that came in and are not counted: an earlier pull of the arm is missing
+    waiting: int = 0
 
 
 def arms_of(
@@ -42,11 +45,16 @@ def arms_of(
     columns = [column.tolist() for column in (outcome.pulls, outcome.means, low, high)]
     limits = problem.limits or (None,) * problem.n_arms
     money = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
-    rows = zip(labels, *columns, limits, *money, strict=True)
-    for arm, (label, pulls, mean, below, above, limit, cost, spent) in enumerate(rows):
+    rows = zip(labels, *columns, limits, *money, waiting_of(outcome).tolist(), strict=True)
+    for arm, (label, pulls, mean, below, above, limit, cost, spent, early) in enumerate(rows):
         known = None if isnan(mean) else mean
-        terms = limit, cost, spent, arm in retired
+        terms = limit, cost, spent, arm in retired, early
         yield ArmResult(label, pulls, known, below, above, arm in chosen, *terms)
+
+
+def waiting_of(outcome: Outcome) -> IntArray:
+    """Rewards of every arm that are not counted: (n,)."""
+    return np.zeros_like(outcome.pulls) if outcome.waiting is None else outcome.waiting
 
 
 def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, shown_label
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import delta_of, differences, ratios
 from shortlist.digits import confidence_text, interval_text, mean_text
 from shortlist.problem import Problem
@@ -70,13 +70,16 @@ def lift_of(
     pulls: IntArray,
     means: FloatArray,
     control: int,
+    in_step: BoolArray,
 ) -> Lift:
-    """Every arm against the arm number `control`."""
-    low, high = differences(problem, pulls, means, control)
+    """Every arm against the arm number `control`.
+
+    `in_step` says which arms are counted just as far as the control, see `differences`."""
+    low, high = differences(problem, pulls, means, control, in_step)
     gaps = means - means[control]
     quotients = low_ratios = high_ratios = np.full(means.size, np.nan)
     if problem.rewards.support[0] == 0:
-        low_ratios, high_ratios = ratios(problem, pulls, means, control)
+        low_ratios, high_ratios = ratios(problem, pulls, means, control, in_step)
         with np.errstate(divide="ignore", invalid="ignore"):
             quotients = means / means[control]
     columns = (gaps, low, high, quotients, low_ratios, high_ratios)

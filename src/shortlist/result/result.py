@@ -18,11 +18,12 @@ from shortlist.digits import (
     interval_text,
     mean_text,
 )
+from shortlist.display import plural
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedConfidence, Goal, Problem
-from shortlist.result.arm_result import ArmResult, arms_of, spending_of
+from shortlist.result.arm_result import ArmResult, arms_of, spending_of, waiting_of
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plain import plain
@@ -71,6 +72,9 @@ class Result(Tabular):
     control: OwnLabel | None = field(default=None, repr=False)
     #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
     warnings: tuple[str, ...] = ()
+    #: whether all pulls of the last batch are counted; then intervals of `lift` are narrower
+    complete: bool = field(default=True, repr=False)
+    items: int | None = field(default=None, repr=False)  #: how many the test set has, if any
 
     @classmethod
     def of(
@@ -94,7 +98,7 @@ class Result(Tabular):
             regret_bound=bound,
             confidence=answer.confidence,
             reached=reached,
-            pulls=int(outcome.pulls.sum()),
+            pulls=int((outcome.pulls + waiting_of(outcome)).sum()),
             goal=problem.goal,
             algorithm=algorithm,
             seed=seed,
@@ -104,6 +108,8 @@ class Result(Tabular):
             minimize=problem.minimize,
             evidence=answer.evidence,
             spent=float(spending_of(outcome, problem).sum()),
+            complete=outcome.complete,
+            items=None if problem.items is None else problem.items.size,
         )
 
     @property
@@ -137,12 +143,13 @@ class Result(Tabular):
         reached, for then nothing is missing."""
         if self.reached:
             return ()
-        low, high = (np.array([getattr(arm, end) for arm in self.arms]) for end in ("low", "high"))
+        stayed = [arm for arm in self.arms if not arm.left]
+        low, high = (np.array([getattr(arm, end) for arm in stayed]) for end in ("low", "high"))
         low, high = (-high, -low) if self.minimize else (low, high)
         where = places(low, high, len(self.top))
         return tuple(
             arm.label
-            for arm, place in zip(self.arms, where, strict=True)
+            for arm, place in zip(stayed, where, strict=True)
             if place == "undecided" and arm.limit is not None and arm.pulls >= NEARLY * arm.limit
         )
 
@@ -156,7 +163,8 @@ class Result(Tabular):
         """The table, with what it is of above and what may be lost below; then the lift if there is
         a control."""
         doubts = (f"Warning: {message}" for message in self.warnings)
-        said = (self.verdict, self._limits(), self._gone(), self._oddity(), *doubts)
+        lines = (self.verdict, self._uncounted(), self._limits(), self._gone(), self._oddity())
+        said = (*lines, *doubts)
         below = "\n".join(filter(None, said))
         arms = replace(self.table, title=self._title, verdict=below)
         if self.control is None:
@@ -172,7 +180,7 @@ class Result(Tabular):
         against = position_of(control, labels)
         if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
-        if "items" in self.evidence:
+        if self.items is not None:
             raise InvalidInput(
                 "`lift` is asked for, but its intervals are for independent rewards and not for"
                 " scores on items"
@@ -185,7 +193,9 @@ class Result(Tabular):
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
-        return lift_of(labels, problem, pulls, means, against)
+        left = np.array([arm.left for arm in self.arms])
+        in_step = ~left if self.complete and not left[against] else np.zeros_like(left)
+        return lift_of(labels, problem, pulls, means, against, in_step)
 
     def to_frame(self, library: str | None = None) -> Any:
         """All arms as a data frame of pandas, or of polars if only that is installed."""
@@ -215,21 +225,33 @@ class Result(Tabular):
         listed = _listed(self.unresolved)
         return f"In doubt, and at or near the limit of their pulls: {listed}." if listed else ""
 
+    def _uncounted(self) -> str:
+        """How many rewards are not counted, and why, if any."""
+        waiting = sum(arm.waiting for arm in self.arms)
+        if not waiting:
+            return ""
+        are = "is" if waiting == 1 else "are"
+        return (
+            f"{plural(waiting, 'reward')} {are} not counted: an earlier pull of the same arm is"
+            " missing."
+        )
+
     def _gone(self) -> str:
         """Who left before the end, if anybody did."""
         listed = _listed([arm.label for arm in self.arms if arm.left])
-        counted = "pulls that were still asked for count as the worst reward"
-        return f"Left before the end, so that {counted}: {listed}." if listed else ""
+        return f"Left before the end, and shown as told until then: {listed}." if listed else ""
 
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""
         chosen, others = self._best_first()
+        others = [arm for arm in others if not arm.left]
         if not others or self._rank(others[0]) >= self._rank(chosen[-1]):
             return ""
         left_out, last = others[0], chosen[-1]
+        bounded = "" if self.regret_bound is None else ", and what that can lose is in the bound"
         return (
             f"{shown_label(left_out.label)} looks better than {shown_label(last.label)}, but was"
-            " left out: the pulls do not tell them apart, and what that can lose is in the bound."
+            f" left out: the pulls do not tell them apart{bounded}."
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -260,6 +282,8 @@ class Result(Tabular):
             "unresolved": [plain_label(label) for label in self.unresolved],
             "evidence": plain(self.evidence),
             "minimize": self.minimize,
+            "complete": self.complete,
+            "items": self.items,
             "arms": plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
             **({} if self.control is None else {"lift": self.lift().to_dict()}),
         }

@@ -84,6 +84,7 @@ TICKET = every(
 ARM = every(
     arm=LABEL,
     pulls=COUNT,
+    waiting=COUNT,
     mean=nullable("number"),
     low=nullable("number"),
     high=nullable("number"),
@@ -102,6 +103,7 @@ CHOSEN_ARM = every(
     cost=NUMBER,
     spent=NUMBER,
     left=FLAG,
+    waiting=COUNT,
 )
 LISTED = every(
     name=TEXT,
@@ -198,6 +200,8 @@ STATUS = every(
     state=STATE,
     trouble=nullable("string"),
     told=COUNT,
+    waiting=COUNT,
+    undrawn=COUNT,
     held=COUNT,
     overdue=COUNT,
     wanted=COUNT,
@@ -231,6 +235,8 @@ RESULT = every(
     unresolved=array(LABEL),
     evidence=ANYTHING,
     minimize=FLAG,
+    complete=FLAG,
+    items=nullable("integer"),
     arms=array(CHOSEN_ARM),
 )
 HEALTH = every(status={"const": "ok"}, version=TEXT)

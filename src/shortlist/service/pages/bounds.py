@@ -5,13 +5,11 @@ from math import inf
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import intervals
-from shortlist.experiment import Experiment
-from shortlist.experiment.settings import Settings
+from shortlist.experiment import Experiment, Status
 from shortlist.experiment.status import ArmsTold
 from shortlist.problem import Problem
-from shortlist.storage import Told
 
 POINTS = 60  # of a course at first
 STEP = 1.03  # pulls from one point to the next, as a ratio
@@ -39,7 +37,8 @@ def proven(means: FloatArray, low: FloatArray, high: FloatArray, problem: Proble
 
 @dataclass(slots=True)
 class Course:
-    """Pulls told, and what was proved then: by the search if it says so, else by the intervals."""
+    """Pulls counted, and what was proved then: by the search if it says so, else by the
+    intervals."""
 
     pulls: list[int] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)  # finite ones
@@ -47,45 +46,63 @@ class Course:
     last: float = inf  # the present bound
 
     @classmethod
-    def of(cls, told: Told, settings: Settings) -> "Course":
-        """What the intervals proved so far, at points that are closer at the beginning."""
+    def of(
+        cls, arms_pulled: IntArray, rewards: FloatArray, problem: Problem, stay: BoolArray
+    ) -> "Course":
+        """What the intervals proved so far of the arms that `stay`, at points that are closer at
+        the beginning; of pulls in the order in which they were asked for."""
         course = cls()
-        problem = settings.problem
         counts = np.zeros(problem.n_arms, dtype=np.int64)  # (n,)
         sums = np.zeros(problem.n_arms)  # (n,)
         begin = 0
-        for end in _points(told.arms.size):
-            arms = told.arms[begin:end]
+        for end in _points(arms_pulled.size):
+            arms = arms_pulled[begin:end]
             counts += np.bincount(arms, minlength=problem.n_arms)
-            sums += np.bincount(arms, told.rewards[begin:end], problem.n_arms)
+            sums += np.bincount(arms, rewards[begin:end], problem.n_arms)
             means = np.divide(sums, counts, out=np.full(problem.n_arms, np.nan), where=counts > 0)
-            course._add(end, proven(means, *intervals(problem, counts, means), problem))
+            low, high = intervals(problem, counts, means)
+            course._add(end, proven(means[stay], low[stay], high[stay], problem))
             begin = end
         return course
 
-    def go_on(self, experiment: Experiment, arms: ArmsTold) -> None:
+    def go_on(self, experiment: Experiment, status: Status) -> None:
         """Add what was proved since."""
-        problem = experiment.settings.problem
-        own = [
-            (pulls, progress.bound * problem.rewards.scale)
-            for pulls, progress in experiment.course()
-            if progress.bound is not None
-        ]
-        if own:
-            self.by_search = True
+        own = proved_by_search(experiment, status)
+        if own and status.bound is not None:
+            self.by_search, self.last = True, status.bound
             self.pulls = [pulls for pulls, _ in own]
             self.bounds = [bound for _, bound in own]
-            self.last = self.bounds[-1]
             return
-        self.last = proven(arms.means, arms.low, arms.high, problem)
-        told = int(arms.pulls.sum())
-        if told and (not self.pulls or told >= STEP * self.pulls[-1]):
-            self._add(told, self.last)
+        if self.by_search:  # and is not any more: an arm that it chose has left
+            self.pulls, self.bounds, self.by_search = [], [], False
+        arms, stay = status.arms, staying(status.arms)
+        ends = arms.means[stay], arms.low[stay], arms.high[stay]
+        self.last = proven(*ends, experiment.settings.problem)
+        counted = int(arms.pulls.sum())
+        if counted and (not self.pulls or counted >= STEP * self.pulls[-1]):
+            self._add(counted, self.last)
 
     def _add(self, pulls: int, bound: float) -> None:
         if np.isfinite(bound):
             self.pulls.append(pulls)
             self.bounds.append(bound)
+
+
+def proved_by_search(experiment: Experiment, status: Status) -> list[tuple[int, float]]:
+    """Pulls at every request, and what the search had proved; nothing if it proves nothing now."""
+    if status.bound is None:
+        return []
+    scale = experiment.settings.problem.rewards.scale
+    return [
+        (pulls, progress.bound * scale)
+        for pulls, progress in experiment.course()
+        if progress.bound is not None
+    ]
+
+
+def staying(arms: ArmsTold) -> BoolArray:
+    """(n,) Which arms did not leave."""
+    return np.array([place != "retired" for place in arms.places])
 
 
 def _points(size: int) -> list[int]:

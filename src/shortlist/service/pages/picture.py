@@ -74,9 +74,10 @@ class Band:
 
 
 def best_first(arms: ArmsTold) -> IntArray:
-    """The arms by their means; those never pulled come last."""
-    worth = -arms.means if arms.minimize else arms.means
-    order: IntArray = np.argsort(-np.nan_to_num(worth, nan=-np.inf), kind="stable")
+    """The arms by their means; those never pulled come last, and after them those that left."""
+    worth = np.nan_to_num(-arms.means if arms.minimize else arms.means, nan=-np.inf)
+    left = np.array([place == "retired" for place in arms.places])
+    order: IntArray = np.lexsort((-worth, left))
     return order
 
 

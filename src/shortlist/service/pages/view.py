@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import isfinite
 from urllib.parse import quote
 
+import numpy as np
+
 from shortlist.digits import bound_text
 from shortlist.errors import Unfinished
 from shortlist.experiment import Experiment, State, Status
@@ -14,7 +16,7 @@ from shortlist.problem import FixedConfidence
 from shortlist.result import Result
 from shortlist.service.opened import Opened
 from shortlist.service.pages import picture, words
-from shortlist.service.pages.bounds import Course
+from shortlist.service.pages.bounds import Course, proved_by_search, staying
 from shortlist.service.pages.picture import Axis, Band, Bar, Line
 from shortlist.storage import News
 
@@ -57,7 +59,7 @@ def look(opened: Opened, name: str, course: Course) -> View:
     axis = Axis.of(status.arms)
     order = picture.best_first(status.arms)
     k = settings.problem.k
-    course.go_on(experiment, status.arms)
+    course.go_on(experiment, status)
     result = _result(experiment)
     return View(
         name=name,
@@ -91,9 +93,15 @@ def _places(status: Status) -> list[tuple[str, int]]:
 def begun_course(opened: Opened, name: str) -> Course:
     """The course of the bound up to now."""
     experiment = opened.experiment(name)
-    if any(progress.bound is not None for _, progress in experiment.course()):
+    status = experiment.status()
+    if proved_by_search(experiment, status):
         return Course(by_search=True)  # the search remembers
-    return Course.of(opened.store.read(name).told, experiment.settings)
+    stay = staying(status.arms)
+    arms, rewards = experiment.pulls_counted()
+    if not rewards.size or not np.isfinite(status.arms.high[stay]).all():
+        return Course()  # where an interval is open now, it always was
+    problem = experiment.settings.problem.seen(float(rewards.min()), float(rewards.max()))
+    return Course.of(arms, rewards, problem, stay)
 
 
 def _result(experiment: Experiment) -> Result | None:
@@ -112,7 +120,10 @@ def _facts(
     status: Status, settings: Settings, news: News, bound: float, result: Result | None
 ) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
-    facts = [("Pulls told", f"{status.told:,}"), ("Under way", f"{status.held:,}")]
+    facts = [("Pulls told", f"{status.told:,}")]
+    if status.waiting:
+        facts += [("Not counted yet", f"{status.waiting:,}")]
+    facts += [("Under way", f"{status.held:,}")]
     if status.overdue:
         facts += [("Overdue", f"{status.overdue:,}")]
     facts += [("Failed", f"{status.failures:,}")]
@@ -146,7 +157,7 @@ def _left(status: Status, settings: Settings, bound: float, pace: float | None) 
     it need be, and so is what is expected of it."""
     goal = settings.problem.goal
     most = settings.problem.counted_budget
-    left = None if most is None else max(0, most - status.told)
+    left = None if most is None else max(0, most - status.told - status.undrawn)
     words_before = ""
     if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
         grown = status.told * max(0.0, (bound / goal.epsilon) ** 2 - 1)
