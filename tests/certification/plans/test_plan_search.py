@@ -125,7 +125,7 @@ def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Pulls so far and looks that failed, when the split certificate takes over."""
     seen: list[tuple[int, int]] = []
 
-    def spy(posterior: Posterior, problem: Problem, _: object, *, failed: int) -> Search:
+    def spy(posterior: Posterior, problem: Problem, *_: object, failed: int) -> Search:
         seen.append((posterior.spent, failed))
         return Answer(np.arange(problem.k))
         yield
