@@ -121,7 +121,8 @@ def wrong_lifts(seen: World, *, in_step: bool) -> int:
 
 def quick_if_good(rewards: FloatArray, rng: np.random.Generator) -> BoolArray:
     """Successes are told at once, failures with probability one tenth."""
-    return (rewards == 1) | (rng.random(rewards.shape) < 0.1)
+    early: BoolArray = (rewards == 1) | (rng.random(rewards.shape) < 0.1)
+    return early
 
 
 def quick_if_bad(rewards: FloatArray, rng: np.random.Generator) -> BoolArray:
@@ -215,6 +216,6 @@ def test_a_result_that_limits_end_is_wrong_as_seldom(means: tuple[float, float])
         lost = truth.max() - truth[outcome.answer.top].mean()
         arms = shown((8, 8), wins, ())
         missed = ((truth < arms.low) | (truth > arms.high)).any()
-        chance = binom.pmf(wins, 8, truth).prod()
+        chance = float(np.prod(binom.pmf(wins, 8, truth)))
         wrong += chance * np.array([lost > outcome.answer.regret_bound, missed])
     assert (wrong <= DELTA).all()

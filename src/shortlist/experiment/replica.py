@@ -257,8 +257,8 @@ class Replica:
         settings = self.settings
         if self.ledger.retired:  # the search was sent rewards that nobody drew
             tally = self.tally()
-            counted = {"pulls": tally.pulls, "sums": tally.sums, "waiting": tally.waiting}
-            outcome = replace(outcome, **counted)
+            pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
+            outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
         how = settings.problem, settings.algorithm, settings.seed
         outcome = staying(outcome, self.ledger.retired, *how)
         outcome = replace(outcome, spending=self.ledger.spending())

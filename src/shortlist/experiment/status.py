@@ -195,11 +195,10 @@ def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
     to_go = np.zeros_like(pulls)
     if counted.chosen is None:
         to_go[stay] = (counted.asked - pulls - waiting)[stay]
-    columns = (pulls, waiting, means, low, high, to_go, likely)
-    for shared in columns:  # by all who ask before there is news
-        shared.flags.writeable = False
-    *told, to_go, likely = columns
-    return ArmsTold(labels, *told, where, to_go, likely, problem.minimize)
+    for shared in (pulls, waiting, means, low, high, to_go, likely):
+        shared.flags.writeable = False  # by all who ask before there is news
+    figures = pulls, waiting, means, low, high
+    return ArmsTold(labels, *figures, where, to_go, likely, problem.minimize)
 
 
 def _places(
