@@ -176,7 +176,8 @@ def test_bounds_on_a_test_set_hold_whatever_is_told() -> None:
             3, 1, epsilon=0.1, delta=0.3, rewards="binary", items=12, seed=seed
         )
         for ticket in experiment.ask(30):
-            reward = scores[int(ticket.arm), int(ticket.item)]
+            assert ticket.item is not None
+            reward = float(scores[int(ticket.arm)][int(ticket.item)])
             if reward or rng.random() < 0.3:
                 experiment.tell(ticket, reward)
         arms = experiment.status().arms

@@ -7,20 +7,23 @@ that occurs; that every display shows their numbers is tested in test_counted.py
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
+from shortlist.algorithms import find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import OUT_OF_STEP, BetaMixture, _pair_levels
 from shortlist.counting import counted_pulls
+from shortlist.driver import Outcome, counted
 from shortlist.experiment.status import ArmsTold, Counted, arms_told
 from shortlist.present import Tally
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
-from shortlist.search import Rewards
+from shortlist.search import Pulls, Rewards, advance
 from shortlist.service.pages.bounds import proven
 
 RUNS, DELTA, PULLS = 2000, 0.3, 25  # pulls of an arm that are asked for in one batch
@@ -69,8 +72,8 @@ def shown(pulls: tuple[int, ...], wins: tuple[int, ...], retired: tuple[int, ...
     sums = np.array(wins, dtype=np.float64)
     tally.add(np.arange(len(pulls)), np.array(pulls), Rewards(sums, sums))
     asked = np.full(len(pulls), PULLS)
-    counted = Counted(0, problem, tally, asked, None, frozenset(retired))
-    return arms_told(counted, tuple(map(str, range(len(pulls)))))
+    state = Counted(0, problem, tally, asked, None, frozenset(retired))
+    return arms_told(state, tuple(map(str, range(len(pulls)))))
 
 
 def few(wrong: int) -> bool:
@@ -118,7 +121,8 @@ def wrong_lifts(seen: World, *, in_step: bool) -> int:
 
 def quick_if_good(rewards: FloatArray, rng: np.random.Generator) -> BoolArray:
     """Successes are told at once, failures with probability one tenth."""
-    return (rewards == 1) | (rng.random(rewards.shape) < 0.1)
+    early: BoolArray = (rewards == 1) | (rng.random(rewards.shape) < 0.1)
+    return early
 
 
 def quick_if_bad(rewards: FloatArray, rng: np.random.Generator) -> BoolArray:
@@ -187,3 +191,31 @@ def test_a_lift_of_arms_out_of_step_needs_more_than_one_of_arms_in_step() -> Non
     apart, together = (wrong_lifts(seen, in_step=in_step) for in_step in (False, True))
     assert binomtest(apart, RUNS, tenth, alternative="greater").pvalue > 1e-3
     assert binomtest(together, RUNS, tenth, alternative="greater").pvalue < 1e-3
+
+
+@cache
+def ended_by_limits(wins: tuple[int, int]) -> Outcome:
+    """What comes of a search whose arms may be pulled eight times each, all in one batch."""
+    problem = Problem(2, 1, FixedConfidence(0.05, DELTA), Binary(), limits=(8, 8))
+    run = counted(find("certified"), problem, np.random.default_rng(0), least=16)
+    turn = advance(run, None)
+    assert isinstance(turn, Pulls)
+    sums = np.array(wins, dtype=np.float64)[turn.arms]
+    outcome = advance(run, Rewards(sums, sums))
+    assert isinstance(outcome, Outcome)
+    return outcome
+
+
+@pytest.mark.parametrize("means", [(0.5, 0.5), (0.4, 0.7), (0.05, 0.95), (0.0, 0.3), (1.0, 0.8)])
+def test_a_result_that_limits_end_is_wrong_as_seldom(means: tuple[float, float]) -> None:
+    """Its bound is, and the interval of every arm: over all histories, by their probabilities."""
+    truth, wrong = np.array(means), np.zeros(2)
+    for wins in product(range(9), repeat=2):
+        outcome = ended_by_limits(wins)
+        assert outcome.answer.regret_bound is not None
+        lost = truth.max() - truth[outcome.answer.top].mean()
+        arms = shown((8, 8), wins, ())
+        missed = ((truth < arms.low) | (truth > arms.high)).any()
+        chance = float(np.prod(binom.pmf(wins, 8, truth)))
+        wrong += chance * np.array([lost > outcome.answer.regret_bound, missed])
+    assert (wrong <= DELTA).all()

@@ -202,10 +202,10 @@ def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
     to_go = np.zeros_like(pulls)
     if counted.chosen is None:
         to_go[stay] = (counted.asked - pulls - waiting)[stay]
-    for shared in (pulls, waiting, means, low, high, to_go, likely):  # by all who ask before news
-        shared.flags.writeable = False
-    told = (pulls, waiting, means, low, high)
-    return ArmsTold(labels, *told, where, to_go, likely, problem.minimize)
+    for shared in (pulls, waiting, means, low, high, to_go, likely):
+        shared.flags.writeable = False  # by all who ask before there is news
+    figures = pulls, waiting, means, low, high
+    return ArmsTold(labels, *figures, where, to_go, likely, problem.minimize)
 
 
 def _places(
