@@ -138,8 +138,8 @@ ENDS: dict[str, Callable[[Experiment, Shape], None]] = {
     "begun": lambda _experiment, _shape: None,
     "asked": asked,
     "one pull": lambda experiment, shape: pulled(experiment, shape, 1),
-    "some": lambda experiment, shape: pulled(experiment, shape, 300),
-    "all": lambda experiment, shape: pulled(experiment, shape, 800),
+    "some": lambda experiment, shape: pulled(experiment, shape, 100),
+    "all": lambda experiment, shape: pulled(experiment, shape, 300),
     "late": late,
     "failed": failed,
     "left": left,
@@ -152,7 +152,7 @@ def test_every_page_and_table_renders_at_any_moment(algorithm: str) -> None:
     opened = Opened(MemoryStore(), most=1000)
     shown = set()
     for number, (kind, end) in enumerate(itertools.product(KINDS, ENDS)):
-        if kind == "plain" or (number + number // len(ENDS)) % 3 == 0:
+        if kind == "plain" or (number + number // len(ENDS)) % 4 == 0:
             made = begun(shape_of(algorithm, kind, end, chance), opened.store, str(number))
             if made is not None:
                 check_look(opened, made)
