@@ -65,7 +65,8 @@ def proved(law: Law, how: dict[str, Any], seeds: list[list[int]]) -> FloatArray:
         answer = drive(find("certified"), problem, BernoulliBandit(means), rng, **how).answer
         bound = np.inf if answer.regret_bound is None else answer.regret_bound
         rows.append((bound, aggregate_regret(means, answer.top)))
-    return np.array(rows).mean(0)
+    means_of_both: FloatArray = np.array(rows).mean(0)
+    return means_of_both
 
 
 def print_proofs(seeds: list[list[int]]) -> None:

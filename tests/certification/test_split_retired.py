@@ -57,6 +57,7 @@ def test_a_look_in_which_an_arm_retires_is_void(leaves: str, looks: int) -> None
 def test_samples_of_the_arms_that_stay_decide_where_no_look_does() -> None:
     problem = Problem(6, 2, FixedConfidence(0.1, 0.1), Binary())
     samples = FixedSamples.of(problem, np.random.default_rng(0))
+    assert samples is not None
     answer = played(problem, "first", samples)
     assert answer.evidence["safety net"]
     assert 0 not in answer.top

@@ -177,7 +177,7 @@ def test_single_rewards_come_by_arm_and_draw_whatever_the_calls_were() -> None:
     """Arm 2 stands in the request twice; a call makes two pulls at most."""
     request = Pulls(np.array([2, 0, 2]), np.array([3, 1, 2]))
     numbering = Numbering(request, 0, np.array([0, 0, 4]), 2)
-    received = Received(numbering)
+    received = Received(numbering, 3)
     _, arms, draws, times = numbering.places(numbering.tickets)
     for ticket, *call in zip(numbering.tickets.tolist(), arms, draws, times, strict=True):
         arm, draw, pulls = (int(each) for each in call)

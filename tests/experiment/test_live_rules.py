@@ -59,9 +59,8 @@ class LiveRules(Machine):
         return self.out[sorted(self.out)[choice % len(self.out)]]
 
     def spent(self) -> float:
-        """What was said, and of arms that left what pulls cost that nobody made."""
-        unmade = 0.0 if self.prices is PRICES else 1.0
-        return math.fsum(self.paid.get(each, unmade) for each in self.told())
+        """What pulls cost; pulls of arms that left, which nobody made, cost nothing."""
+        return math.fsum(self.paid.get(each, 0.0) for each in self.told())
 
     def under_way(self) -> float:
         staying = [str(each.arm) for each in self.out.values() if each.arm not in self.left]
@@ -151,7 +150,7 @@ class LiveRules(Machine):
         status, seen = self.experiment.status(), self.reader.status()
         assert status.summary() == seen.summary()
         assert status.spent == pytest.approx(self.spent())
-        assert status.told == len(self.told())
+        assert status.told + status.undrawn == len(self.told())
         places = dict(zip(LABELS, status.arms.places, strict=True))
         assert {each for each, at in places.items() if at == "retired"} == self.left
         for label, pulls in zip(LABELS, status.arms.pulls.tolist(), strict=True):
