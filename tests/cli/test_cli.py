@@ -500,6 +500,7 @@ def test_every_command_that_help_shows_as_an_example_runs(
     )
     Path("arms.csv").write_text("arm\n" + "".join(f"variant {number}\n" for number in range(8)))
     Path("fresh.csv").write_text("arm,chosen,pulls,successes\na,yes,400,330\nb,no,400,120\n")
+    Path("counts.csv").write_text("arm,pulls,successes\na,400,330\nb,400,120\n")
     Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')
     Path("evaluate").chmod(0o755)

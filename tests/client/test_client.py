@@ -30,7 +30,14 @@ from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 from shortlist.wire import error_of, result_of
 
-NOT_FROM_AFAR = {"together", "course", "pace", "store", "of"}  # of the service itself
+NOT_FROM_AFAR = {
+    "together",
+    "course",
+    "pace",
+    "store",
+    "of",
+    "pulls_counted",
+}  # of the service itself
 NOT_SAID = ("store", "clock", "readonly", "cls")
 
 ANY: Any = Client  # to be called with anything

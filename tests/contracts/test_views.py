@@ -188,7 +188,7 @@ def check_look(opened: Opened, experiment: Experiment) -> None:
 
 def compared(result: Result) -> Result:
     """The result with a control, where there can be one."""
-    fit = not {"items", "cells"} & set(result.evidence) and not isinstance(result.rewards, Unranged)
+    fit = result.items is None and not isinstance(result.rewards, Unranged)
     return replace(result, control=result.arms[0].label) if fit else result
 
 

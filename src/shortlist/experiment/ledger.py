@@ -103,10 +103,8 @@ class Ledger:
         pulls = np.bincount(self.arms[self.drawn], minlength=self._prices.size)
         said: defaultdict[int, list[float]] = defaultdict(list)
         for ticket, cost in self.costs.items():
-            if self.drawn[ticket]:
-                said[int(self.arms[ticket])].append(cost)
-        for arm, costs in said.items():
-            pulls[arm] -= len(costs)
+            said[int(self.arms[ticket])].append(cost)
+            pulls[self.arms[ticket]] -= self.drawn[ticket]
         return spending(pulls, self._prices, said)
 
     def due(self, ticket: int) -> float:

@@ -79,6 +79,8 @@ def new_tellings(
         _check_item(ticket, id_, arm, known)
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
+        if cost is None and arm in ledger.retired:
+            cost = ledger.cost(id_, arm)  # it was made, so it has its price, though it is not shown
         telling = Telling(id_, arm, reward, cost)
         before = ledger.reward(id_)
         if over and before is None:  # it came after the budget had ended
