@@ -21,7 +21,7 @@ from shortlist.reward_models import (
     Undeclared,
     model_of,
 )
-from shortlist.rounding import ROUNDED
+from shortlist.rounding import ROUNDED, confidence_of
 from shortlist.validation import check_choice, flag, number, shown, whole
 
 MOST_ASSESSED = 2000  # arms: all pairs of them are compared
@@ -157,7 +157,7 @@ def _assessment(
     return Assessment(
         top=tuple(arm.label for arm in top),
         regret_bound=found.regret_bound * model.scale,
-        confidence=1 - delta,
+        confidence=confidence_of(delta),
         tiers={
             name: tuple(label for label, own in zip(labels, tier, strict=True) if own == name)
             for name in TIERS

@@ -18,6 +18,7 @@ from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, listed, 
 
 UNIT = Bounded()
 MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
+WRITTEN = 2e-9  # relative error of a variance around 0 from sums and squares of ten digits
 
 
 def certify(
@@ -206,13 +207,16 @@ def _checked_squares(
 def on_unit_scale(
     pulls: IntArray, sums: FloatArray, squares: FloatArray | None, rewards: RewardModel
 ) -> tuple[FloatArray, FloatArray | None]:
-    """The sums, and the squares where they are of use, of rewards as (x - shift) / scale."""
+    """The sums, and the squares where they are of use, of rewards as (x - shift) / scale.
+
+    Far from 0 the variance is a small difference of large sums: squares are rounded up by all that
+    was lost if sums and squares were written with ten digits."""
     shift, scale = rewards.shift, rewards.scale
     unit = (sums - pulls * shift) / scale
     if squares is None:
         return unit, None
     around = squares - 2 * shift * sums + pulls * shift**2
-    return unit, around / scale**2 + 4 * ROUNDED * rewards.distance**2 * pulls
+    return unit, around / scale**2 + WRITTEN * rewards.distance**2 * pulls
 
 
 def check_possible(
@@ -254,4 +258,4 @@ def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> Bo
 def possible_squares(squares: FloatArray, pulls: IntArray, sums: FloatArray) -> BoolArray:
     """Which sums of squares can be those of so many rewards with these sums."""
     least = sums**2 / np.maximum(pulls, 1)  # Cauchy and Schwarz
-    return (squares >= least * (1 - ROUNDING)) & np.isfinite(squares)
+    return (squares >= least * (1 - WRITTEN)) & np.isfinite(squares)

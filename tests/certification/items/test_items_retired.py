@@ -123,3 +123,19 @@ def test_an_arm_that_only_a_leaver_put_out_is_no_longer_out() -> None:
     assert not standing.evidence.out[0]  # of the two that stay
     standing.choose()
     assert standing.chosen.tolist() == [1]
+
+
+@pytest.mark.parametrize(("n", "k"), [(6, 1), (50, 7)])
+def test_scores_made_up_for_a_leaver_reach_no_stake(n: int, k: int) -> None:
+    problem = Problem(n, k, FixedConfidence(0.02, 0.1), items=Items(40))
+    variances = set()
+    for made_up in (0, 3, 5):
+        retired = Retired(n)
+        standing = Standing(problem, np.random.default_rng(0), retired)
+        first = standing.evidence.first
+        scores = np.random.default_rng(1).random((n, first))
+        scores[2, first - made_up :] = 0.0
+        retired.arms[2] = True
+        standing.take(np.full(n, first), scores.ravel())
+        variances.add(standing.evidence.variance)
+    assert len(variances) == 1

@@ -75,9 +75,10 @@ class Standing:
         """Take in the missing cells, arm by arm in the order of items, and what they prove."""
         before = self.cells.reached
         self.cells.take(targets, 1 - scores if self.mirrored else scores)
-        if not before.any():
+        left = bool(self.retired.arms[self.arms].any())
+        if not before.any() and not left:  # stakes must not rest on scores that were made up
             self.evidence.learn(self.cells)
-        if self.retired.arms[self.arms].any():
+        if left:
             self._begin_again()
         else:
             self.evidence.take(self.cells, before)
@@ -86,7 +87,8 @@ class Standing:
         """Make all bets again on the cells of the arms that stay: nothing rests on the others.
 
         Stakes must not depend on which arms stay, for that may depend on scores at later places:
-        the variance is the one that was learned from all arms."""
+        the variance is the one that was learned from all arms, or the usual one if an arm left
+        before they had their first items."""
         stay = np.flatnonzero(~self.retired.arms[self.arms])
         before = self.evidence
         self.arms, self.ties, self.cells = self.arms[stay], self.ties[stay], self.cells.among(stay)
