@@ -39,6 +39,23 @@ class Tally:
         return other
 
 
+def scored(problem: Problem, tally: Tally) -> Tally:
+    """The tally with the scores that were known before, in the units of `problem`.
+
+    Every arm has the mean that is shown of it, and as many pulls as independent rewards would tell
+    as much."""
+    items = problem.items
+    if items is None or items.known is None:
+        return tally
+    both = Tally(problem.n_arms)
+    both.pulls, both.waiting = items.worth(tally.pulls), tally.waiting
+    counted = both.pulls > 0
+    both.sums = np.where(counted, both.pulls * items.means(tally.pulls, tally.sums), 0.0)
+    squares = items.squared().means(tally.pulls, tally.squares)
+    both.squares = np.where(counted, both.pulls * squares, 0.0)
+    return both
+
+
 def present_answer(
     problem: Problem, tally: Tally, progress: Progress, rng: np.random.Generator
 ) -> Answer:

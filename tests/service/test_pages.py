@@ -250,6 +250,7 @@ def arms_of(means: list[float], radius: float, k: int = 1) -> ArmsTold:
         places=("undecided",) * size,
         to_go=np.zeros(size, dtype=np.int64),
         chances=np.full(size, np.nan),
+        known=np.zeros(size, dtype=np.int64),
     )
 
 

@@ -24,7 +24,7 @@ from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Counted, Status
 from shortlist.experiment.staying import promised, staying
 from shortlist.experiment.ticket import State, Ticket
-from shortlist.present import Tally
+from shortlist.present import Tally, scored
 from shortlist.printable import printable
 from shortlist.result import Result
 from shortlist.search import Progress
@@ -154,11 +154,12 @@ class Replica:
 
         None that left or is at its limit; nobody if all are. Only what is counted bears on it: of
         two arms the one whose good rewards are quicker would be preferred by what was told."""
-        problem, ledger, tally = self.settings.problem, self.ledger, self.tally()
+        problem, ledger = self.settings.problem, self.ledger
+        tally = scored(problem, self.tally())
         usual = tally.sums.sum() / max(1, tally.pulls.sum())
         good = problem.sign * (tally.sums + usual) / (tally.pulls + 1)
         good[list(ledger.retired)] = -np.inf
-        good[self.replay.asked >= problem.most_pulls] = -np.inf
+        good[self.replay.asked >= problem.most_in_all] = -np.inf
         best = int(good.argmax())
         return self.settings.labels[best] if good[best] > -np.inf else None
 

@@ -121,6 +121,8 @@ def _facts(
 ) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
     facts = [("Pulls told", f"{status.told:,}")]
+    if status.arms.known.any():
+        facts += [("Scores known before", f"{status.arms.known.sum():,}")]
     if status.waiting:
         facts += [("Not counted yet", f"{status.waiting:,}")]
     facts += [("Under way", f"{status.held:,}")]
