@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.present import Tally, present_answer, scored
+from shortlist.present import Tally, scored, shown_answer
 from shortlist.problem import Problem
 from shortlist.reward_models import FARTHEST, Undeclared
 from shortlist.rounding import ROUNDED, SUREST
@@ -88,7 +88,7 @@ def counted(
 def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: int) -> Outcome:
     """What a search would have come to if it ended now, in the user's units as the tally is."""
     unit, rng = unit_tally(problem, tally), np.random.default_rng(seed)
-    answer = present_answer(problem.unit(), unit, progress, rng)
+    answer = shown_answer(problem.unit(), unit, progress, rng)
     answer = to_user_scale(answer, problem)
     return Outcome(answer, tally.pulls, tally.sums, waiting=tally.waiting, complete=False)
 

@@ -1,7 +1,10 @@
 """The present best k of a search that has not ended, with what can be said of them; unit scale.
 
 Where the search bounds the regret of its choice at any time, that choice and that bound are it.
-Elsewhere the k best posterior means of the rewards counted so far are, and nothing is promised."""
+Elsewhere the k best posterior means of the rewards counted so far are, and nothing is promised.
+What is shown of a search under way takes the latter, too, where its bound is true of any choice."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,6 +65,20 @@ def present_answer(
     """What a search would answer if it ended now."""
     proved = _proved(problem, progress)
     return Answer(_best(problem, tally, rng)) if proved is None else proved
+
+
+def shown_answer(
+    problem: Problem, tally: Tally, progress: Progress, rng: np.random.Generator
+) -> Answer:
+    """The present answer as it is shown while a search is under way.
+
+    A search keeps its choice from one batch to the next. Where its bound is the whole range, every
+    choice keeps that bound: then the best of the rewards counted so far are shown."""
+    answer = present_answer(problem, tally, progress, rng)
+    bound = answer.regret_bound
+    if bound is None or bound < 1 or not problem.rewards.has_range:
+        return answer
+    return replace(answer, top=_best(problem, tally, rng))
 
 
 def chances(problem: Problem, tally: Tally, stay: BoolArray) -> FloatArray:
