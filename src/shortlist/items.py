@@ -61,9 +61,10 @@ class Items:
         """An estimate of every arm's mean over all items: (n,), NaN where nothing is known.
 
         With K scores known, of sum S, and N items, it is (S + (N - K) x) / N, x the mean of the
-        pulls. These are a random sample of the unknown cells, so the estimate is unbiased; which
-        cells are known is no random choice, so the mean of all scores would not be. Without pulls x
-        is the mean of the known scores. Once every cell has its score, this is the exact mean."""
+        pulls. These are a random sample of the unknown cells, so the estimate is unbiased for any
+        fixed number of them. The mean of all scores would not be: the known cells are no random
+        sample. Without pulls x is the mean of the known scores. Once every cell has its score, this
+        is the exact mean."""
         known = self.known_scores(pulls.size)
         rest = self.size - known.counts
         drawn = np.full(pulls.size, np.nan)
