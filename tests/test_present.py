@@ -1,5 +1,7 @@
 """The present best k of a search that has not ended."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -103,7 +105,7 @@ def test_partial_results_say_so_and_the_last_is_the_answer() -> None:
 @pytest.mark.parametrize(("n", "k", "least"), [(2, 1, 30), (4, 1, 40), (12, 6, 60), (30, 10, 90)])
 def test_the_partial_choice_is_what_status_and_ask_say(n: int, k: int, least: int) -> None:
     """The first choice of a search is random, and its bound the whole range: any choice has it."""
-    asked = {"epsilon": 0.1, "rewards": (0, 4), "least": least}
+    asked: dict[str, Any] = {"epsilon": 0.1, "rewards": (0, 4), "least": least}
     means = np.linspace(0.1, 0.9, n)
     for seed in range(6):
         rng = default_rng([seed, n])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,10 +30,10 @@ def made(store: Path | None = None, scores: FloatArray | None = None) -> Experim
     )
 
 
-def score_of(ticket: Ticket) -> float:
+def score_of(ticket: Ticket, scores: FloatArray = SCORES) -> float:
     assert isinstance(ticket.arm, int)
     assert isinstance(ticket.item, int)
-    return float(SCORES[ticket.arm, ticket.item])
+    return float(scores[ticket.arm, ticket.item])
 
 
 def test_a_ticket_names_its_item_and_no_cell_has_two() -> None:
@@ -196,7 +197,7 @@ def test_intervals_hold_at_every_look_whichever_scores_are_known() -> None:
             assert arms.means[exact] == pytest.approx(truth[exact], abs=1e-12)
             if not (handout := experiment.ask(30)):
                 break
-            experiment.tell_many((each, scores[int(each.arm), each.item]) for each in handout)
+            experiment.tell_many((each, score_of(each, scores)) for each in handout)
         shown = experiment.result().arms
         assert [arm.mean for arm in shown] == pytest.approx(arms.means.tolist())
 
@@ -209,7 +210,7 @@ def test_the_mean_that_is_shown_is_unbiased_whichever_scores_are_known() -> None
     for seed in range(60):
         experiment = Experiment.create(2, 1, items=100, scores=known, budget=40, seed=seed)
         for each in experiment.ask(20):
-            experiment.tell(each, scores[int(each.arm), each.item])
+            experiment.tell(each, score_of(each, scores))
         arms = experiment.status().arms
         off.append(arms.means[arms.pulls > 0] - scores.mean(1)[arms.pulls > 0])
     errors = np.concatenate(off)
@@ -223,7 +224,7 @@ def test_select_shows_the_exact_mean_of_an_arm_scored_on_every_item() -> None:
     def score(arm: int, item: int) -> float:
         return float(item % 2) if arm else float(item % 3 == 0)
 
-    asked = {"arms": 3, "k": 1, "items": 60, "scores": known, "epsilon": 1e-4}
+    asked: dict[str, Any] = {"arms": 3, "k": 1, "items": 60, "scores": known, "epsilon": 1e-4}
     found = shortlist.select(score, progress=False, **asked)
     truth = [
         np.mean([1.0 if item < 20 else score(arm, item) for item in range(60)]) for arm in (0, 1)
