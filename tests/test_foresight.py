@@ -101,6 +101,31 @@ def test_a_simulation_goes_on_where_it_was_and_the_last_ones_count(clocks: Clock
     assert foresight.expected(10**6) is None  # all were wrong
 
 
+def test_what_was_expected_with_arms_that_left_is_dropped(clocks: Clocks) -> None:
+    class Known(Underway):
+        def rest(self, rng: np.random.Generator) -> Any:
+            clocks.worked += 1
+            yield
+            return Rest(100 if self.retired else 10_000, 1)
+
+    empty = fresh()
+    states = [
+        Known(begin, empty.problem, (), empty.partly, Tally(3), retired)
+        for retired in (frozenset[int](), frozenset({1}))
+    ]
+    now = states[0]
+    foresight = Foresight(lambda: now)
+    for _ in range(3 * ENOUGH):
+        clocks.now += 100
+        foresight.work()
+    assert foresight.expected(0) == Expected(10_000, 10_000)
+    now = states[1]
+    for _ in range(3 * ENOUGH):
+        clocks.now += 100
+        foresight.work()
+    assert foresight.expected(0) == Expected(100, 100)
+
+
 def test_what_cannot_be_simulated_is_looked_at_once(clocks: Clocks) -> None:
     looks = 0
 
@@ -150,7 +175,7 @@ def test_rewards_of_0_and_1_stay_so_and_who_left_gives_the_worst() -> None:
     tally = Tally(3)
     tally.add(np.arange(3), np.full(3, 9), Rewards(np.full(3, 5.0), np.full(3, 5.0)))
     empty = fresh(tally=tally)
-    leaving = Underway(begin, empty.problem, (), empty.partly, tally, retired={1})
+    leaving = Underway(begin, empty.problem, (), empty.partly, tally, retired=frozenset({1}))
     world = World(leaving, np.random.default_rng(0))
     drawn = world.reply(Pulls(np.arange(3), np.full(3, 50)), empty.partly)
     assert np.array_equal(drawn.sums, drawn.squares)

@@ -1,5 +1,7 @@
 """The present best k of a search that has not ended."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -98,3 +100,32 @@ def test_partial_results_say_so_and_the_last_is_the_answer() -> None:
     last = experiment.result(partial=True)
     assert last == experiment.result()
     assert not last.partial
+
+
+@pytest.mark.parametrize(("n", "k", "least"), [(2, 1, 30), (4, 1, 40), (12, 6, 60), (30, 10, 90)])
+def test_the_partial_choice_is_what_status_and_ask_say(n: int, k: int, least: int) -> None:
+    """The first choice of a search is random, and its bound the whole range: any choice has it."""
+    asked: dict[str, Any] = {"epsilon": 0.1, "rewards": (0, 4), "least": least}
+    means = np.linspace(0.1, 0.9, n)
+    for seed in range(6):
+        rng = default_rng([seed, n])
+        rewards = rng.permutation(means)
+        experiment = Experiment.create(n, k, seed=seed, **asked)
+        held = list(experiment.ask(10_000))
+        for told in (held[: n // 2 + 1], held[n // 2 + 1 : n + 3]):
+            experiment.tell_many(
+                (each, 4.0 * (rng.random() < rewards[int(each.arm)])) for each in told
+            )
+            status, partial = experiment.status(), experiment.result(partial=True)
+            assert status.bound == partial.regret_bound == 4
+            chosen = np.isin(np.arange(n), partial.top)
+            pulled = status.arms.pulls > 0
+            assert pulled[chosen].sum() == min(k, pulled.sum())
+            alike = status.arms.pulls == 1
+            if (alike & chosen).any() and (alike & ~chosen).any():
+                worst = status.arms.means[alike & chosen].min()
+                assert worst >= status.arms.means[alike & ~chosen].max()
+            assert experiment.ask(1).meanwhile in partial.top
+        if n > k + 1:
+            experiment.retire(partial.top[0])
+            assert experiment.ask(1).meanwhile in experiment.result(partial=True).top

@@ -112,6 +112,7 @@ def test_json_says_everything_in_plain_numbers() -> None:
         "left": False,
         "limit": None,
         "waiting": 0,
+        "known": 0,
     }
     assert data["evidence"] == {
         "looks": 2,
@@ -237,7 +238,7 @@ def test_a_result_is_a_data_frame_of_any_library(library: str | None) -> None:
     frame = result().to_frame(library)
     assert type(frame).__module__.startswith(library or "pandas")
     named = ["arm", "pulls", "mean", "low", "high", "chosen", "limit", "cost", "spent", "left"]
-    named += ["waiting"]
+    named += ["waiting", "known"]
     assert list(frame.columns) == named
     assert frame["chosen"].to_list() == [False, True, True, False]
 

@@ -4,7 +4,7 @@ A simulated run is sent what the search was sent, and from there on rewards that
 means, which are drawn from the posterior. Nothing is promised by it: the posterior is an estimate,
 and the rewards to come are drawn like those that came."""
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -45,7 +45,8 @@ class Underway:
     replies: Sequence[Rewards]  # to every request but the present one
     partly: Partly
     tally: Tally  # of all rewards that are counted; those that wait are drawn anew
-    retired: Collection[int] = ()  # arms that left, of which the worst is told, and no pull made
+    # arms that left, of which the worst is told, and no pull made
+    retired: frozenset[int] = frozenset()
 
     @property
     def can_be_simulated(self) -> bool:

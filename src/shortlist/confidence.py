@@ -14,12 +14,13 @@ all rewards in [0, 1], not for 0 and 1 alone."""
 
 from dataclasses import dataclass
 from math import exp, log
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import betaln, lambertw, xlog1py, xlogy
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.items import Items
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.reward_models import UNIT_SIGMA, Unranged
 from shortlist.rounding import ROUNDED
@@ -116,14 +117,15 @@ class NormalMixture:
 def intervals(
     problem: Problem, pulls: IntArray, means: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends of an interval for every mean in the user's units; NaN as the mean of no pulls.
+    """Ends of an interval for every mean in the user's units; `means` are those of the pulls, NaN
+    where there is none.
 
     With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
     Rewards of which nothing was declared are taken for ones in [0, 1]; if one is not, nothing is
     said. On a test set intervals hold for sure: they say what the items that were not scored leave
-    open."""
+    open. Scores known before count as scored, so an arm known on all items has its exact mean."""
     if problem.items is not None:
-        return _left_open(problem, problem.items.size, pulls, means)
+        return _left_open(problem, problem.items, pulls, means)
     if isinstance(problem.rewards, Unranged):
         return np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
@@ -132,16 +134,37 @@ def intervals(
 
 
 def _left_open(
-    problem: Problem, size: int, pulls: IntArray, means: FloatArray
+    problem: Problem, items: Items, pulls: IntArray, means: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means over all items if those not scored here are as bad, or as good, as scores can be.
+    """Means over all items if those not scored are as bad, or as good, as scores can be.
 
     Draws without replacement are no independent rewards, so the mixtures prove nothing of them."""
     least, most = problem.rewards.support
-    seen = np.where(pulls > 0, pulls * means, 0.0)
-    low: FloatArray = (seen + (size - pulls) * least) / size
-    high: FloatArray = (seen + (size - pulls) * most) / size
+    known = items.known_scores(problem.n_arms)
+    seen = known.sums + np.where(pulls > 0, pulls * means, 0.0)
+    left = items.size - known.counts - pulls
+    low: FloatArray = (seen + left * least) / items.size
+    high: FloatArray = (seen + left * most) / items.size
     return low, high
+
+
+class Estimates(NamedTuple):
+    """The mean of every arm as it is shown, and the interval of each: (n,) in the user's units."""
+
+    means: FloatArray  # NaN where nothing is known
+    low: FloatArray
+    high: FloatArray
+
+
+def estimates(problem: Problem, pulls: IntArray, sums: FloatArray) -> Estimates:
+    """All that is shown of the means, by the pulls and, on a test set, the scores known before."""
+    means = problem.means(pulls, sums)
+    drawn = np.divide(sums, pulls, out=np.full(sums.size, np.nan), where=pulls > 0)
+    low, high = intervals(problem, pulls, drawn)
+    if problem.items is not None:
+        exact = high == low  # every cell has its score: as it is, not rounded twice
+        low, high = np.where(exact, means, low), np.where(exact, means, high)
+    return Estimates(means, low, high)
 
 
 def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:

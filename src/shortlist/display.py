@@ -225,3 +225,10 @@ def in_words(seconds: float) -> str:
 def plural(count: int, noun: str) -> str:
     """1 pull, 2 pulls."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def known_before(scores: int) -> list[str]:
+    """A line on the scores of a test set that were known before the first pull, if any were."""
+    were, them = ("was", "it") if scores == 1 else ("were", "them")
+    line = f"{plural(scores, 'score')} {were} known before: means and intervals include {them}."
+    return [line] if scores else []

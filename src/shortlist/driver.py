@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.present import Tally, present_answer
+from shortlist.present import Tally, scored, shown_answer
 from shortlist.problem import Problem
 from shortlist.reward_models import FARTHEST, Undeclared
 from shortlist.rounding import ROUNDED, SUREST
@@ -37,12 +37,9 @@ class Outcome:
     waiting: IntArray | None = None  # per arm rewards that are not counted; None if all are
     complete: bool = True  # whether every pull that was asked for is counted, but of arms that left
 
-    @property
-    def means(self) -> FloatArray:
-        """The mean reward of every arm; NaN for one never pulled."""
-        means = np.full(self.sums.size, np.nan)
-        np.divide(self.sums, self.pulls, out=means, where=self.pulls > 0)
-        return means
+    def means(self, problem: Problem) -> FloatArray:
+        """The mean of every arm, known scores included; NaN where there is nothing."""
+        return problem.means(self.pulls, self.sums)
 
 
 Run = Generator[Pulls, Rewards, Outcome]
@@ -91,18 +88,20 @@ def counted(
 def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: int) -> Outcome:
     """What a search would have come to if it ended now, in the user's units as the tally is."""
     unit, rng = unit_tally(problem, tally), np.random.default_rng(seed)
-    answer = present_answer(problem.unit(), unit, progress, rng)
+    answer = shown_answer(problem.unit(), unit, progress, rng)
     answer = to_user_scale(answer, problem)
     return Outcome(answer, tally.pulls, tally.sums, waiting=tally.waiting, complete=False)
 
 
 def unit_tally(problem: Problem, tally: Tally) -> Tally:
-    """The same on the unit scale, where large rewards are the good ones."""
+    """The same on the unit scale, where large rewards are the good ones.
+
+    On a test set the scores that were known before are counted, too."""
     everything = Pulls(np.arange(problem.n_arms), tally.pulls)
     unit = Tally(problem.n_arms)
     rewards = to_unit_scale(Rewards(tally.sums, tally.squares), everything, problem)
     unit.add(everything.arms, everything.times, rewards)
-    return unit
+    return scored(problem.unit(), unit)
 
 
 def finish(run: Run, pull: Callable[[Pulls], Rewards]) -> Outcome:

@@ -43,6 +43,7 @@ class Foresight:
         self._taken = 0.0  # seconds
         self._run: Generator[None, None, Rest] | None = None
         self._before = 0  # pulls, when this run began
+        self._retired: frozenset[int] = frozenset()  # arms that had left by then
         self._totals: deque[int] = deque(maxlen=RUNS)
         self._possible = possible
 
@@ -88,5 +89,8 @@ class Foresight:
             and underway.problem.n_arms <= MOST_RANKED
         )
         if underway is not None and self._possible:
+            if underway.retired != self._retired:  # what was simulated before pulls them, too
+                self._totals.clear()
+                self._retired = underway.retired
             self._before = int((underway.tally.pulls + underway.tally.waiting).sum())
             self._run = underway.rest(self._rng.spawn(1)[0])

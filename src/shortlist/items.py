@@ -5,6 +5,7 @@ arm, and pull t of an arm is its score on the t-th item of the order that is not
 
 from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,13 @@ from shortlist.validation import plain, text, whole
 # a row an arm and a column an item, NaN where nothing is known; or the file they are in
 ScoresGiven = npt.ArrayLike | PathLike[str]
 ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one an arm
+
+
+class KnownScores(NamedTuple):
+    """How many scores of every arm were known before, and their sums: (n,) each."""
+
+    counts: IntArray
+    sums: FloatArray
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,6 +49,43 @@ class Items:
         """How many scores there are to be asked for."""
         known = 0 if self.known is None else int((~np.isnan(self.known)).sum())
         return n_arms * self.size - known
+
+    def known_scores(self, n_arms: int) -> KnownScores:
+        """What was known of every arm before the first pull."""
+        if self.known is None:
+            return KnownScores(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms))
+        counts: IntArray = (~np.isnan(self.known)).sum(1, dtype=np.int64)
+        return KnownScores(counts, np.nansum(self.known, 1))
+
+    def means(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
+        """An estimate of every arm's mean over all items: (n,), NaN where nothing is known.
+
+        With K scores known, of sum S, and N items, it is (S + (N - K) x) / N, x the mean of the
+        pulls. These are a random sample of the unknown cells, so the estimate is unbiased for any
+        fixed number of them. The mean of all scores would not be: the known cells are no random
+        sample. Without pulls x is the mean of the known scores. Once every cell has its score, this
+        is the exact mean."""
+        known = self.known_scores(pulls.size)
+        rest = self.size - known.counts
+        drawn = np.full(pulls.size, np.nan)
+        np.divide(known.sums, known.counts, out=drawn, where=known.counts > 0)
+        np.divide(sums, pulls, out=drawn, where=pulls > 0)
+        filled = np.where(pulls == rest, sums, rest * drawn)
+        return np.where(known.counts > 0, (known.sums + filled) / self.size, drawn)
+
+    def worth(self, pulls: IntArray) -> IntArray:
+        """How many independent rewards tell as much of every mean as all its scores do: (n,).
+
+        The estimate of `means` has ((N - K) / N)^2 times the variance that the mean of the pulls
+        has. An arm without pulls counts as if it had one; never more than the number of items."""
+        known = self.known_scores(pulls.size).counts
+        share = np.maximum(1, self.size - known) / self.size
+        worth = np.minimum(self.size, np.maximum(1, pulls) / share**2).astype(np.int64)
+        return np.where(known > 0, worth, pulls)
+
+    def squared(self) -> "Items":
+        """The same items with the squares of the known scores."""
+        return self if self.known is None else Items(self.size, self.known**2)
 
     def unit(self, shift: float, scale: float) -> "Items":
         """The same items with scores on the unit scale."""

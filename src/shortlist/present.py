@@ -1,7 +1,10 @@
 """The present best k of a search that has not ended, with what can be said of them; unit scale.
 
 Where the search bounds the regret of its choice at any time, that choice and that bound are it.
-Elsewhere the k best posterior means of the rewards counted so far are, and nothing is promised."""
+Elsewhere the k best posterior means of the rewards counted so far are, and nothing is promised.
+What is shown of a search under way takes the latter, too, where its bound is true of any choice."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,12 +42,43 @@ class Tally:
         return other
 
 
+def scored(problem: Problem, tally: Tally) -> Tally:
+    """The tally with the scores that were known before, in the units of `problem`.
+
+    Every arm has the mean that is shown of it, and as many pulls as independent rewards would tell
+    as much."""
+    items = problem.items
+    if items is None or items.known is None:
+        return tally
+    both = Tally(problem.n_arms)
+    both.pulls, both.waiting = items.worth(tally.pulls), tally.waiting
+    counted = both.pulls > 0
+    both.sums = np.where(counted, both.pulls * items.means(tally.pulls, tally.sums), 0.0)
+    squares = items.squared().means(tally.pulls, tally.squares)
+    both.squares = np.where(counted, both.pulls * squares, 0.0)
+    return both
+
+
 def present_answer(
     problem: Problem, tally: Tally, progress: Progress, rng: np.random.Generator
 ) -> Answer:
     """What a search would answer if it ended now."""
     proved = _proved(problem, progress)
     return Answer(_best(problem, tally, rng)) if proved is None else proved
+
+
+def shown_answer(
+    problem: Problem, tally: Tally, progress: Progress, rng: np.random.Generator
+) -> Answer:
+    """The present answer as it is shown while a search is under way.
+
+    A search keeps its choice from one batch to the next. Where its bound is the whole range, every
+    choice keeps that bound: then the best of the rewards counted so far are shown."""
+    answer = present_answer(problem, tally, progress, rng)
+    bound = answer.regret_bound
+    if bound is None or bound < 1 or not problem.rewards.has_range:
+        return answer
+    return replace(answer, top=_best(problem, tally, rng))
 
 
 def chances(problem: Problem, tally: Tally, stay: BoolArray) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.digits import bound_text
 from shortlist.errors import InvalidInput, UnsupportedGoal
-from shortlist.items import Items
+from shortlist.items import Items, KnownScores
 from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.rounding import RESOLVED, ROUNDED
 from shortlist.validation import (
@@ -135,6 +135,27 @@ class Problem:
         """How often every arm may be pulled: (n,)."""
         limits = self.limits or (None,) * self.n_arms
         return np.array([COUNTABLE if limit is None else limit for limit in limits])
+
+    @property
+    def most_in_all(self) -> IntArray:
+        """How often every arm can be pulled in all: (n,), by its limit or by its unknown cells."""
+        if self.items is None:
+            return self.most_pulls
+        return self.items.size - self.known_scores.counts
+
+    @property
+    def known_scores(self) -> KnownScores:
+        """Scores of every arm that were known before the first pull; none without a test set."""
+        return (self.items or Items(1)).known_scores(self.n_arms)
+
+    def means(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
+        """The mean reward of every arm; on a test set an estimate of that over all items, to which
+        scores known before belong: (n,), NaN where nothing is known."""
+        if self.items is not None:
+            return self.items.means(pulls, sums)
+        means = np.full(self.n_arms, np.nan)
+        np.divide(sums, pulls, out=means, where=pulls > 0)
+        return means
 
     @property
     def prices(self) -> FloatArray:

@@ -102,6 +102,7 @@ def status_of(data: Json) -> Status:
             to_go=np.array([row["to_go"] for row in rows], dtype=np.int64),
             chances=_figures(rows, "chance", nan),
             minimize=data["minimize"],
+            known=np.array([row["known"] for row in rows], dtype=np.int64),
         ),
     )
 

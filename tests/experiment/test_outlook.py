@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from shortlist.arms import Arm
 from shortlist.cli import main
 from shortlist.errors import InvalidInput
 from shortlist.experiment import Experiment, outlook
@@ -100,3 +101,24 @@ def test_what_has_too_many_requests_behind_it_is_refused_in_words(
     advanced(experiment, np.random.default_rng(0), 30)
     with pytest.raises(InvalidInput, match="too many requests"):
         outlook(experiment)
+
+
+@pytest.mark.filterwarnings("ignore:limits of arms allow")
+@pytest.mark.parametrize("algorithm", ["certified", "uniform"])
+def test_no_simulation_goes_beyond_limits_or_pulls_arms_that_left(algorithm: str) -> None:
+    arms = [Arm(number, limit=15) for number in range(4)]
+    asked = ASKED if algorithm == "certified" else {"budget": 1000, "rewards": "binary"}
+    experiment = Experiment.create(arms, 1, algorithm=algorithm, **asked)
+    experiment.tell_many((ticket, float(ticket.id % 2)) for ticket in experiment.ask(8))
+    assert outlook(experiment, runs=5).pulls.max() <= 60 - experiment.status().told
+    experiment.retire(3)
+    told = experiment.status().arms
+    left = 45 - int((told.pulls + told.waiting)[:3].sum())
+    assert outlook(experiment, runs=5).pulls.max() <= left
+
+
+def test_no_simulation_asks_for_cells_that_are_known() -> None:
+    known = np.full((3, 40), np.nan)
+    known[:, :30] = 0.5
+    experiment = Experiment.create(3, 1, items=40, scores=known, epsilon=1e-4)
+    assert outlook(experiment, runs=5).pulls.max() <= 30

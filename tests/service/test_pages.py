@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from services import Call
 
+from shortlist.arms import Arm
 from shortlist.experiment import Experiment
 from shortlist.experiment.status import ArmsTold
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
@@ -250,6 +251,7 @@ def arms_of(means: list[float], radius: float, k: int = 1) -> ArmsTold:
         places=("undecided",) * size,
         to_go=np.zeros(size, dtype=np.int64),
         chances=np.full(size, np.nan),
+        known=np.zeros(size, dtype=np.int64),
     )
 
 
@@ -419,6 +421,46 @@ def test_what_is_still_expected_follows_from_the_bound(store: MemoryStore, call:
     assert re.search(r"Expected still up to about [\d,]+ pulls, \d+ \w+", page)
     unknown = experiment(store, 4, 1, 0, epsilon=0.01, budget=None, name="new")
     assert "Expected still not known yet" in Elements(call("GET", unknown).raw).text
+
+
+def expected_still(page: str) -> int:
+    """The largest number of pulls that the page expects."""
+    found = re.search(r"Expected still (?:up to )?(?:about )?([\d,]+) pulls", page)
+    assert found is not None, page
+    return int(found[1].replace(",", ""))
+
+
+@pytest.mark.filterwarnings("ignore:limits of arms allow")
+def test_no_more_is_expected_than_limits_and_arms_that_stay_allow(
+    store: MemoryStore, call: Call
+) -> None:
+    arms = [Arm(f"a{number}", limit=20) for number in range(8)]
+    for name, asked in (("sure", {"epsilon": 0.01}), ("all", {"algorithm": "uniform"})):
+        both = {"budget": None if name == "sure" else 10_000, **asked}
+        path = experiment(store, arms, 2, 27, name=name, **both)
+        made = Experiment.open(store, name)
+        told = made.status().told
+        page = Elements(call("GET", path).raw).text
+        assert f"Expected still up to {160 - told:,} pulls" in page
+        made.retire("a3")
+        made.retire("a5")
+        pulls = made.status().arms.pulls + made.status().arms.waiting
+        left = 120 - int(pulls.sum() - pulls[[3, 5]].sum())
+        assert expected_still(Elements(call("GET", path).raw).text) == left
+
+
+def test_no_more_is_expected_than_the_test_set_and_the_money_allow(
+    store: MemoryStore, call: Call
+) -> None:
+    known = np.full((4, 50), np.nan)
+    known[:, :30] = 1
+    path = experiment(store, 4, 1, 0, items=50, scores=known, epsilon=0.001, budget=None)
+    page = Elements(call("GET", path).raw).text
+    assert "Expected still up to 80 pulls" in page
+    assert "Scores known before 120" in page
+    dear = [Arm("a", cost=2), Arm("b", cost=5)]
+    path = experiment(store, dear, 1, 0, epsilon=0.001, budget=101, name="dear")
+    assert expected_still(Elements(call("GET", path).raw).text) <= 50
 
 
 def test_tickets_that_are_overdue_are_on_the_page(store: MemoryStore, call: Call) -> None:

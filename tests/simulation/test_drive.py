@@ -39,15 +39,12 @@ def pulls(arms: list[int], times: list[Any]) -> Pulls:
 
 def test_pulls_and_rewards_are_counted_per_arm_over_all_requests() -> None:
     algorithm = scripted(pulls([0, 2, 2], [3, 1, 4]), pulls([2], [5]))
-    outcome = drive(
-        algorithm,
-        Problem(4, 1, GOAL),
-        BernoulliBandit(np.array([1.0, 1, 1, 0])),
-        np.random.default_rng(0),
-    )
+    problem = Problem(4, 1, GOAL)
+    bandit = BernoulliBandit(np.array([1.0, 1, 1, 0]))
+    outcome = drive(algorithm, problem, bandit, np.random.default_rng(0))
     assert outcome.pulls.tolist() == [3, 0, 10, 0]
     assert outcome.sums.tolist() == [3, 0, 10, 0]
-    np.testing.assert_array_equal(outcome.means, [1, np.nan, 1, np.nan])
+    np.testing.assert_array_equal(outcome.means(problem), [1, np.nan, 1, np.nan])
 
 
 def test_a_search_sees_the_unit_scale_and_its_bound_returns_to_the_users() -> None:

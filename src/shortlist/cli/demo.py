@@ -62,9 +62,10 @@ def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
 
 
 def _print(title: str, outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> None:
-    best_first = sorted(outcome.answer.top.tolist(), key=lambda arm: -outcome.means[arm])
+    means = outcome.sums / outcome.pulls
+    best_first = sorted(outcome.answer.top.tolist(), key=lambda arm: -means[arm])
     rows = [
-        (f"{arm}", f"{outcome.pulls[arm]:,}", f"{outcome.means[arm]:.3f}", f"{workers[arm]:.3f}")
+        (f"{arm}", f"{outcome.pulls[arm]:,}", f"{means[arm]:.3f}", f"{workers[arm]:.3f}")
         for arm in best_first
     ]
     facts = "\n".join(_facts(outcome, yardstick, workers))

@@ -24,7 +24,7 @@ from shortlist.experiment.settings import Settings
 from shortlist.experiment.status import Counted, Status
 from shortlist.experiment.staying import promised, staying
 from shortlist.experiment.ticket import State, Ticket
-from shortlist.present import Tally
+from shortlist.present import Tally, scored
 from shortlist.printable import printable
 from shortlist.result import Result
 from shortlist.search import Progress
@@ -150,17 +150,28 @@ class Replica:
         ]
 
     def best_so_far(self) -> Label | None:
-        """The arm of the best mean, where every mean is drawn to that of all by one pull.
+        """The best arm of the present choice by its mean, drawn to that of all by one pull.
 
-        None that left or is at its limit; nobody if all are. Only what is counted bears on it: of
-        two arms the one whose good rewards are quicker would be preferred by what was told."""
-        problem, ledger, tally = self.settings.problem, self.ledger, self.tally()
+        None that left or is at its limit: if all of the choice are, the best of the others, and
+        nobody if there is none. Only what is counted bears on it: of two arms the one whose good
+        rewards are quicker would be preferred by what was told."""
+        problem, ledger = self.settings.problem, self.ledger
+        tally = scored(problem, self.tally())
         usual = tally.sums.sum() / max(1, tally.pulls.sum())
         good = problem.sign * (tally.sums + usual) / (tally.pulls + 1)
-        good[list(ledger.retired)] = -np.inf
-        good[self.replay.asked >= problem.most_pulls] = -np.inf
-        best = int(good.argmax())
-        return self.settings.labels[best] if good[best] > -np.inf else None
+        closed = self.replay.asked >= problem.most_in_all
+        closed[list(ledger.retired)] = True
+        good[closed] = -np.inf
+        chosen = np.zeros_like(closed)
+        chosen[self._chosen_so_far()] = True
+        best = int(np.lexsort((-good, ~chosen, closed))[0])
+        return None if closed[best] else self.settings.labels[best]
+
+    def _chosen_so_far(self) -> IntArray:
+        """The present choice among the arms that stay, as `present` has it."""
+        settings = self.settings
+        how = settings.problem, settings.algorithm, settings.seed
+        return staying(self._outcome_so_far(), self.ledger.retired, *how).answer.top
 
     def state(self, now: float) -> State:
         """Where the experiment stands."""

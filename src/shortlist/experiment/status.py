@@ -8,9 +8,9 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.confidence import intervals, places
+from shortlist.confidence import estimates, places
 from shortlist.digits import amount_text, bound_text, chance_text, interval_text, mean_text
-from shortlist.display import plural
+from shortlist.display import known_before, plural
 from shortlist.driver import unit_tally
 from shortlist.experiment.ledger import Ledger
 from shortlist.experiment.replay import Replay
@@ -39,22 +39,25 @@ class ArmsTold:
     pulls: IntArray = field(repr=False)  #: (n,) rewards that are counted
     #: (n,) rewards told that are not counted: an earlier pull of the same arm is missing
     waiting: IntArray = field(repr=False)
-    means: FloatArray = field(repr=False)  #: (n,) NaN for an arm of which nothing is counted
+    #: (n,) of these rewards; on a test set that over all items, estimated; NaN if unknown
+    means: FloatArray = field(repr=False)
     low: FloatArray = field(repr=False)  #: (n,) lower ends of the intervals
     high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
     places: tuple[str, ...] = field(repr=False)  #: "in", "out", "undecided" or "retired"
     to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
     #: (n,) how likely it is one of the k best: for a ranking, no guarantee; NaN if not known
     chances: FloatArray = field(repr=False)
+    known: IntArray = field(repr=False)  #: (n,) scores of a test set known before the first pull
     minimize: bool = False  #: whether small rewards are the good ones
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Every arm as a record, in the order of the labels; None for what is not known."""
-        names = ("arm", "pulls", "waiting", "mean", "low", "high", "place", "to_go", "chance")
+        names = ("arm", "pulls", "waiting", "mean", "low", "high", "place")
         arrays = (self.pulls, self.waiting, self.means, self.low, self.high)
         columns = [self.labels, *(array.tolist() for array in arrays), self.places]
-        for row in zip(*columns, self.to_go.tolist(), self.chances.tolist(), strict=True):
-            yield dict(zip(names, map(_known, row), strict=True))
+        last = (array.tolist() for array in (self.to_go, self.chances, self.known))
+        for row in zip(*columns, *last, strict=True):
+            yield dict(zip((*names, "to_go", "chance", "known"), map(_known, row), strict=True))
 
     def cells(self, arm: int, *, decided: bool = False) -> tuple[str, ...]:
         """One arm as a row of a table; once it is `decided`, whether it was chosen."""
@@ -135,7 +138,7 @@ class Status(Tabular):
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
             [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
             title=self._headline(),
-            verdict="\n".join([*more, *doubts]),
+            verdict="\n".join([*more, *known_before(int(self.arms.known.sum())), *doubts]),
         )
 
     def tables(self) -> tuple[TextTable]:
@@ -194,18 +197,18 @@ def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
     """What that says of every arm; it takes a while if there are many."""
     problem, tally = counted.problem, counted.tally
     pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
-    means = np.divide(sums, pulls, out=np.full(problem.n_arms, np.nan), where=pulls > 0)
-    low, high = intervals(problem, pulls, means)
+    means, low, high = estimates(problem, pulls, sums)
+    known = problem.known_scores.counts
     stay = np.array([arm not in counted.retired for arm in range(problem.n_arms)])
     where = _places(counted, low, high, stay)
     likely = _chances(counted, stay)
     to_go = np.zeros_like(pulls)
     if counted.chosen is None:
         to_go[stay] = (counted.asked - pulls - waiting)[stay]
-    for shared in (pulls, waiting, means, low, high, to_go, likely):
+    for shared in (pulls, waiting, means, low, high, to_go, likely, known):
         shared.flags.writeable = False  # by all who ask before there is news
     figures = pulls, waiting, means, low, high
-    return ArmsTold(labels, *figures, where, to_go, likely, problem.minimize)
+    return ArmsTold(labels, *figures, where, to_go, likely, known, problem.minimize)
 
 
 def _places(

@@ -29,7 +29,7 @@ def staying(
         return outcome
     kept = np.setdiff1d(top, list(retired))
     others = np.setdiff1d(np.arange(problem.n_arms), [*retired, *kept])
-    worth = np.nan_to_num(problem.sign * outcome.means[others], nan=-np.inf)
+    worth = np.nan_to_num(problem.sign * outcome.means(problem)[others], nan=-np.inf)
     lots = np.random.default_rng(seed).random(problem.n_arms)[others]
     best_first = others[np.lexsort((lots, -worth))]
     joined = np.concatenate([kept, best_first[: top.size - kept.size]])

@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arms import OwnLabel
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.confidence import intervals
+from shortlist.confidence import estimates
 from shortlist.driver import Outcome
 from shortlist.problem import Problem
 
@@ -21,7 +21,8 @@ class ArmResult:
 
     label: OwnLabel  #: as it was given
     pulls: int  #: rewards that are counted: in the order of its pulls, up to the first missing
-    mean: float | None  #: the mean of these rewards; None if there is none
+    #: the mean of these rewards; on a test set that over all items, estimated; None if unknown
+    mean: float | None
     low: float  #: the lower end of the interval for its mean
     high: float  #: the upper end
     chosen: bool  #: whether it is in `top`
@@ -31,6 +32,8 @@ class ArmResult:
     left: bool = False  #: whether it left before the end
     #: rewards that came in and are not counted: an earlier pull of the arm is missing
     waiting: int = 0
+    #: scores of a test set that were known before the first pull; the mean includes them
+    known: int = 0
 
 
 def arms_of(
@@ -41,15 +44,16 @@ def arms_of(
 ) -> Iterator[ArmResult]:
     """Every arm, in the order they were given."""
     chosen = set(outcome.answer.top.tolist())
-    low, high = intervals(problem, outcome.pulls, outcome.means)
-    columns = [column.tolist() for column in (outcome.pulls, outcome.means, low, high)]
+    means, low, high = estimates(problem, outcome.pulls, outcome.sums)
+    columns = [column.tolist() for column in (outcome.pulls, means, low, high)]
     limits = problem.limits or (None,) * problem.n_arms
     money = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
-    rows = zip(labels, *columns, limits, *money, waiting_of(outcome).tolist(), strict=True)
-    for arm, (label, pulls, mean, below, above, limit, cost, spent, early) in enumerate(rows):
-        known = None if isnan(mean) else mean
-        terms = limit, cost, spent, arm in retired, early
-        yield ArmResult(label, pulls, known, below, above, arm in chosen, *terms)
+    besides = waiting_of(outcome).tolist(), problem.known_scores.counts.tolist()
+    rows = zip(labels, *columns, limits, *money, *besides, strict=True)
+    for arm, (label, pulls, mean, low_, high_, limit, cost, spent, *others) in enumerate(rows):
+        shown = None if isnan(mean) else mean
+        terms = limit, cost, spent, arm in retired, *others
+        yield ArmResult(label, pulls, shown, low_, high_, arm in chosen, *terms)
 
 
 def waiting_of(outcome: Outcome) -> IntArray:

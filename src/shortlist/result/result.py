@@ -18,7 +18,7 @@ from shortlist.digits import (
     interval_text,
     mean_text,
 )
-from shortlist.display import plural
+from shortlist.display import known_before, plural
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
@@ -89,9 +89,8 @@ class Result(Tabular):
     ) -> "Result":
         """The outcome of a run, in labels; the `retired` arms left before its end."""
         answer = outcome.answer
-        best_first = answer.top[
-            np.argsort(-problem.sign * outcome.means[answer.top], kind="stable")
-        ]
+        means = outcome.means(problem)[answer.top]
+        best_first = answer.top[np.argsort(-problem.sign * means, kind="stable")]
         reached, bound = _reached(answer, problem.goal)
         return cls(
             top=tuple(labels[arm] for arm in best_first),
@@ -164,7 +163,7 @@ class Result(Tabular):
         a control."""
         doubts = (f"Warning: {message}" for message in self.warnings)
         lines = (self.verdict, self._uncounted(), self._limits(), self._gone(), self._oddity())
-        said = (*lines, *doubts)
+        said = (*lines, *known_before(sum(arm.known for arm in self.arms)), *doubts)
         below = "\n".join(filter(None, said))
         arms = replace(self.table, title=self._title, verdict=below)
         if self.control is None:

@@ -91,6 +91,7 @@ ARM = every(
     place={"enum": ["in", "out", "undecided", "retired"]},
     to_go=COUNT,
     chance=nullable("number"),
+    known=COUNT,
 )
 CHOSEN_ARM = every(
     label=LABEL,
@@ -104,6 +105,7 @@ CHOSEN_ARM = every(
     spent=NUMBER,
     left=FLAG,
     waiting=COUNT,
+    known=COUNT,
 )
 LISTED = every(
     name=TEXT,

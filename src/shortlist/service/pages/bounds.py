@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.confidence import intervals
+from shortlist.confidence import estimates
 from shortlist.experiment import Experiment, Status
 from shortlist.experiment.status import ArmsTold
 from shortlist.problem import Problem
@@ -59,8 +59,7 @@ class Course:
             arms = arms_pulled[begin:end]
             counts += np.bincount(arms, minlength=problem.n_arms)
             sums += np.bincount(arms, rewards[begin:end], problem.n_arms)
-            means = np.divide(sums, counts, out=np.full(problem.n_arms, np.nan), where=counts > 0)
-            low, high = intervals(problem, counts, means)
+            means, low, high = estimates(problem, counts, sums)
             course._add(end, proven(means[stay], low[stay], high[stay], problem))
             begin = end
         return course

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from urllib.parse import quote
 
 import numpy as np
@@ -12,13 +12,14 @@ from shortlist.digits import bound_text
 from shortlist.errors import Unfinished
 from shortlist.experiment import Experiment, State, Status
 from shortlist.experiment.settings import Settings
-from shortlist.problem import FixedConfidence
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
 from shortlist.service.opened import Opened
 from shortlist.service.pages import picture, words
 from shortlist.service.pages.bounds import Course, proved_by_search, staying
 from shortlist.service.pages.picture import Axis, Band, Bar, Line
 from shortlist.storage import News
+from shortlist.validation import COUNTABLE
 
 RECENT = 1000  # entries of the log that are looked at
 SHOWN = 30  # events in the page's log
@@ -121,6 +122,8 @@ def _facts(
 ) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
     facts = [("Pulls told", f"{status.told:,}")]
+    if status.arms.known.any():
+        facts += [("Scores known before", f"{status.arms.known.sum():,}")]
     if status.waiting:
         facts += [("Not counted yet", f"{status.waiting:,}")]
     facts += [("Under way", f"{status.held:,}")]
@@ -152,21 +155,41 @@ def _pace(news: News) -> float | None:
 def _left(status: Status, settings: Settings, bound: float, pace: float | None) -> str:
     """Pulls and time that it may still take.
 
-    What a budget leaves is known. A bound shrinks about as 1 / sqrt(pulls), so to bring it to
-    epsilon takes (bound / epsilon)^2 times the pulls so far. That of the intervals is larger than
-    it need be, and so is what is expected of it."""
+    A bound shrinks about as 1 / sqrt(pulls), so to bring it to epsilon takes (bound / epsilon)^2
+    times the pulls so far of the arms that stay. That of the intervals is larger than it need be,
+    and so is what is expected of it. It never takes more than what is left of budget, limits and
+    test set."""
     goal = settings.problem.goal
-    most = settings.problem.counted_budget
-    left = None if most is None else max(0, most - status.told - status.undrawn)
-    words_before = ""
+    left, words_before = _most_left(status, settings.problem)
     if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
-        grown = status.told * max(0.0, (bound / goal.epsilon) ** 2 - 1)
+        arms, stay = status.arms, staying(status.arms)
+        pulls = float((arms.pulls + arms.waiting)[stay].sum())
+        grown = pulls * max(0.0, (bound / goal.epsilon) ** 2 - 1)
         expected = max(grown, status.held + status.wanted)
-        if left is None or expected < left:
+        if expected < left:
             left, words_before = round(expected), "up to about "
-    if left is None:
+    if left == inf:
         return "not known yet"
     if left >= words.LARGE:
         return "very many pulls"
-    pulls = f"{words_before}{words.count(left)} pulls"
-    return f"{pulls}, {words.duration(left / pace)}" if pace else pulls
+    # a maximum is exact: rounded it may be too small
+    pulls_left = f"{left:,.0f}" if words_before == "up to " else words.count(left)
+    shown = f"{words_before}{pulls_left} pulls"
+    return f"{shown}, {words.duration(left / pace)}" if pace else shown
+
+
+def _most_left(status: Status, problem: Problem) -> tuple[float, str]:
+    """Pulls that can still be made, and the words before: a budget that is the goal is spent.
+
+    Arms that left are not pulled. The others are pulled at most as often as their limits allow, or
+    on a test set the cells that were not known."""
+    arms, stay = status.arms, staying(status.arms)
+    each = np.where(problem.most_in_all < COUNTABLE, problem.most_in_all, inf)
+    by_arms = float((each - arms.pulls - arms.waiting)[stay].sum())
+    by_budget, budget = inf, problem.goal.budget
+    if problem.counted_budget is not None:
+        by_budget = problem.counted_budget - status.told - status.undrawn
+    elif budget is not None:
+        by_budget = (budget - status.spent) // problem.prices[stay].min()
+    spends = isinstance(problem.goal, FixedBudget) and problem.costs is None
+    return max(0.0, min(by_arms, by_budget)), "" if spends and by_budget < by_arms else "up to "
