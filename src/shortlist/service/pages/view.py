@@ -121,8 +121,14 @@ def _facts(
 ) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
     facts = [("Pulls told", f"{status.told:,}")]
-    if status.waiting:
-        facts += [("Not counted yet", f"{status.waiting:,}")]
+    never = status.never_counted
+    counts = {
+        "Late": status.late,
+        "Not used": status.unused,
+        "Not counted yet": status.waiting - never,
+        "Not counted": never,
+    }
+    facts += [(name, f"{count:,}") for name, count in counts.items() if count]
     facts += [("Under way", f"{status.held:,}")]
     if status.overdue:
         facts += [("Overdue", f"{status.overdue:,}")]
@@ -157,10 +163,10 @@ def _left(status: Status, settings: Settings, bound: float, pace: float | None) 
     it need be, and so is what is expected of it."""
     goal = settings.problem.goal
     most = settings.problem.counted_budget
-    left = None if most is None else max(0, most - status.told - status.undrawn)
+    left = None if most is None else max(0, most - status.sent)
     words_before = ""
-    if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
-        grown = status.told * max(0.0, (bound / goal.epsilon) ** 2 - 1)
+    if isinstance(goal, FixedConfidence) and status.sent and isfinite(bound):
+        grown = (status.told + status.late) * max(0.0, (bound / goal.epsilon) ** 2 - 1)
         expected = max(grown, status.held + status.wanted)
         if left is None or expected < left:
             left, words_before = round(expected), "up to about "
