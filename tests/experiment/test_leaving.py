@@ -10,6 +10,7 @@ from shortlist.driver import Outcome
 from shortlist.errors import ConflictingReward, InvalidInput, StoreDamaged, Unfinished
 from shortlist.experiment import Experiment, Receipt, State, Ticket, export_lines, import_lines
 from shortlist.experiment.staying import staying
+from shortlist.experiment.telling import Result
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary
@@ -69,7 +70,7 @@ def test_a_reward_told_after_its_arm_left_is_not_used_and_its_cost_counts(
     if asked_between:
         experiment.ask(1, "ann")
     expected = Receipt(unused=(tickets[1].id, tickets[2].id))
-    told = [(tickets[1], reward), (tickets[2], reward, 2.5)]
+    told: list[Result] = [(tickets[1], reward), (tickets[2], reward, 2.5)]
     before = experiment.status()
     assert experiment.tell_many(told) == expected
     assert experiment.tell_many(told) == expected  # again
