@@ -90,6 +90,8 @@ def status_of(data: Json) -> Status:
         budget=data["budget"],
         bound=data["bound"],
         warnings=tuple(data.get("warnings", ())),
+        late=data["late"],
+        unused=data["unused"],
         undrawn=data["undrawn"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),

@@ -348,7 +348,8 @@ def test_ask_says_when_others_hold_everything() -> None:
     )
     assert (first.exit_code, len(json.loads(first.stdout))) == (0, 50)
     assert first.stderr == (
-        "50 of 60 tickets: pending; whoever cannot wait may get 'plain', the best so far, untold\n"
+        "50 of 60 tickets: pending; if you cannot wait, serve 'plain' (best so far) and do not"
+        " report its result\n"
     )
     nothing = call("ask", "--store", "tests.db", "--worker", "bob", "--format", "json")
     assert (nothing.exit_code, nothing.stdout) == (3, "[]\n")

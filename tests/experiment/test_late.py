@@ -13,10 +13,16 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from shortlist import SubGaussian
-from shortlist.errors import ConflictingReward, InvalidInput, InvalidReward, StoreExists
-from shortlist.experiment import Experiment, State, Ticket
+from shortlist.errors import (
+    ConflictingReward,
+    InvalidInput,
+    InvalidReward,
+    StoreDamaged,
+    StoreExists,
+)
+from shortlist.experiment import Experiment, Receipt, State, Ticket, export_lines, import_lines
 from shortlist.experiment.lease import FOREVER
-from shortlist.storage import Store
+from shortlist.storage import Event, Kind, Store
 from shortlist.storage.memory import MemoryStore
 from shortlist.storage.sqlite import SQLiteStore
 
@@ -208,9 +214,52 @@ def test_what_is_late_counts_as_was_agreed_and_what_comes_later_does_not(
     experiment.tell_many([(late, 1), (punctual, 1)])
     experiment.tell(late.id, 0.5)
     status = experiment.status()
-    assert (status.told, status.held) == (2, 0)
+    assert (status.told, status.late, status.held) == (1, 1, 0)
     assert status.arms.means[:2].tolist() == [0, 1]
     assert [ticket.id for ticket in Experiment.open(store, clock=clock).ask(2)] == [2, 3]
+
+
+def test_a_second_reward_is_refused_where_the_first_was_in_time_and_is_what_late_counts_as(
+    store: Store, clock: Clock
+) -> None:
+    experiment = new(store, clock, late=0)
+    bad, good, slow = experiment.ask(3)
+    experiment.tell_many([(bad, 0), (good, 1)])
+    clock.now += LEASE
+    assert experiment.tell(slow, 1) == Receipt(late=(slow.id,))
+    copied = MemoryStore()
+    import_lines(export_lines(store, "experiment"), copied)
+    for place in (store, copied):
+        opened = Experiment.open(place, clock=clock)
+        for told, other in ((bad, 1), (good, 0)):
+            with pytest.raises(ConflictingReward, match="before, which stays"):
+                opened.tell(told.id, other)
+        assert opened.tell_many([(bad.id, 0), (good.id, 1)]) == Receipt()
+        assert opened.tell(slow.id, 1) == Receipt(late=(slow.id,))
+
+
+def test_status_does_not_call_told_what_nobody_told(store: Store, clock: Clock) -> None:
+    experiment = new(store, clock, late=0)
+    first, *_ = experiment.ask(5)
+    experiment.tell(first, 1)
+    clock.now += LEASE
+    experiment.ask(1)
+    for each in (experiment, Experiment.open(store, clock=clock)):
+        status = each.status()
+        assert (status.told, status.late, status.spent) == (1, 4, 5)
+        assert status.summary()["late"] == 4
+        assert "1 pull told, 4 counted as late, waits for 25 more" in " ".join(str(status).split())
+
+
+def test_a_log_in_which_a_ticket_is_late_and_not_told_is_damaged(
+    store: Store, clock: Clock
+) -> None:
+    experiment = new(store, clock, late=0)
+    experiment.ask(3)
+    with store.exclusive():
+        store.append("experiment", events=[Event(Kind.LATE, 0, 10**15, "", clock.now)])
+    with pytest.raises(StoreDamaged, match="the lateness of ticket 0"):
+        experiment.status()
 
 
 def test_what_failed_or_was_given_back_is_not_late(store: Store, clock: Clock) -> None:
@@ -240,9 +289,9 @@ def test_a_method_that_raises_keeps_what_is_late_and_nothing_else(
     with pytest.raises(InvalidReward):
         experiment.tell_many([(other, 1), (other, float("inf"))])
     for each in (experiment, Experiment.open(store, clock=clock)):
-        assert each.status().told == 1
+        assert (each.status().told, each.status().late) == (0, 1)
     experiment.tell_many([(late, 1), (other, 1)])
-    assert experiment.status().told == 2
+    assert (experiment.status().told, experiment.status().late) == (1, 1)
 
 
 def test_where_what_is_late_counts_nobody_can_prolong_a_lease(store: Store, clock: Clock) -> None:

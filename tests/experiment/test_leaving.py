@@ -7,9 +7,10 @@ import pytest
 
 import shortlist
 from shortlist.driver import Outcome
-from shortlist.errors import InvalidInput, StoreDamaged, Unfinished
-from shortlist.experiment import Experiment, State, Ticket, export_lines, import_lines
+from shortlist.errors import ConflictingReward, InvalidInput, StoreDamaged, Unfinished
+from shortlist.experiment import Experiment, Receipt, State, Ticket, export_lines, import_lines
 from shortlist.experiment.staying import staying
+from shortlist.experiment.telling import Result
 from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary
@@ -55,6 +56,98 @@ def test_what_is_under_way_of_it_is_not_waited_for_and_may_still_come() -> None:
     assert experiment.result().top == ("b",)
 
 
+@pytest.mark.parametrize("asked_between", [False, True])
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_reward_told_after_its_arm_left_is_not_used_and_its_cost_counts(
+    asked_between: bool, reward: float
+) -> None:
+    store = MemoryStore()
+    asked: dict[str, Any] = {**ASKED, "algorithm": "uniform"}
+    experiment = Experiment.create(["a", "b", "c"], 1, store=store, **asked)
+    tickets = [each for each in experiment.ask(30, "ann") if each.arm == "c"]
+    experiment.tell(tickets[0], 1.0)
+    experiment.retire("c")
+    if asked_between:
+        experiment.ask(1, "ann")
+    expected = Receipt(unused=(tickets[1].id, tickets[2].id))
+    told: list[Result] = [(tickets[1], reward), (tickets[2], reward, 2.5)]
+    before = experiment.status()
+    assert experiment.tell_many(told) == expected
+    assert experiment.tell_many(told) == expected  # again
+    with pytest.raises(ConflictingReward, match="cost"):
+        experiment.tell(tickets[2], reward, 3.0)
+    with pytest.raises(ConflictingReward, match="before, which stays"):
+        experiment.tell(tickets[0], 0.0)  # it was told in time
+    copied = MemoryStore()
+    import_lines(export_lines(store, "experiment"), copied)
+    for each in (experiment, Experiment.open(store), Experiment.open(copied)):
+        status = each.status()
+        assert (status.told, status.unused, status.spent) == (1, 2, 4.5)
+        assert status.undrawn == before.undrawn - 2
+        assert status.arms.pulls[2] == 1
+    experiment.release("ann")
+    finish(experiment, {"a": 0.0, "b": 1.0})
+    assert experiment.result().arms[2].spent == 4.5
+    assert Experiment.open(store).result() == experiment.result()
+
+
+def test_the_search_is_sent_the_same_whether_pulls_of_an_arm_that_left_are_told_or_not() -> None:
+    answers = []
+    for told in (False, True):
+        experiment = Experiment.create(4, 1, epsilon=0.2, rewards="binary", seed=5)
+        tickets = experiment.ask(200)
+        experiment.retire(3)
+        if told:
+            experiment.tell_many((each, 1.0) for each in tickets if each.arm == 3)
+        experiment.tell_many((each, each.arm == 0) for each in tickets if each.arm != 3)
+        made = [each.id for each in finish(experiment, {0: 1.0, 1: 0.0, 2: 0.0})]
+        answers.append((made, experiment.result().regret_bound))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("algorithm", ["uniform", "lucb", "certified"])
+def test_status_is_true_right_after_an_arm_left_and_after_every_reward(algorithm: str) -> None:
+    """It waits for pulls of arms that stay only, and is ready only if `ask` has a ticket."""
+    store = MemoryStore()
+    asked: dict[str, Any] = {"epsilon": 0.4, "rewards": "binary", "algorithm": algorithm}
+    experiment = Experiment.create(["a", "b", "c", "d"], 1, store=store, **asked)
+    tickets: list[Ticket] = [*experiment.ask(5)]
+    experiment.retire("d")
+    while experiment.status().state in (State.READY, State.PENDING):
+        status = Experiment.open(store).status()
+        assert status.held + status.wanted == status.arms.to_go.sum()
+        open_ = [each for each in tickets if each.arm != "d"]
+        if not open_:
+            assert status.state is State.READY
+            handout = experiment.ask(3)
+            assert handout
+            tickets = [*handout]
+            continue
+        experiment.tell(open_[0], float(open_[0].arm == "a"))
+        tickets = open_[1:]
+    assert experiment.result().top == ("a",)
+
+
+def test_what_can_never_be_counted_is_not_said_to_wait() -> None:
+    experiment = Experiment.create(["a", "b", "c"], 1, **ASKED)
+    tickets = experiment.ask(60)
+    experiment.tell_many((each, 1.0) for each in tickets if each.draw and each.arm != "a")
+    waiting = experiment.status().waiting
+    assert f"({waiting} not counted yet)" in " ".join(str(experiment.status()).split())
+    experiment.retire("c")
+    status = experiment.status()
+    assert 0 < status.never_counted < status.waiting
+    yet = status.waiting - status.never_counted
+    said = f"({yet} not counted yet, {status.never_counted} not counted)"
+    assert said in " ".join(str(status).split())
+    experiment.tell_many((each, 0.0) for each in tickets if each.arm == "a" or not each.draw)
+    finish(experiment, {"a": 0.0, "b": 1.0})
+    status = experiment.status()
+    assert status.never_counted == status.waiting > 0
+    assert "yet" not in str(status)
+    assert "Left before the end, with no counted pull: c." in str(experiment.result())
+
+
 def test_small_is_good_so_the_worst_is_large() -> None:
     experiment = Experiment.create(["a", "b", "c"], 1, minimize=True, **ASKED)
     experiment.ask(3)
@@ -71,7 +164,7 @@ def test_small_is_good_so_the_worst_is_large() -> None:
     [
         ({}, "d", "`arm` is 'd', but must be one of the arms"),
         ({"rewards": shortlist.SubGaussian(1)}, "a", "no worst reward"),
-        ({"k": 2}, "a", "more than 2 arms must stay"),
+        ({"k": 2}, "a", "cannot retire 'a': at least k \\+ 1 = 3 arms must remain"),
     ],
 )
 def test_who_cannot_leave_is_told_why(asked: dict[str, Any], arm: str, said: str) -> None:

@@ -59,8 +59,8 @@ class LiveRules(Machine):
         return self.out[sorted(self.out)[choice % len(self.out)]]
 
     def spent(self) -> float:
-        """What pulls cost; pulls of arms that left, which nobody made, cost nothing."""
-        return math.fsum(self.paid.get(each, 0.0) for each in self.told())
+        """What pulls cost, also those told after their arm left; what nobody made costs nothing."""
+        return math.fsum(self.paid.values())
 
     def under_way(self) -> float:
         staying = [str(each.arm) for each in self.out.values() if each.arm not in self.left]
@@ -88,9 +88,11 @@ class LiveRules(Machine):
         for _ in range(min(count, len(self.out))):
             ticket = self.pick(choice)
             before = self.told()
-            self.experiment.tell(ticket, float(good), cost)
+            receipt = self.experiment.tell(ticket, float(good), cost)
             del self.out[ticket.id]
-            if ticket.id in self.told().keys() - before.keys():
+            left = ticket.arm in self.left and self.final is None
+            assert ticket.arm not in self.left or receipt.unused == (ticket.id,)
+            if left or ticket.id in self.told().keys() - before.keys():
                 price = self.prices[str(ticket.arm)]
                 self.paid[ticket.id] = price if cost is None else cost
 
@@ -150,7 +152,10 @@ class LiveRules(Machine):
         status, seen = self.experiment.status(), self.reader.status()
         assert status.summary() == seen.summary()
         assert status.spent == pytest.approx(self.spent())
-        assert status.told + status.undrawn == len(self.told())
+        assert status.told + status.unused + status.undrawn == len(self.told())
+        assert status.told + status.unused == len(self.paid)
+        if status.state in (State.READY, State.PENDING):
+            assert status.held + status.wanted == status.arms.to_go.sum()
         places = dict(zip(LABELS, status.arms.places, strict=True))
         assert {each for each, at in places.items() if at == "retired"} == self.left
         for label, pulls in zip(LABELS, status.arms.pulls.tolist(), strict=True):

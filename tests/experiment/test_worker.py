@@ -290,7 +290,7 @@ def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting
         crew.ask()
         now[0] += 10
     assert [call.ticket for call in begun] == [0, 1]
-    assert (experiment.status().told, experiment.status().held) == (2, 0)
+    assert (experiment.status().late, experiment.status().held) == (2, 0)
     crew.take_in([Done(begun[0], 1.0)])
     crew.ask()
     assert [call.ticket for call in begun] == [0, 1, 2]

@@ -31,6 +31,16 @@ def test_a_whole_experiment_is_made_worked_off_and_answered(made: Call) -> None:
     )
 
 
+def test_what_is_told_after_its_arm_retired_is_named_and_not_counted_as_told(made: Call) -> None:
+    gone, *others = made("POST", f"{ONE}/ask", {"limit": 3}).data["tickets"]
+    assert made("POST", f"{ONE}/retire", {"arm": gone["arm"]}).status == 200
+    told = {"results": [{"ticket": each["id"], "reward": 1} for each in (gone, *others)]}
+    reply = made("POST", f"{ONE}/tell", told).data
+    assert reply == {"told": 2, "late": [], "unused": [gone["id"]]}
+    status = made("GET", f"{ONE}/status").data
+    assert (status["told"], status["unused"], status["spent"]) == (2, 1, 3)
+
+
 @pytest.mark.parametrize("name", ["a/b", "../x", "a b", "ü%2F", "?x=1#y", "<b>", "."])
 def test_a_name_may_hold_anything(call: Call, name: str) -> None:
     assert call("POST", "/v1/experiments", {**MAKE, "name": name}).data["name"] == name

@@ -168,6 +168,19 @@ def test_an_arm_that_left_is_on_the_page(store: MemoryStore, call: Call) -> None
     assert "blue left: sold out" in text
 
 
+def test_a_page_says_that_no_ticket_was_given_back_when_an_arm_left(
+    store: MemoryStore, call: Call
+) -> None:
+    made = Experiment.create(["a", "b", "c"], 1, store=store, budget=30, algorithm="uniform")
+    tickets = made.ask(9)
+    made.retire("c")
+    made.tell_many((each, 1.0) for each in tickets if each.arm == "b" and each.draw)
+    made.ask(3)
+    page = Elements(call("GET", "/experiments/experiment").raw).text
+    assert "gave back" not in page
+    assert "Not counted yet" in page
+
+
 def broken(*_: object) -> None:
     """Fail as only a mistake does."""
     raise ZeroDivisionError("by 0")
@@ -369,6 +382,8 @@ def test_counts_are_about_right(value: float, said: str) -> None:
         (Event(Kind.RESUME, 0, 0, "", 0.0), "The experiment was resumed"),
         (Event(Kind.RETIRE, 0, 1, "sold out", 0.0), "blue left: sold out"),
         (Event(Kind.COST, 7, 1, "0.25", 0.0), "Ticket 7 cost 0.25"),
+        (Event(Kind.LATE, 3, 2, "", 0.0), "The lease of tickets 3 to 4 was over: counted as late"),
+        (Event(Kind.UNUSED, 3, 1, "1.0", 0.0), "Ticket 3 was told after its arm left: not used"),
         (Event(Kind.SPENT, 0, 0, "", 0.0), "The rest of the budget does not pay"),
     ],
 )

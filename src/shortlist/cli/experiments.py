@@ -260,10 +260,11 @@ def verify(context: click.Context, /, *, store: str, style: str) -> None:
 
 
 def _meanwhile(handout: "Handout") -> str:
-    """What to serve to whoever cannot wait for a ticket."""
+    """What to serve if you cannot wait for a ticket."""
     if handout.state != "pending" or handout.meanwhile is None:
         return ""
-    return f"; whoever cannot wait may get {handout.meanwhile!r}, the best so far, untold"
+    best = f"serve {handout.meanwhile!r} (best so far)"
+    return f"; if you cannot wait, {best} and do not report its result"
 
 
 def named(name: str | None) -> dict[str, Any]:

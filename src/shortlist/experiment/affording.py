@@ -39,7 +39,7 @@ def ending(known: Replica, now: float) -> list[Event]:
 def _is_short(known: Replica) -> bool:
     """Whether the budget may not pay for all that the search asked for."""
     budget, ledger = known.settings.problem.goal.budget, known.ledger
-    if budget is None or not ledger.costs:
+    if budget is None or not (ledger.costs or ledger.unused):
         return False
     asked = float(known.replay.asked @ known.settings.problem.prices)
     return ledger.spent + asked - ledger.declared > budget * (1 + ROUNDED)

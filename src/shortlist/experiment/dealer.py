@@ -15,16 +15,27 @@ class Dealer(Writer):
 
     def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
         """The tickets to hand out, after those of arms that left were told."""
-        while self._known.ledger.retired:
-            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
-            told, leases = worst_rewards(self._known, window, now)
-            if not told:
-                break
-            events = [*self._known.new_steps(now), *leases]
-            self._store.append(self.name, told=told, events=events)
-            self._catch_up()
+        self._tell_worst(now, holder, limit)
         available = list(islice(self._known.available(holder, now), limit))
         return affordable(self._known, available, now)
+
+    def _settle(self, now: float) -> None:
+        """Leave the log so that whoever reads it knows whether there are tickets to hand out."""
+        if self._known.ledger.retired:  # else the search goes on when nobody waits for it
+            self._catch_up()
+            if self._known.ledger.steps:  # before the first ticket the clock does not run
+                self._tell_worst(now)
+
+    def _tell_worst(self, now: float, holder: str = "", limit: int = 1) -> None:
+        """Tell the worst reward of the next tickets that are of arms that left."""
+        while self._known.ledger.retired and self._known.replay.outcome is None:
+            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
+            told, unpaid = worst_rewards(self._known, window, now)
+            if not told:
+                break
+            events = [*self._known.new_steps(now), *unpaid]
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()
 
     def _end_if_spent(self, now: float, state: State) -> State:
         """End the experiment if its budget does not pay for what it asked for; its state then."""

@@ -37,13 +37,14 @@ from shortlist.experiment.telling import (
     new_tellings,
     report,
     triples,
+    unused_costs,
 )
 from shortlist.experiment.ticket import Handout, Receipt, State, Ticket
 from shortlist.experiment.writer import made_in
 from shortlist.items import ScoresGiven
 from shortlist.question import cells_given, question
 from shortlist.reward_models import RewardsDeclared
-from shortlist.storage import Event, Kind, Store
+from shortlist.storage import Event, Kind, RewardRow, Store
 from shortlist.storage.clock import Clock
 from shortlist.storage.insist import insist, insistent
 from shortlist.storage.memory import MemoryStore
@@ -230,9 +231,10 @@ class Experiment(Dealer, Runnable):
         self, told: Sequence[tuple[Ticket | int, float, float | None]]
     ) -> tuple[Sequence[Telling], Receipt]:
         with self._writing() as now:
-            tellings, receipt = new_tellings(told, self._known, now)
+            tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
-            self._store.append(self.name, told=rows, events=costs_of(tellings, now))
+            events = [*costs_of(tellings, now), *unused_costs(paid, now)]
+            self._store.append(self.name, told=rows, events=events)
             self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
         return tellings, receipt
 
@@ -248,17 +250,23 @@ class Experiment(Dealer, Runnable):
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
-                events = [Event(Kind.FAIL, id_, 1, said, now), *self._given_up(id_, said, now)]
-                self._store.append(self.name, events=events)
+                told, events = self._given_up(id_, said, now)
+                failed = Event(Kind.FAIL, id_, 1, said, now)
+                self._store.append(self.name, told=told, events=[failed, *events])
+                if events:
+                    self._catch_up()  # that an arm left
 
-    def _given_up(self, ticket: int, reason: str, now: float) -> list[Event]:
+    def _given_up(
+        self, ticket: int, reason: str, now: float
+    ) -> tuple[list[RewardRow], list[Event]]:
         """What makes an arm leave whose pull failed too often, where that was agreed."""
         known = self._known
         often = known.ledger.failures[ticket] + 1 > self.settings.retries
         (arm,) = arms_of(known, [ticket])
         if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
-            return []
-        return [*retirement(known, arm, reason, now), Event(Kind.RESUME, 0, 0, "", now)]
+            return [], []
+        told, events = retirement(known, arm, reason, now)
+        return told, [*events, Event(Kind.RESUME, 0, 0, "", now)]
 
     @insistent
     def retire(self, arm: Label, reason: str = "") -> None:
@@ -272,8 +280,9 @@ class Experiment(Dealer, Runnable):
         said = text("reason", reason)
         with self._writing() as now:
             number = leaving_arm(self._known, arm)
-            events = retirement(self._known, number, said, now)
-            self._store.append(self.name, events=events)
+            told, events = retirement(self._known, number, said, now)
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()  # that it left
 
     def release(
         self,

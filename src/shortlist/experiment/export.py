@@ -150,6 +150,7 @@ class ImportedLog:
         self.rewards: dict[int, RewardRow] = {}
         self._arms = {label: arm for arm, label in enumerate(labels)}
         self._model = model
+        self._left: set[int] = set()  # arms
         # the first ticket not asked for, and not handed out
         self._ends = {Kind.STEP: 0, Kind.LEASE: 0}
 
@@ -162,6 +163,8 @@ class ImportedLog:
         self.events.append(
             Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
         )
+        if kind is Kind.RETIRE:
+            self._left.add(span)
         if kind in self._ends:
             self._ends[kind] = max(self._ends[kind], ticket + span)
 
@@ -175,9 +178,12 @@ class ImportedLog:
 
     def take_reward(self, entry: dict[str, Any]) -> None:
         """Add a reward."""
-        ticket, label = _ticket(entry, 1, self._ends[Kind.LEASE]), entry["arm"]
+        label = entry["arm"]
         if not isinstance(label, str | int) or label not in self._arms:
             raise InvalidInput(f"there is no arm {label!r}")
+        # what was not handed out of an arm that left has the worst reward
+        left = self._arms[label] in self._left
+        ticket = _ticket(entry, 1, self._ends[Kind.STEP if left else Kind.LEASE])
         if ticket in self.rewards:
             raise InvalidInput("a second reward for a ticket")
         reward = told_reward(entry["reward"], ticket, label, self._model)

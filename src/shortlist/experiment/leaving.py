@@ -11,8 +11,6 @@ import numpy as np
 from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.experiment.handing import stretches
-from shortlist.experiment.lease import FREE
 from shortlist.experiment.replica import Replica
 from shortlist.problem import Problem
 from shortlist.storage import Event, Kind, RewardRow
@@ -34,8 +32,7 @@ def leaving_arm(known: Replica, label: object) -> int:
         )
     if not may_leave(known, arm):
         raise InvalidInput(
-            f"`arm` is {shown(label)}, but more than {problem.k} arms must stay: so many are to be"
-            " chosen"
+            f"cannot retire {shown(label)}: at least k + 1 = {problem.k + 1} arms must remain"
         )
     return arm
 
@@ -47,8 +44,10 @@ def may_leave(known: Replica, arm: int) -> bool:
     return problem.rewards.has_range and problem.n_arms - len(left) > problem.k
 
 
-def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]:
-    """The arm leaves, and what was under way of it is waited for no longer.
+def retirement(
+    known: Replica, arm: int, reason: str, now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """The arm leaves, and its tickets that are under way are told the worst reward.
 
     It leaves after all that was told, whatever the clocks of others say: so the log tells what was
     drawn of it from the worst rewards that come later."""
@@ -58,10 +57,11 @@ def retirement(known: Replica, arm: int, reason: str, now: float) -> list[Event]
     stopped = known.ledger.stopped
     # the batch in which it leaves is written down before, for the search is told in its reply
     begun = known.new_steps(now) if known.ledger.steps else []
-    events = [*begun, Event(Kind.RETIRE, 0, arm, reason, now), *_free(theirs)]
+    told, unpaid = _worst_of(known, theirs, [arm] * len(theirs), now)
+    events = [*begun, Event(Kind.RETIRE, 0, arm, reason, now), *unpaid]
     if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
         events.append(Event(Kind.RESUME, 0, 0, "", now))
-    return events
+    return told, events
 
 
 def arms_of(known: Replica, tickets: list[int]) -> list[int]:
@@ -73,20 +73,21 @@ def worst_rewards(
     known: Replica, ids: list[int], now: float
 ) -> tuple[list[RewardRow], list[Event]]:
     """What is told of those tickets whose arms left; the others are there to be handed out."""
-    problem = known.settings.problem
+    left = known.ledger.retired
+    theirs = [pair for pair in zip(ids, arms_of(known, ids), strict=True) if pair[1] in left]
+    return _worst_of(known, [each for each, _ in theirs], [arm for _, arm in theirs], now)
+
+
+def _worst_of(
+    known: Replica, ids: list[int], arms: list[int], now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """The worst reward for every one of these tickets, and that the search pays nothing for it."""
+    problem, left_at = known.settings.problem, known.ledger.left_at
     worst = _worst(problem, known.ledger.rewards)
-    arms = zip(ids, arms_of(known, ids), strict=True)
-    left_at = known.ledger.left_at.tolist()
-    told = [
-        (each, arm, worst, max(now, left_at[arm]))
-        for each, arm in arms
-        if arm in known.ledger.retired
-    ]
-    # tickets are handed out in order: those between are given back before anybody has them
-    new = sorted(each for each in ids if each >= known.ledger.issued)
-    unpaid = [each for each, *_ in told] if problem.costs is not None else []
-    free = [Event(Kind.COST, each, 1, "0.0", now) for each in unpaid]  # nobody made these pulls
-    return told, [*_free(new), *free] if told else []
+    times = [max(now, float(left_at[arm])) if arm in known.ledger.retired else now for arm in arms]
+    told = [(each, arm, worst, time) for each, arm, time in zip(ids, arms, times, strict=True)]
+    unpaid = ids if problem.costs is not None else []
+    return told, [Event(Kind.COST, each, 1, "0.0", now) for each in unpaid]
 
 
 def _worst(problem: Problem, told: FloatArray) -> float:
@@ -95,8 +96,3 @@ def _worst(problem: Problem, told: FloatArray) -> float:
     if problem.minimize:
         return float(np.fmax.reduce(told, initial=high))
     return float(np.fmin.reduce(told, initial=low))
-
-
-def _free(tickets: list[int]) -> list[Event]:
-    """Leases that nobody holds."""
-    return [Event(Kind.LEASE, first, span, "", FREE) for first, span in stretches(tickets)]

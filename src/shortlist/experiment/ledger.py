@@ -29,18 +29,21 @@ class Ledger:
         self.declared = 0.0  # what the pulls told were to cost, and
         self.spent = 0.0  # what they did
         self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
+        self.unused: dict[int, float] = {}  # what pulls cost that were told after their arm left
         self.spent_at: float | None = None  # when the budget ended within a request
         self.retired: dict[int, str] = {}  # arms that left, and why,
         self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
         self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
         self.position = 0  # in the log
         self.told = 0  # rewards that the search has, and of these
-        self.undrawn = 0  # those that nobody drew: the worst ones of arms that left
+        self._worst = 0  # the worst ones, told in place of pulls of arms that left, and
+        self.late = 0  # those that count because a lease was over
         self.issued = 0  # tickets handed out so far are those below
         # by ticket, NaN where not told; may be longer than `issued`
         self.rewards: FloatArray = np.empty(0)
         self.arms: IntArray = np.empty(0, dtype=np.int64)
         self.drawn: BoolArray = np.empty(0, dtype=np.bool_)
+        self._missed: BoolArray = np.empty(0, dtype=np.bool_)  # where the reward is for lateness
         self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
         self._earliest = inf  # no lease ends before
         self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
@@ -57,7 +60,11 @@ class Ledger:
 
     def cost(self, ticket: int, arm: int) -> float:
         """What a pull that was told did cost."""
-        return self.costs.get(ticket, float(self._prices[arm]))
+        return self.costs.get(ticket, self.price(arm))
+
+    def price(self, arm: int) -> float:
+        """What a pull of an arm is declared to cost."""
+        return float(self._prices[arm])
 
     def retired_by(self, batch: int) -> IntArray | None:
         """The arms that left before all of this batch was told, counted from 1; None if none did.
@@ -72,10 +79,23 @@ class Ledger:
             return {}
         return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
 
+    def is_late(self, ticket: int) -> bool:
+        """Whether the reward of a ticket counts because its lease was over."""
+        return ticket < self._missed.size and bool(self._missed[ticket])
+
+    def is_worst(self, ticket: int) -> bool:
+        """Whether a ticket was told the worst reward because its arm left."""
+        return self.reward(ticket) is not None and not self.drawn[ticket]
+
     @property
     def made(self) -> int:
-        """Pulls that were made and told."""
-        return self.told - self.undrawn
+        """Pulls that were made and whose reward counts."""
+        return self.told - self._worst - self.late
+
+    @property
+    def undrawn(self) -> int:
+        """Pulls of arms that left and that nobody made, as far as is known."""
+        return self._worst - len(self.unused)
 
     def counted(self, numbering: Numbering) -> BoolArray:
         """Which tickets are counted in what is shown: (issued,).
@@ -105,6 +125,8 @@ class Ledger:
         for ticket, cost in self.costs.items():
             said[int(self.arms[ticket])].append(cost)
             pulls[self.arms[ticket]] -= self.drawn[ticket]
+        for ticket, cost in self.unused.items():
+            said[int(self.arms[ticket])].append(cost)
         return spending(pulls, self._prices, said)
 
     def due(self, ticket: int) -> float:
@@ -172,7 +194,7 @@ class Ledger:
     def _take_rewards(self, told: Told) -> None:
         if not told.tickets.size:
             return
-        self.issued = max(self.issued, int(told.tickets.max()) + 1)
+        before, self.issued = self.issued, max(self.issued, int(told.tickets.max()) + 1)
         self._make_room(self.issued)
         self.rewards[told.tickets] = told.rewards
         self.arms[told.tickets] = told.arms
@@ -180,13 +202,17 @@ class Ledger:
         # times of an arm are in order: `retirement` and `worst_rewards` in leaving.py see to it
         drawn = told.times < self.left_at[told.arms]
         self.drawn[told.tickets] = drawn
-        self.undrawn += int((~drawn).sum())
+        self._worst += int((~drawn).sum())
         prices = self._prices[told.arms]
         self.declared += float(prices.sum())
         self.spent += float(prices[drawn].sum())
         self.ended = max(self.ended, float(told.times.max()))
         for ticket in self.leases.keys() & set(told.tickets.tolist()):
             del self.leases[ticket]
+        # worst rewards are told before their turn: the tickets that they overtake are free
+        for ticket in np.flatnonzero(np.isnan(self.rewards[before : self.issued])).tolist():
+            self.leases[before + ticket] = Lease("", FREE)
+            self._earliest = FREE
 
     def _take_event(self, event: Event) -> None:
         if event.kind is Kind.STEP:
@@ -203,6 +229,14 @@ class Ledger:
                 price = float(self._prices[self.arms[event.ticket]])
                 paid = price if self.drawn[event.ticket] else 0.0
                 self.spent += self.costs[event.ticket] - paid
+        elif event.kind is Kind.LATE:
+            span = slice(event.ticket, event.ticket + event.span)
+            self.late += int((~self._missed[span]).sum())
+            self._missed[span] = True
+        elif event.kind is Kind.UNUSED:
+            if event.ticket not in self.unused:
+                self.unused[event.ticket] = float(event.text)
+                self.spent += self.unused[event.ticket]
         elif event.kind is Kind.SPENT:
             self.spent_at = event.time
         elif event.kind is Kind.FAIL:
@@ -219,4 +253,6 @@ class Ledger:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
             self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])
-            self.drawn = np.concatenate([self.drawn, np.zeros(more, dtype=np.bool_)])
+            none = np.zeros(more, dtype=np.bool_)
+            self.drawn = np.concatenate([self.drawn, none])
+            self._missed = np.concatenate([self._missed, none])

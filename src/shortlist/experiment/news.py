@@ -14,6 +14,7 @@ from shortlist.experiment.settings import Settings
 from shortlist.problem import MOST_COST
 from shortlist.storage import Event, Kind, News, Told
 
+ABOUT_REWARDS = {Kind.COST: "the cost", Kind.UNUSED: "the cost", Kind.LATE: "the lateness"}
 MOST_UNDER_WAY = 1_000_000  # tickets handed out and not told: each takes memory
 
 
@@ -60,12 +61,14 @@ def _check_enough_stay(news: News, ledger: Ledger, settings: Settings, where: st
 
 
 def _check_paid(news: News, ledger: Ledger, where: str) -> None:
-    """Refuse the cost of a pull that was not told."""
-    costs = [event.ticket for event in news.events if event.kind is Kind.COST]
-    told = set(news.told.tickets.tolist()) if costs else set()
-    for ticket in costs:
-        if ticket not in told and ledger.reward(ticket) is None:
-            raise StoreDamaged(f"the cost of ticket {ticket} is in {where}, but not its reward")
+    """Refuse what is said of the reward of a ticket that has none."""
+    about = [event for event in news.events if event.kind in ABOUT_REWARDS]
+    told = set(news.told.tickets.tolist()) if about else set()
+    for event in about:
+        for ticket in range(event.ticket, event.ticket + event.span):
+            if ticket not in told and ledger.reward(ticket) is None:
+                said = ABOUT_REWARDS[event.kind]
+                raise StoreDamaged(f"{said} of ticket {ticket} is in {where}, but not its reward")
 
 
 def is_cost(text: str) -> bool:
@@ -83,7 +86,7 @@ def _largest(numbers: IntArray) -> int:
 
 def _check_event(event: Event, n_arms: int, where: str) -> None:
     nobody = event.kind is Kind.RETIRE and event.span >= n_arms
-    nobody |= event.kind is Kind.COST and not is_cost(event.text)
+    nobody |= event.kind in (Kind.COST, Kind.UNUSED) and not is_cost(event.text)
     if event.ticket < 0 or event.span < 0 or nobody or not isfinite(event.time):
         raise StoreDamaged(
             f"{event.kind} of {event.span} tickets from {event.ticket} at {event.time} is in"

@@ -195,7 +195,9 @@ class Replica:
             told=ledger.made,
             undrawn=ledger.undrawn,
             held=holders.total(),
-            wanted=0 if self._cut else self.replay.end - ledger.told - holders.total(),
+            late=ledger.late,
+            unused=len(ledger.unused),
+            wanted=0 if self._cut else self._missing - holders.total(),
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.progress,
@@ -293,8 +295,21 @@ class Replica:
         """What the search waits for, in words."""
         made = self.ledger.made
         were = "was" if made == 1 else "were"
+        return (
+            f"{plural(made, 'pull')} {were} told, but the search waits for {self._missing:,} more"
+        )
+
+    @property
+    def _missing(self) -> int:
+        """Pulls that the search waits for: none of arms that left."""
         missing = self.replay.end - self.ledger.told
-        return f"{plural(made, 'pull')} {were} told, but the search waits for {missing:,} more"
+        if not self.ledger.retired:
+            return missing
+        numbering, left = self.replay.numbering, list(self.ledger.retired)
+        asked = numbering.pulls.times[np.isin(numbering.pulls.arms, left)].sum()
+        span = slice(numbering.first, self.ledger.issued)
+        told = ~np.isnan(self.ledger.rewards[span]) & np.isin(self.ledger.arms[span], left)
+        return missing - int(asked - told.sum())
 
 
 def _identity(name: str, settings: Settings) -> str:

@@ -81,7 +81,7 @@ class Status(Tabular):
     name: str  #: of the experiment
     state: State  #: whether there are tickets, an answer, or trouble
     trouble: str  #: why it is stopped, in words; empty if it is not
-    told: int  #: pulls that were made and told
+    told: int  #: pulls that were made and whose reward counts
     held: int  #: tickets that somebody works on
     wanted: int  #: tickets that the search waits for and nobody works on
     failures: int  #: evaluations that failed since the experiment was resumed last
@@ -97,11 +97,32 @@ class Status(Tabular):
     warnings: tuple[str, ...] = ()
     #: pulls that nobody made, of arms that left: the search counts each as the worst reward
     undrawn: int = 0
+    #: pulls that were made and told after their arm left: they cost, their reward is not used
+    unused: int = 0
+    late: int = 0  #: tickets whose lease was over: each counts as the experiment's `late`
 
     @property
     def waiting(self) -> int:
         """Rewards told that are not counted: an earlier pull of the same arm is missing."""
         return int(self.arms.waiting.sum())
+
+    @property
+    def never_counted(self) -> int:
+        """Those of them that will not be: their arm left, or the search has ended."""
+        if self._decided:
+            return self.waiting
+        left = np.array([place == "retired" for place in self.arms.places])
+        return int(self.arms.waiting[left].sum())
+
+    @property
+    def sent(self) -> int:
+        """Rewards that the search has, whoever made the pulls."""
+        return self.told + self.late + self.unused + self.undrawn
+
+    @property
+    def _decided(self) -> bool:
+        """Whether there is an answer."""
+        return self.state in (State.FINISHED, State.BUDGET)
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -111,6 +132,8 @@ class Status(Tabular):
             "trouble": self.trouble or None,
             "told": self.told,
             "waiting": self.waiting,
+            "late": self.late,
+            "unused": self.unused,
             "undrawn": self.undrawn,
             "held": self.held,
             "overdue": self.overdue,
@@ -130,7 +153,7 @@ class Status(Tabular):
         untold = np.isnan(worth)  # they come after all others
         likely = np.round(np.nan_to_num(self.arms.chances), 2)
         best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
-        decided = self.state in (State.FINISHED, State.BUDGET)
+        decided = self._decided
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
         doubts = (f"Warning: {message}" for message in self.warnings)
@@ -146,16 +169,29 @@ class Status(Tabular):
         return (self.table(),)
 
     def _headline(self) -> str:
-        decided = self.state in (State.FINISHED, State.BUDGET)
-        told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
-        told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
-        told += f" ({self.waiting:,} not counted yet)" if self.waiting else ""
-        facts = [self.state.value, told, *([] if decided else [self._waiting]), failures]
+        decided = self._decided
+        failures = plural(self.failures, "failure")
+        facts = [self.state.value, *self._told, *([] if decided else [self._waiting]), failures]
         if self.bound is not None:
             lost = f"at most {bound_text(self.bound, 3)} is lost"
             facts.append(lost if decided else f"{lost} so far")
         line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
+
+    @property
+    def _told(self) -> list[str]:
+        """What was told, and what else was paid for."""
+        never = self.never_counted
+        uncounted = [(self.waiting - never, "not counted yet"), (never, "not counted")]
+        listed = ", ".join(f"{count:,} {how}" for count, how in uncounted if count)
+        more = [(self.late, "counted as late"), (self.unused, "told after the arm left, not used")]
+        others = [f"{count:,} {how}" for count, how in more if count]
+        told, cost = f"{plural(self.told, 'pull')} told", self._cost
+        if self.spent != self.told + self.late + self.unused:
+            told, others = (
+                (told, [*others, f"cost {cost}"]) if others else (f"{told} that cost {cost}", [])
+            )
+        return [told + (f" ({listed})" if listed else ""), *others]
 
     @property
     def _waiting(self) -> str:

@@ -45,6 +45,11 @@ def costs_of(tellings: Iterable[Telling], now: float) -> list[Event]:
     ]
 
 
+def unused_costs(tellings: Iterable[Telling], now: float) -> list[Event]:
+    """What pulls cost that were told after their arm left, for the log."""
+    return [Event(Kind.UNUSED, each.ticket, 1, repr(each.cost), now) for each in tellings]
+
+
 def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None]]:
     """Results as a list, if they are pairs of a ticket and its reward, or have a cost, too."""
     if not isinstance(results, Iterable):
@@ -62,14 +67,15 @@ def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None
 
 def new_tellings(
     results: Sequence[tuple[Ticket | int, float, float | None]], known: Replica, now: float
-) -> tuple[Sequence[Telling], Receipt]:
-    """What is new in these results, and which are discarded; or an error, if one of them may not be
-    told."""
+) -> tuple[Sequence[Telling], Sequence[Telling], Receipt]:
+    """What is new in these results, what is new and only costs, and which rewards are discarded; or
+    an error, if one of them may not be told."""
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, known) for ticket, _, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
     missed = known.missed(now)
     new: dict[int, Telling] = {}
+    paid: dict[int, Telling] = {}  # they were made, so they cost, though their arms had left
     late: dict[int, None] = {}  # in the order of the results, each once
     unused: dict[int, None] = {}
     over = known.replay.outcome is not None
@@ -79,20 +85,22 @@ def new_tellings(
         _check_item(ticket, id_, arm, known)
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
-        if cost is None and arm in ledger.retired:
-            cost = ledger.cost(id_, arm)  # it was made, so it has its price, though it is not shown
         telling = Telling(id_, arm, reward, cost)
         before = ledger.reward(id_)
-        if over and before is None:  # it came after the budget had ended
+        if over and (before is None or ledger.is_worst(id_)):  # the answer stays as it is
             unused[id_] = None
             continue
-        if id_ in missed or before == settings.late:  # it came after its lease
+        if id_ in missed or ledger.is_late(id_):  # it came after its lease
             if before != reward:
                 late[id_] = None
             continue
-        if arm in ledger.retired and before is not None:  # it came after its arm left
-            if before != reward:
-                unused[id_] = None
+        if ledger.is_worst(id_):  # it came after its arm left
+            unused[id_] = None
+            if id_ in ledger.unused:
+                _check_cost(telling, ledger.unused[id_])
+            else:
+                price = ledger.price(arm) if cost is None else cost
+                paid.setdefault(id_, telling._replace(cost=price))
             continue
         _check_conflict(telling, before, new.get(id_))
         if before is not None:
@@ -101,7 +109,8 @@ def new_tellings(
             _check_cost(telling, new[id_].cost)
         else:
             new[id_] = telling
-    return list(new.values()), Receipt(tuple(late), tuple(unused))
+    receipt = Receipt(tuple(late), tuple(unused))
+    return list(new.values()), list(paid.values()), receipt
 
 
 def report(receipt: Receipt, late: object) -> None:

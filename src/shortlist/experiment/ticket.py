@@ -40,8 +40,8 @@ class Receipt:
     """Tickets whose reward is discarded because their lease was over: the experiment's `late`
     counts instead."""
     unused: tuple[int, ...] = ()
-    """Tickets whose reward is discarded because nothing more is asked of them: the answer was
-    there, the budget was spent, or the arm had left."""
+    """Tickets whose reward is not needed: the search has finished, the budget is spent, or the arm
+    is retired."""
 
     def of(self, tickets: Iterable[int]) -> "Receipt":
         """The part of it that is about these tickets."""
@@ -69,8 +69,8 @@ class Handout(list[Ticket]):
     """The tickets that were handed out. If they are fewer than asked for, `state` says why; else it
     is READY.
 
-    If it is PENDING, `meanwhile` is what to serve to whoever cannot wait for a ticket: the best arm
-    so far that did not leave and is not at its limit, None if there is none. What that gives is not
+    If it is PENDING, `meanwhile` is what to serve if you cannot wait for a ticket: the best arm so
+    far that did not leave and is not at its limit, None if there is none. What that gives is not
     to be told, and counts nowhere."""
 
     def __init__(

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 
+from shortlist.experiment.handing import stretches
 from shortlist.experiment.lease import AGAIN, WAIT
 from shortlist.experiment.replica import Replica
 from shortlist.experiment.settings import Settings
 from shortlist.experiment.view import View
-from shortlist.storage import Store
+from shortlist.storage import Event, Kind, Store
 from shortlist.storage.clock import JUMP
 
 logger = logging.getLogger("shortlist.experiment")
@@ -41,10 +42,14 @@ class Writer(View):
                     now = self._now()
                     self._compare_clocks(now)
                     yield now
+                    self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
                     self._known, self._arms = Replica(self.name, self.settings), None
                 raise
+
+    def _settle(self, now: float) -> None:
+        """Add what follows from what was written, whoever reads it."""
 
     def _compare_clocks(self, now: float) -> None:
         """Warn, once, of a clock that is behind that of a program which told a reward before."""
@@ -62,7 +67,13 @@ class Writer(View):
         if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()):
             with self._store.exclusive():
                 self._catch_up()
-                self._store.append(self.name, told=self._known.late_rewards(self._now()))
+                now = self._now()
+                told = self._known.late_rewards(now)
+                late = [
+                    Event(Kind.LATE, first, span, "", now)
+                    for first, span in stretches([ticket for ticket, *_ in told])
+                ]
+                self._store.append(self.name, told=told, events=late)
             self._catch_up()
 
 

@@ -237,8 +237,11 @@ class Result(Tabular):
 
     def _gone(self) -> str:
         """Who left before the end, if anybody did."""
-        listed = _listed([arm.label for arm in self.arms if arm.left])
-        return f"Left before the end, and shown as told until then: {listed}." if listed else ""
+        shown = _listed([arm.label for arm in self.arms if arm.left and arm.pulls])
+        others = _listed([arm.label for arm in self.arms if arm.left and not arm.pulls])
+        said = [f"Left before the end, and shown as told until then: {shown}."] if shown else []
+        said += [f"Left before the end, with no counted pull: {others}."] if others else []
+        return " ".join(said)
 
     def _oddity(self) -> str:
         """Why an arm that was left out looks better than one that was chosen, if one does."""

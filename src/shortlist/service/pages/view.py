@@ -124,8 +124,14 @@ def _facts(
     facts = [("Pulls told", f"{status.told:,}")]
     if status.arms.known.any():
         facts += [("Scores known before", f"{status.arms.known.sum():,}")]
-    if status.waiting:
-        facts += [("Not counted yet", f"{status.waiting:,}")]
+    never = status.never_counted
+    counts = {
+        "Late": status.late,
+        "Not used": status.unused,
+        "Not counted yet": status.waiting - never,
+        "Not counted": never,
+    }
+    facts += [(name, f"{count:,}") for name, count in counts.items() if count]
     facts += [("Under way", f"{status.held:,}")]
     if status.overdue:
         facts += [("Overdue", f"{status.overdue:,}")]

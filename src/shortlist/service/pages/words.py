@@ -128,5 +128,7 @@ SAID: dict[Kind, Callable[[Event], str]] = {
     Kind.FAIL: lambda event: f"Ticket {event.ticket:,} failed: {event.text}",
     Kind.RESUME: lambda _event: "The experiment was resumed",
     Kind.COST: lambda event: f"Ticket {event.ticket:,} cost {event.text}",
+    Kind.LATE: lambda event: f"The lease of {_tickets(event)} was over: counted as late",
+    Kind.UNUSED: lambda event: f"Ticket {event.ticket:,} was told after its arm left: not used",
     Kind.SPENT: lambda _event: "The rest of the budget does not pay for the next pulls",
 }
