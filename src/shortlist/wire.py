@@ -90,6 +90,7 @@ def status_of(data: Json) -> Status:
         budget=data["budget"],
         bound=data["bound"],
         warnings=tuple(data.get("warnings", ())),
+        notes=tuple(data.get("notes", ())),
         undrawn=data["undrawn"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
@@ -132,6 +133,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         partial=data["partial"],
         spent=data["spent"],
         warnings=tuple(data.get("warnings", ())),
+        notes=tuple(data.get("notes", ())),
         complete=data["complete"],
         items=data["items"],
     )

@@ -24,6 +24,7 @@ from shortlist.tables import Tabular, TextTable
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
+DECIDING = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which there is an answer
 DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is an answer
 
 
@@ -90,8 +91,11 @@ class Status(Tabular):
     budget: float | None = None  #: the most that may be spent, if there is a limit
     #: what the present choice loses at most, as far as it is proved; None if nothing is
     bound: float | None = None
-    #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
+    #: why the guarantee does not hold: the rewards refute the declaration
     warnings: tuple[str, ...] = ()
+    notes: tuple[
+        str, ...
+    ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
     #: pulls that nobody made, of arms that left: the search counts each as the worst reward
     undrawn: int = 0
 
@@ -99,6 +103,11 @@ class Status(Tabular):
     def waiting(self) -> int:
         """Rewards told that are not counted: an earlier pull of the same arm is missing."""
         return int(self.arms.waiting.sum())
+
+    @property
+    def among(self) -> int:
+        """The number of arms that `bound` is about: those that did not retire."""
+        return len(self.arms.places) - self.arms.places.count("retired")
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -117,7 +126,9 @@ class Status(Tabular):
             "failures": self.failures,
             "workers": dict(self.workers),
             "bound": self.bound,
+            "among": self.among,
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "arms": list(self.arms.rows()),
         }
 
@@ -127,10 +138,11 @@ class Status(Tabular):
         untold = np.isnan(worth)  # they come after all others
         likely = np.round(np.nan_to_num(self.arms.chances), 2)
         best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
-        decided = self.state in (State.FINISHED, State.BUDGET)
+        decided = self.state in DECIDING
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
-        doubts = (f"Warning: {message}" for message in self.warnings)
+        doubts = [f"Warning: {message}" for message in self.warnings]
+        doubts += [f"Note: {message}" for message in self.notes]
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
             [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
@@ -143,14 +155,20 @@ class Status(Tabular):
         return (self.table(),)
 
     def _headline(self) -> str:
-        decided = self.state in (State.FINISHED, State.BUDGET)
+        decided = self.state in DECIDING
         told, failures = plural(self.told, "pull"), plural(self.failures, "failure")
         told += " told" + ("" if self.spent == self.told else f" that cost {self._cost}")
         told += f" ({self.waiting:,} not counted yet)" if self.waiting else ""
         facts = [self.state.value, told, *([] if decided else [self._waiting]), failures]
         if self.bound is not None:
-            lost = f"at most {bound_text(self.bound, 3)} is lost"
+            lost = (
+                f"at most {bound_text(self.bound, 3)} {'would be' if self.warnings else 'is'} lost"
+            )
+            if self.among < len(self.arms.labels):
+                lost += " among the arms that stay"
             facts.append(lost if decided else f"{lost} so far")
+        if self.warnings:
+            facts.append("but the rewards refute the declaration: nothing is guaranteed")
         line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
 

@@ -24,7 +24,7 @@ RECENT = 1000  # entries of the log that are looked at
 SHOWN = 30  # events in the page's log
 WORKERS = 50  # in its table
 LONG = 300  # characters of a name that are shown
-OVER = (State.FINISHED, State.BUDGET)
+OVER = (State.FINISHED, State.BUDGET, State.ENDED)
 
 
 @dataclass(frozen=True, slots=True)
