@@ -48,7 +48,7 @@ def test_so_it_is_of_many_pulls_at_once_and_of_other_ranges() -> None:
     def pull_many(arm: int, times: int) -> list[float]:
         return [3.5] * times
 
-    asked: dict[str, Any] = {"arms": 4, "k": 1, "budget": 100, "rewards": (0, 5)}
+    asked: dict[str, Any] = {"arms": 4, "k": 1, "budget": 200, "rewards": (0, 5)}
     said = cautions(lambda: shortlist.select(pull_many=pull_many, progress=False, **asked))
     assert len(said) == 1
 
@@ -69,10 +69,10 @@ def test_an_experiment_warns_of_what_it_is_told_and_has_kept_it() -> None:
         while tickets := experiment.ask(7):
             experiment.tell_many((ticket, 0.25) for ticket in tickets)
 
-    experiment = shortlist.Experiment.create(4, 1, budget=100)
+    experiment = shortlist.Experiment.create(4, 1, budget=200)
     assert len(cautions(told)) == 1
-    assert experiment.status().told == 100
-    again = shortlist.Experiment.create(4, 1, budget=100)
+    assert experiment.status().told == 200
+    again = shortlist.Experiment.create(4, 1, budget=200)
     assert len(cautions(lambda: again.run(lambda arm: 0.25, progress=False))) == 1
 
 

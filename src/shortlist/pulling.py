@@ -149,7 +149,7 @@ class Selection:
 
     def _ended(self, outcome: Outcome, started: float) -> Result:
         """The result of a search that is over."""
-        self._checks.finish()
+        self._checks.finish(outcome.answer.top)
         self._caution()
         return self._result(outcome, started)
 
@@ -232,7 +232,8 @@ class Selection:
         outcome = replace(outcome, spending=self._account.spending())
         problem = asked.problem.seen(self._smallest, self._largest)
         result = Result.of(outcome, asked.labels, problem, name, self.seed, seconds)
-        return replace(result, control=asked.control, warnings=self._checks.messages)
+        result = result.doubted(self._checks.warnings, self._checks.notes)
+        return replace(result, control=asked.control)
 
 
 def _count(tally: Tally, received: Received) -> None:

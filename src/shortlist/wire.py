@@ -92,6 +92,7 @@ def status_of(data: Json) -> Status:
         warnings=tuple(data.get("warnings", ())),
         late=data["late"],
         unused=data["unused"],
+        notes=tuple(data.get("notes", ())),
         undrawn=data["undrawn"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
@@ -135,6 +136,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         partial=data["partial"],
         spent=data["spent"],
         warnings=tuple(data.get("warnings", ())),
+        notes=tuple(data.get("notes", ())),
         complete=data["complete"],
         items=data["items"],
     )

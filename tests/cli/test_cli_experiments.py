@@ -432,7 +432,7 @@ def test_status_is_a_table_of_the_best_arms_or_a_row_an_arm() -> None:
     assert "experiment: budget, 50 pulls told" in table
     assert LABELS[3] in table
     assert "plain" not in table.split("3 more arms")[0]
-    assert "Warning: the answer rests on arms that never varied" in " ".join(table.split())
+    assert "Note: the answer rests on arms that never varied" in " ".join(table.split())
     by_arm = rows(done("status", "--store", "tests.db", "--format", "csv"))
     assert [row["arm"] for row in by_arm] == LABELS
     assert [row["place"] for row in by_arm] == ["out", "out", "out", "in", "in"]

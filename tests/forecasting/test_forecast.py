@@ -439,3 +439,16 @@ def test_a_pilot_takes_one_limit_for_all_arms() -> None:
     assert prospect.pulls.max() <= 15
     with pytest.raises(InvalidInput, match="one number for all arms"):
         forecast(k=1, pilot=pilot, epsilon=0.1, limits=[5, 5, 5], runs=2)
+
+
+def test_runs_that_limits_end_fail_only_if_they_break_what_they_promised() -> None:
+    regret, once = np.array([0.0, 0.25, 0.5, 0.4]), np.ones(4, dtype=np.int64)
+    asked: dict[str, Any] = {"algorithm": "certified", "budget": None, "pulls": once}
+    asked |= {"regret": regret, "epsilon": 0.1, "rounds": once}
+    proved = np.array([0.1, 0.3, np.nan, 0.3])
+    assert Prospect(**asked, bound=proved).failure_rate == pytest.approx(1 / 3)
+    assert Prospect(**asked, bound=np.full(4, np.nan)).failure_rate is None
+    spent = Prospect(**{**asked, "budget": 9}, bound=np.full(4, np.nan))
+    assert spent.failure_rate == 0.75  # how often a budget loses more than epsilon
+    limited = forecast(n=4, k=1, prior=(1, 1), limits=1, epsilon=0.05, algorithms=["uniform"])
+    assert limited.prospects[0].failure_rate is None

@@ -132,7 +132,9 @@ INSIDE: dict[str, Layers] = {
     ),
     "evaluation": (
         ("numbering", "loop", "program", "cells", "attempts"),
-        ("rewards", "calls", "command", "sameness", "reach", "exchangeability", "declared_sigma"),
+        ("rewards", "calls", "command", "reach", "exchangeability", "declared_sigma"),
+        ("variation",),
+        ("sameness",),
         ("flight", "account", "independence"),
         ("checks",),
         ("executors",),
@@ -143,7 +145,7 @@ INSIDE: dict[str, Layers] = {
     "theory.lower_bound": (("coins",), ("reduction",), ("demonstration",)),
     "forecasting": (("beliefs", "prospects"), ("scenes", "picture"), ("trials",)),
     "result": (
-        ("plain",),
+        ("plain", "ending"),
         ("arm_result", "lift"),
         ("frame", "picture"),
         ("result",),

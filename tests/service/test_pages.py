@@ -422,7 +422,8 @@ def test_a_guarantee_is_said_without_a_symbol() -> None:
     assert surest.endswith("Of 1,000,000,000,000 such statements at most 0.001 are wrong.")
     cheap = words.guarantee(result(minimize=True))
     assert cheap.startswith("If you go with these 2, you pay at most 0.02 too much on average")
-    early = words.guarantee(result(reached=False, regret_bound=0.3))
+    budget = FixedConfidence(0.02, 0.05, 100)
+    early = words.guarantee(result(reached=False, regret_bound=0.3, goal=budget, spent=100))
     assert early.startswith(
         "The budget ended before the precision asked for was reached. If you go"
     )

@@ -17,6 +17,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.evaluation.declared_sigma import DeclaredSigma
 from shortlist.evaluation.exchangeability import Bits, Exchangeability
 from shortlist.evaluation.independence import Independence
+from shortlist.evaluation.variation import Variation
 from shortlist.problem import Problem
 from shortlist.reward_models import SubGaussian
 from shortlist.validation import shown
@@ -25,10 +26,6 @@ ALPHA = 1e-6  # of each test: the probability of a warning if the declaration is
 NOTED = 1e-3  # the same of a note in the result
 TOGETHER = 64  # rewards that are looked at together at least ...
 GROWTH = 4  # ... and this part of all that were seen
-# rewards beyond the first of each arm from which it is noted that none differed from the one
-# before, or only one
-LEAST_NEVER, LEAST_HARDLY = 4, 20
-LISTED = 3  # arms that are listed in a message
 MOST_ARMS = 10_000  # arms that are tested, the first in their order
 MORE = "See docs/must-not.md."
 Find = Callable[[float], str | None]
@@ -52,15 +49,10 @@ class Checks:
         self._across = None if on_items or n_arms < 2 else Independence(n_arms)
         model = problem.rewards
         self._sigma = DeclaredSigma(n_arms, model.sigma) if isinstance(model, SubGaussian) else None
-        self._variation = None if on_items else Variation(n_arms)
+        self._variation = None if on_items else Variation(problem, n_arms)
         self._waiting: list[tuple[IntArray, FloatArray]] = []
         self._waits = self._seen = 0  # rewards
         self._refuted: set[Find] = set()
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """The warnings, and then the notes."""
-        return self.warnings + self.notes
 
     def take(self, arms: IntArray, rewards: FloatArray, without: Collection[int] = ()) -> None:
         """See the rewards of a complete batch, by arm and in the order of draws.
@@ -76,11 +68,13 @@ class Checks:
         if self._waits >= max(TOGETHER, self._seen // GROWTH):
             self._look()
 
-    def finish(self) -> None:
-        """Look at the rewards that are left, and note what is doubtful, but not refuted."""
+    def finish(self, top: IntArray) -> None:
+        """Look at the rewards that are left, and note what is doubtful about an answer, these arms,
+        but not refuted."""
         self._look()
         doubts = [find(NOTED) for find in self._claims() if find not in self._refuted]
-        doubts.append(None if self._variation is None else self._variation.note(self._labels))
+        if self._variation is not None and not any(doubts) and not self._refuted:
+            doubts.append(self._variation.note(self._labels, top))
         self.notes = tuple(message for message in doubts if message is not None)
 
     def _look(self) -> None:
@@ -120,7 +114,7 @@ class Checks:
         if arm is None:
             return None
         whose, sd = "rewards within arms", self._sigma.deviation()
-        if together < single[arm]:
+        if _alone(single, alpha) and together < single[arm]:
             whose = f"rewards of arm {shown(self._labels[arm])}"
             sd = self._sigma.deviation(arm)
         return (
@@ -130,7 +124,8 @@ class Checks:
         )
 
     def _find_order(self, alpha: float) -> str | None:
-        arm = _refuting(*self._order.log_capital(), alpha)
+        together, single = self._order.log_capital()
+        arm = _refuting(together, single, alpha)
         if arm is None:
             return None
         runs, expected = self._order.runs(arm)
@@ -138,12 +133,20 @@ class Checks:
         if parts is not None:
             shares = "; {1:.2g} of the first {0:,} were large, and {3:.2g} of the next {2:,}"
             shares = shares.format(*parts)
+        label, p = shown(self._labels[arm]), f"p < {alpha:g}"
+        found = (
+            f"make {runs:,} runs in {self._order.total[arm]:,} pulls, where about"
+            f" {expected:,.0f} are expected{shares}"
+        )
+        found = (
+            f": large and small ones of arm {label} {found} ({p})"
+            if _alone(single, alpha)
+            else f" ({p}, all arms together); most in arm {label}: large and small ones {found}"
+        )
         return (
-            "rewards do not come in random order: large and small ones of arm"
-            f" {shown(self._labels[arm])} make {runs:,} runs in {self._order.total[arm]:,} pulls,"
-            f" where about {expected:,.0f} are expected{shares} (p < {alpha:g}). Rewards must be"
-            " independent draws from one distribution: does one visitor answer several pulls, does"
-            f" a cache answer, or did the arm change meanwhile? {MORE}"
+            f"rewards do not come in random order{found}. Rewards must be independent draws from"
+            " one distribution: does one visitor answer several pulls, does a cache answer, or did"
+            f" the arm change meanwhile? {MORE}"
         )
 
     def _find_dependence(self, alpha: float) -> str | None:
@@ -164,53 +167,12 @@ class Checks:
         )
 
 
-class Variation:
-    """How often an arm gave another reward than the time before."""
-
-    def __init__(self, n_arms: int) -> None:
-        self._pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
-        self._last: FloatArray = np.full(n_arms, np.nan)
-        self._changes = 0  # counted up to 2
-
-    def take(self, arms: IntArray, rewards: FloatArray) -> None:
-        """See rewards, by arm and in the order of draws."""
-        if self._changes > 1 or arms.size == 0:
-            return
-        begins = np.flatnonzero(np.diff(arms, prepend=-1))
-        before = np.concatenate([rewards[:1], rewards[:-1]])
-        before[begins] = self._last[arms[begins]]
-        self._changes += int(((rewards != before) & ~np.isnan(before)).sum())
-        ends = np.append(begins[1:], arms.size) - 1
-        self._last[arms[ends]] = rewards[ends]
-        np.add.at(self._pulls, arms, 1)
-
-    def note(self, labels: Sequence[OwnLabel]) -> str | None:
-        """That arms never varied, or hardly, if they were pulled often enough to show it."""
-        repeated = int(np.maximum(self._pulls - 1, 0).sum())
-        if self._changes > 1 or repeated < (LEAST_HARDLY if self._changes else LEAST_NEVER):
-            return None
-        seen = f"never varied: {self._listed(labels)} pulls"
-        if self._changes:
-            seen = (
-                f"hardly varied: of {repeated:,} pulls after the first of each arm, only one gave"
-                " another reward than the one before"
-            )
-        return (
-            f"the answer rests on arms that {seen}. If a cache, a fixed seed or one visitor gave"
-            f" these rewards, nothing is guaranteed. {MORE}"
-        )
-
-    def _listed(self, labels: Sequence[OwnLabel]) -> str:
-        often = np.argsort(-self._pulls, kind="stable")[:LISTED]
-        return ", ".join(
-            f"{shown(labels[arm])} gave {self._last[arm]:.15g} in all of {self._pulls[arm]:,}"
-            for arm in often[self._pulls[often] > 0].tolist()
-        )
-
-
 def _refuting(together: float, single: FloatArray, alpha: float) -> int | None:
     """The arm that says most against a claim, if that is refuted; half of alpha for each way."""
-    arm = int(single.argmax())
-    level = math.log(2 / alpha)
-    refuted = together >= level or single[arm] >= level + math.log(single.size)
-    return arm if refuted else None
+    refuted = together >= math.log(2 / alpha) or _alone(single, alpha)
+    return int(single.argmax()) if refuted else None
+
+
+def _alone(single: FloatArray, alpha: float) -> bool:
+    """Whether one arm refutes a claim without the others."""
+    return bool(single.max() >= math.log(2 / alpha) + math.log(single.size))

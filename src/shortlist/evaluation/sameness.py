@@ -1,18 +1,21 @@
 """A function that gives the same number every time is no draw of a reward: say so, once."""
 
+import math
 from collections.abc import Iterable
 
-from shortlist.caution import caution
-from shortlist.reward_models import RewardModel
+import numpy as np
 
-ENOUGH = 20  # rewards that repeat the first one of their arm, and none that does not
+from shortlist.caution import caution
+from shortlist.evaluation.variation import ALIKE, LEVEL_INSIDE, OWN, repeat_share
+from shortlist.reward_models import RewardModel
 
 
 class Sameness:
     """Watches rewards until one differs from the first of its arm.
 
     Arms may well give nothing but the least or the largest reward, as 0 and 1: of these alone
-    nothing is said."""
+    nothing is said. Honest arms may give one number often: `variation.py` says how often they are
+    taken to, and from how many repeats on this is doubted."""
 
     def __init__(self, rewards: RewardModel) -> None:
         self._ends = rewards.support
@@ -28,13 +31,25 @@ class Sameness:
                 return
             self._see(label, float(reward))
 
+    @property
+    def _likely(self) -> bool:
+        """Whether honest arms may well have repeated their rewards this often."""
+        if (
+            self._repeated * math.log(ALIKE)
+            > math.log(LEVEL_INSIDE)
+            > self._repeated * math.log(OWN)
+        ):
+            share = repeat_share(np.array(list(self._first.values())))
+            return self._repeated * math.log(share) > math.log(LEVEL_INSIDE)
+        return self._repeated * math.log(OWN) > math.log(LEVEL_INSIDE)
+
     def _see(self, label: object, reward: float) -> None:
         known = label in self._first
         self._settled = self._first.setdefault(label, reward) != reward
         self._repeated += known
         if reward not in self._ends:
             self._inside = label, reward
-        if self._settled or self._inside is None or self._repeated < ENOUGH:
+        if self._settled or self._inside is None or self._likely:
             return
         self._settled = True
         label, reward = self._inside

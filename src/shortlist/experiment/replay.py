@@ -97,7 +97,7 @@ class Replay:
 
     def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.checks.finish()
+        self.checks.finish(outcome.answer.top)
 
     def _next(self, rewards: Rewards | None) -> None:
         turn = advance(self._run, rewards)

@@ -27,8 +27,11 @@ from shortlist.experiment.ticket import State, Ticket
 from shortlist.present import Tally, scored
 from shortlist.printable import printable
 from shortlist.result import Result
+from shortlist.result.ending import Ending
 from shortlist.search import Progress
 from shortlist.storage import Event, Kind, RewardRow, Store
+
+STATES = {Ending.EPSILON: State.FINISHED, Ending.BUDGET: State.BUDGET}
 
 
 class Replica:
@@ -176,7 +179,7 @@ class Replica:
     def state(self, now: float) -> State:
         """Where the experiment stands."""
         if self.replay.outcome is not None:
-            return State.FINISHED if self.answer.reached else State.BUDGET
+            return STATES.get(self.answer.ended_by, State.ENDED)
         if self.ledger.stopped is not None:
             return State.STOPPED
         anything = next(self.available("", now), None)
@@ -205,7 +208,8 @@ class Replica:
             spent=ledger.spent,
             budget=self.settings.problem.goal.budget,
             bound=self._bound(),
-            warnings=self.replay.checks.messages,
+            warnings=self.replay.checks.warnings,
+            notes=self.replay.checks.notes,
         )
 
     @property
@@ -281,7 +285,7 @@ class Replica:
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
-        return replace(result, warnings=self.replay.checks.messages)
+        return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def trouble(self) -> str:
         """Why the experiment is stopped, in words; empty if it is not."""

@@ -24,6 +24,7 @@ from shortlist.tables import Tabular, TextTable
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
+DECIDING = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which there is an answer
 DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is an answer
 
 
@@ -93,8 +94,11 @@ class Status(Tabular):
     budget: float | None = None  #: the most that may be spent, if there is a limit
     #: what the present choice loses at most, as far as it is proved; None if nothing is
     bound: float | None = None
-    #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
+    #: why the guarantee does not hold: the rewards refute the declaration
     warnings: tuple[str, ...] = ()
+    notes: tuple[
+        str, ...
+    ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
     #: pulls that nobody made, of arms that left: the search counts each as the worst reward
     undrawn: int = 0
     #: pulls that were made and told after their arm left: they cost, their reward is not used
@@ -122,7 +126,12 @@ class Status(Tabular):
     @property
     def _decided(self) -> bool:
         """Whether there is an answer."""
-        return self.state in (State.FINISHED, State.BUDGET)
+        return self.state in DECIDING
+
+    @property
+    def among(self) -> int:
+        """The number of arms that `bound` is about: those that did not retire."""
+        return len(self.arms.places) - self.arms.places.count("retired")
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON."""
@@ -143,7 +152,9 @@ class Status(Tabular):
             "failures": self.failures,
             "workers": dict(self.workers),
             "bound": self.bound,
+            "among": self.among,
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "arms": list(self.arms.rows()),
         }
 
@@ -156,7 +167,8 @@ class Status(Tabular):
         decided = self._decided
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
-        doubts = (f"Warning: {message}" for message in self.warnings)
+        doubts = [f"Warning: {message}" for message in self.warnings]
+        doubts += [f"Note: {message}" for message in self.notes]
         return TextTable(
             ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
             [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
@@ -173,8 +185,14 @@ class Status(Tabular):
         failures = plural(self.failures, "failure")
         facts = [self.state.value, *self._told, *([] if decided else [self._waiting]), failures]
         if self.bound is not None:
-            lost = f"at most {bound_text(self.bound, 3)} is lost"
+            lost = (
+                f"at most {bound_text(self.bound, 3)} {'would be' if self.warnings else 'is'} lost"
+            )
+            if self.among < len(self.arms.labels):
+                lost += " among the arms that stay"
             facts.append(lost if decided else f"{lost} so far")
+        if self.warnings:
+            facts.append("but the rewards refute the declaration: nothing is guaranteed")
         line = f"{self.name}: {', '.join(facts)}"
         return f"{line}\n{self.trouble}" if self.trouble else line
 

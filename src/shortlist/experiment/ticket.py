@@ -61,6 +61,9 @@ class State(StrEnum):
     """The answer is there, with the guarantee that was wanted."""
     BUDGET = "budget"
     """The answer is there, because the budget is spent."""
+    ENDED = "ended"
+    """The answer is there, but without the guarantee that was wanted: limits allow no more pulls,
+    an arm left, or the rewards refute the declaration. The verdict of the result says which."""
     STOPPED = "stopped"
     """A ticket failed too often: see status(), then resume()."""
 

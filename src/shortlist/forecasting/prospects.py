@@ -55,10 +55,19 @@ class Prospect:
 
     @property
     def failure_rate(self) -> float | None:
-        """The share of runs that lost more than epsilon; None where no epsilon was given."""
-        return (
-            None if self.epsilon is None else float((self.regret > self.epsilon + ROUNDING).mean())
-        )
+        """The share of runs that lost more than epsilon; None where no epsilon was given.
+
+        A run that limits ended promised its `bound` instead of epsilon, or nothing: the share is
+        that of the runs with a bound, and None if there are none."""
+        if self.epsilon is None:
+            return None
+        if self.bound is None or self.budget is not None:
+            return float((self.regret > self.epsilon + ROUNDING).mean())
+        promised = ~np.isnan(self.bound)
+        if not promised.any():
+            return None
+        allowed = np.maximum(self.bound[promised], self.epsilon)
+        return float((self.regret[promised] > allowed + ROUNDING).mean())
 
     def summary(self) -> dict[str, object]:
         """The figures of one entry of the command line's JSON."""

@@ -24,6 +24,7 @@ from shortlist.errors import InvalidInput, UnknownName
 from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.result.arm_result import ArmResult, arms_of, spending_of, waiting_of
+from shortlist.result.ending import Ending
 from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plain import plain
@@ -40,6 +41,11 @@ CHOSEN_SHOWN, OTHERS_SHOWN = 30, 5  # arms in a table
 NAMED = 10  # arms at their limits that are named
 NEARLY = 0.9  # of its limit: an arm pulled so often has no more to tell
 HEADER = ("arm", "pulls", "mean", "interval")
+ENDED = {
+    Ending.BUDGET: "The budget ended",
+    Ending.LIMITS: "Limits ended the search",
+    Ending.SEARCH: "The search ended",
+}
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,9 @@ class Result(Tabular):
 
     With probability at least `confidence`, the mean reward of `top`, averaged over its arms, is at
     most `regret_bound` below that of the best set of its size; both are None where nothing is
-    guaranteed. `reached` is True if that bound is the epsilon asked for, False if the budget ended
-    first, and None if no epsilon was asked for."""
+    guaranteed. If arms left, the best set is that of the arms that stay. `reached` is True if that
+    bound is the epsilon asked for, False if the search ended before, and None if no epsilon was
+    asked for or if the rewards refute the declaration: see `warnings`."""
 
     top: tuple[OwnLabel, ...]  #: the arms chosen, best first by mean reward
     regret_bound: float | None  #: what the choice loses at most, in units of the rewards
@@ -70,8 +77,11 @@ class Result(Tabular):
     spent: float = 0.0  #: what the evaluations cost, in the unit of the costs; else their number
     #: the arm that all others are compared with, if one was named
     control: OwnLabel | None = field(default=None, repr=False)
-    #: why the guarantee may not hold: the rewards contradict the declaration, or no arm varied
+    #: why the guarantee does not hold: the rewards refute the declaration
     warnings: tuple[str, ...] = ()
+    notes: tuple[
+        str, ...
+    ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
     #: whether all pulls of the last batch are counted; then intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
     items: int | None = field(default=None, repr=False)  #: how many the test set has, if any
@@ -114,25 +124,67 @@ class Result(Tabular):
     @property
     def verdict(self) -> str:
         """What may be lost, in a sentence."""
-        lost = "Nothing is guaranteed about what this choice loses."
-        if self.regret_bound is not None and self.confidence is not None:
-            lost = (
-                f"At most {bound_text(self.regret_bound)} of mean reward is lost, with"
-                f" {confidence_text(self.confidence)} confidence."
-            )
+        lost = self._lost()
         if self.partial:
             return f"The search has not ended, and the choice may still change. {lost}"
+        if self.ended_by is Ending.RETIRED:
+            return f"Arms left, and {self.algorithm} proves nothing about the others. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
-            ended = "Limits" if self.unresolved and not self._broke else "The budget"
-            asked = given_text(self.goal.epsilon)
-            return f"{ended} ended before epsilon = {asked} was reached. {lost}"
+            ended = ENDED[self.ended_by]
+            return f"{ended} before epsilon = {given_text(self.goal.epsilon)} was reached. {lost}"
         return lost
+
+    def _lost(self) -> str:
+        if self.regret_bound is None or self.confidence is None:
+            return "Nothing is guaranteed about what this choice loses."
+        at_most = f"t most {bound_text(self.regret_bound)} of mean reward"
+        among = " among the arms that stay" if any(arm.left for arm in self.arms) else ""
+        sure = f"with {confidence_text(self.confidence)} confidence"
+        if not self.warnings:
+            return f"A{at_most} is lost{among}, {sure}."
+        return (
+            "Nothing is guaranteed: the rewards refute the declaration. If it were true, a"
+            f"{at_most} would be lost{among}, {sure}."
+        )
+
+    @property
+    def ended_by(self) -> Ending:
+        """Why the search ended."""
+        if self.reached:
+            return Ending.EPSILON
+        if self.reached is None and self.warnings and self._within_epsilon:
+            return Ending.REFUTED
+        if self._broke:
+            return Ending.BUDGET
+        retired = any(arm.left for arm in self.arms)
+        if isinstance(self.goal, FixedConfidence) and self.regret_bound is None and retired:
+            return Ending.RETIRED
+        # pulls that nobody made of arms that left count in a budget, too
+        if self.unresolved or (self._at_limit and not (retired and self.goal.budget)):
+            return Ending.LIMITS
+        return Ending.SEARCH if self.goal.budget is None else Ending.BUDGET
+
+    @property
+    def _within_epsilon(self) -> bool:
+        epsilon = self.goal.epsilon if isinstance(self.goal, FixedConfidence) else -1.0
+        return self.regret_bound is not None and self.regret_bound <= epsilon
+
+    @property
+    def _at_limit(self) -> bool:
+        """Whether an arm is pulled as often as its limit allows, or nearly."""
+        limited = (arm for arm in self.arms if arm.limit is not None and not arm.left)
+        return any(arm.pulls >= NEARLY * (arm.limit or 0) for arm in limited)
 
     @property
     def _broke(self) -> bool:
         """Whether the budget does not pay for a pull of every arm any more."""
-        budget, dearest = self.goal.budget, max(arm.cost for arm in self.arms)
+        budget, dearest = self.goal.budget, max((arm.cost for arm in self.arms), default=0.0)
         return budget is not None and self.spent + dearest > budget
+
+    def doubted(self, warnings: Sequence[str], notes: Sequence[str]) -> "Result":
+        """The same with what tests of the rewards found; `reached` is None if they refute."""
+        reached = None if warnings else self.reached
+        return replace(self, reached=reached, warnings=tuple(warnings), notes=tuple(notes))
 
     @property
     def unresolved(self) -> tuple[OwnLabel, ...]:
@@ -163,7 +215,8 @@ class Result(Tabular):
         a control."""
         doubts = (f"Warning: {message}" for message in self.warnings)
         lines = (self.verdict, self._uncounted(), self._limits(), self._gone(), self._oddity())
-        said = (*lines, *known_before(sum(arm.known for arm in self.arms)), *doubts)
+        known = known_before(sum(arm.known for arm in self.arms))
+        said = (*doubts, *lines, *known, *(f"Note: {message}" for message in self.notes))
         below = "\n".join(filter(None, said))
         arms = replace(self.table, title=self._title, verdict=below)
         if self.control is None:
@@ -277,7 +330,9 @@ class Result(Tabular):
             "confidence": self.confidence,
             "reached": self.reached,
             "partial": self.partial,
+            "verdict": self.verdict,
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "pulls": self.pulls,
             "spent": self.spent,
             "seconds": self.seconds,

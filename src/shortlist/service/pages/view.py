@@ -25,7 +25,7 @@ RECENT = 1000  # entries of the log that are looked at
 SHOWN = 30  # events in the page's log
 WORKERS = 50  # in its table
 LONG = 300  # characters of a name that are shown
-OVER = (State.FINISHED, State.BUDGET)
+OVER = (State.FINISHED, State.BUDGET, State.ENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def _most_left(status: Status, problem: Problem) -> tuple[float, str]:
     by_arms = float((each - arms.pulls - arms.waiting)[stay].sum())
     by_budget, budget = inf, problem.goal.budget
     if problem.counted_budget is not None:
-        by_budget = problem.counted_budget - status.told - status.undrawn
+        by_budget = problem.counted_budget - status.sent
     elif budget is not None:
         by_budget = (budget - status.spent) // problem.prices[stay].min()
     spends = isinstance(problem.goal, FixedBudget) and problem.costs is None

@@ -10,6 +10,7 @@ from shortlist.display import plural
 from shortlist.experiment import State
 from shortlist.experiment.lease import FREE, Lease
 from shortlist.result import Result
+from shortlist.result.ending import Ending
 from shortlist.storage import Event, Kind
 
 STATES = {
@@ -17,7 +18,22 @@ STATES = {
     State.PENDING: "Running: all that is wanted now is under way.",
     State.FINISHED: "Finished: the answer is there, with the guarantee that was wanted.",
     State.BUDGET: "Finished: the budget is spent.",
+    State.ENDED: "Finished, but without the guarantee that was wanted: see the answer.",
     State.STOPPED: "Stopped: a pull failed too often.",
+}
+WHY = {
+    Ending.EPSILON: "",
+    Ending.BUDGET: "The budget is spent.",
+    Ending.LIMITS: "The limits of the arms allow no more pulls.",
+    Ending.RETIRED: "Arms left, and this algorithm proves nothing about the others.",
+    Ending.REFUTED: "",
+    Ending.SEARCH: "The search ended.",
+}
+EARLY = {
+    **WHY,
+    Ending.BUDGET: "The budget ended",
+    Ending.LIMITS: "The limits of the arms ended the search",
+    Ending.SEARCH: "The search ended",
 }
 MARKS = {"in": "●", "undecided": "◆", "out": "○", "retired": "×"}  # places of arms
 PLACES = {
@@ -44,11 +60,13 @@ def guarantee(result: Result) -> str:
     """What is promised about the choice, without a symbol."""
     k = len(result.top)
     chosen = "this one" if k == 1 else f"these {k:,}"
-    best = "the best there is" if k == 1 else f"the best {k:,} there are"
+    left = any(arm.left for arm in result.arms)
+    best = "the best" if k == 1 else f"the best {k:,}"
+    best += " of those that stay" if left else " there is" if k == 1 else " there are"
     if result.regret_bound is None or result.confidence is None:
         return (
-            f"The budget is spent. Of all, {chosen} had the best record, but nothing is guaranteed"
-            " about what else might have been better."
+            f"{WHY[result.ended_by]} Of all{' that stay' * left}, {chosen} had the best record, but"
+            " nothing is guaranteed about what else might have been better."
         )
     lost = f"at most {bound_text(result.regret_bound)}"
     price = (
@@ -59,7 +77,12 @@ def guarantee(result: Result) -> str:
     promise = (
         f"If you go with {chosen}, you {price} compared with {best}. {_wrong(result.confidence)}"
     )
-    early = "The budget ended before the precision asked for was reached. "
+    if result.warnings:
+        return (
+            "The rewards refute what was declared about them, so nothing is guaranteed. Were the"
+            f" declaration true, this would hold: {promise}"
+        )
+    early = f"{EARLY[result.ended_by]} before the precision asked for was reached. "
     return early + promise if result.reached is False else promise
 
 
