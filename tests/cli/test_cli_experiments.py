@@ -348,7 +348,7 @@ def test_ask_says_when_others_hold_everything() -> None:
     )
     assert (first.exit_code, len(json.loads(first.stdout))) == (0, 50)
     assert first.stderr == (
-        "50 of 60 tickets: pending; whoever cannot wait may get 'plain', the best so far, untold\n"
+        "50 of 60 tickets: pending; whoever cannot wait may get '-dash', the best so far, untold\n"
     )
     nothing = call("ask", "--store", "tests.db", "--worker", "bob", "--format", "json")
     assert (nothing.exit_code, nothing.stdout) == (3, "[]\n")
@@ -406,6 +406,7 @@ def test_tell_takes_one_reward_or_a_failure() -> None:
         "chance": 0,
         "place": "undecided",
         "to_go": 9,
+        "known": 0,
     }
 
 
