@@ -348,7 +348,7 @@ def test_ask_says_when_others_hold_everything() -> None:
     )
     assert (first.exit_code, len(json.loads(first.stdout))) == (0, 50)
     assert first.stderr == (
-        "50 of 60 tickets: pending; if you cannot wait, serve 'plain' (best so far) and do not"
+        "50 of 60 tickets: pending; if you cannot wait, serve '-dash' (best so far) and do not"
         " report its result\n"
     )
     nothing = call("ask", "--store", "tests.db", "--worker", "bob", "--format", "json")
@@ -407,6 +407,7 @@ def test_tell_takes_one_reward_or_a_failure() -> None:
         "chance": 0,
         "place": "undecided",
         "to_go": 9,
+        "known": 0,
     }
 
 
