@@ -47,6 +47,7 @@ class Rules(Machine):
         self.late = late
         self.make(3, 1, lease=LEASE, late=late, retries=RETRIES, **CHOSEN)
         self.rewards: dict[int, float] = {}
+        self.missed: set[int] = set()  # tickets that count as late
         self.leases: dict[int, Terms] = {}
         self.handed: dict[int, list[Ticket]] = {}
         self.failures: dict[int, int] = {}
@@ -62,6 +63,7 @@ class Rules(Machine):
         missed = [each for each, terms in self.leases.items() if FREE < terms.end <= self.now]
         for number in missed if self.late == 0.0 else []:
             self.rewards[number] = 0.0
+            self.missed.add(number)
             del self.leases[number]
 
     def terms(self, worker: str, alive: float | None) -> Terms:
@@ -137,8 +139,8 @@ class Rules(Machine):
     def tell_otherwise(self, choice: int) -> None:
         number = self.pick(choice, self.rewards)
         self.count_missed()
-        if self.rewards[number] == self.late:  # it may have come too late, which is no mistake
-            self.experiment.tell(self.handed[number][0], 1.0)
+        if number in self.missed:  # it came too late, which is no mistake
+            assert self.experiment.tell(self.handed[number][0], 1.0).late == (number,)
             return
         with pytest.raises(ConflictingReward):
             self.experiment.tell(self.handed[number][0], 1 - self.rewards[number])
@@ -253,7 +255,8 @@ class Rules(Machine):
     def the_experiment_has_what_the_model_has(self) -> None:
         for each in (self.experiment, self.reader):
             status = each.status()
-            assert status.told == len(self.rewards)
+            assert status.told + status.late == len(self.rewards)
+            assert status.late == len(self.missed)
             held = [terms for terms in self.leases.values() if terms.end > self.now]
             assert status.held == len(held)
             assert status.overdue == sum(terms.due <= self.now for terms in held)
