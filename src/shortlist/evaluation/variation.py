@@ -102,6 +102,7 @@ class Variation:
         """The log-likelihood ratio of every arm that was pulled twice: (nulls, arms)."""
         total, good, changes = (each[pulled] for each in (self._pulls, self._good, self._changes))
         mostly = betaln(SWITCH + changes, STAY + total - 1 - changes) - betaln(SWITCH, STAY)
+        mostly = np.where(2 * changes < total, mostly, -np.inf)  # alternation is no repeating
         always = np.where(changes == 0, 0.0, -np.inf)
         repeats = np.logaddexp(always, mostly) - math.log(4)  # half each, and the first reward
         ones = np.ones_like(STEEP)
@@ -116,13 +117,13 @@ class Variation:
         if not varied.any():
             repeats = int((self._pulls[constant] - 1).sum())
             log_p = repeats * math.log(repeat_share(self._last[constant]))
-            return constant & (log_p <= math.log(LEVEL_INSIDE))
+            return np.asarray(constant & (log_p <= math.log(LEVEL_INSIDE)))
         arms = constant & chosen & (self._last != self._best) & (self._last != self._worst)
         repeats = int((self._pulls[arms] - 1).sum())
         changes = int((self._changes[varied] - 1).sum()) + 1
         again = int((self._pulls - 1 - self._changes)[varied].sum()) + 1
         log_p = float(betaln(again + repeats, changes) - betaln(again, changes))
-        return arms & (log_p <= math.log(LEVEL_INSIDE))
+        return np.asarray(arms & (log_p <= math.log(LEVEL_INSIDE)))
 
     def _listed(self, arms: BoolArray, labels: Sequence[OwnLabel]) -> str:
         often = np.argsort(-self._pulls * arms, kind="stable")[:LISTED]
