@@ -222,7 +222,7 @@ def warnings_of(draw: Callable[[int, int], float], pulls: int, **asked: Any) -> 
         rewards = [float(draw(arm, start + each)) for arm in range(4) for each in range(4)]
         checks.take(np.repeat(np.arange(4), 4), np.array(rewards))
         sums += np.array(rewards).reshape(4, 4).sum(axis=1)
-    checks.finish(sums.argmax(keepdims=True))
+    checks.finish(np.array([sums.argmax()]))
     return checks.warnings + checks.notes
 
 

@@ -11,7 +11,7 @@ repeats its first reward, always or mostly. The smallest ratio of their likeliho
 stays below 1 / LEVEL with probability 1 - LEVEL at all times (Ville's inequality).
 
 Other rewards. An honest arm may give one number often. Arms that all give the same number are taken
-to give it in the share ALIKE of their pulls, arms that each give their own in the share OWN. If
+to give it in the share ALIKE of their pulls, arms with numbers of their own in the share OWN. If
 other arms varied, these say how often honest rewards repeat: the first change of each is not
 counted, since it made the arm one that varied."""
 
@@ -30,6 +30,7 @@ from shortlist.validation import shown
 LEVEL = 0.05  # of rewards at the ends of the range
 LEVEL_INSIDE = 1e-3  # of other rewards
 ALIKE, OWN = 0.95, 0.8
+MANY = 3  # different numbers: arms with this many, or all different, are taken to have their own
 SHARES = np.array([0.25, 0.5, 0.75, 1.0])[:, None]  # of arms that repeat their first reward
 STEEP = np.append(1.0, np.geomspace(1.25, 1e7, 80))  # values of a and b
 LISTED = 3  # arms that are listed in a note
@@ -102,6 +103,7 @@ class Variation:
         """The log-likelihood ratio of every arm that was pulled twice: (nulls, arms)."""
         total, good, changes = (each[pulled] for each in (self._pulls, self._good, self._changes))
         mostly = betaln(SWITCH + changes, STAY + total - 1 - changes) - betaln(SWITCH, STAY)
+        mostly = np.where(2 * changes < total, mostly, -np.inf)  # alternation is no repeating
         always = np.where(changes == 0, 0.0, -np.inf)
         repeats = np.logaddexp(always, mostly) - math.log(4)  # half each, and the first reward
         ones = np.ones_like(STEEP)
@@ -116,13 +118,13 @@ class Variation:
         if not varied.any():
             repeats = int((self._pulls[constant] - 1).sum())
             log_p = repeats * math.log(repeat_share(self._last[constant]))
-            return constant & (log_p <= math.log(LEVEL_INSIDE))
+            return np.asarray(constant & (log_p <= math.log(LEVEL_INSIDE)))
         arms = constant & chosen & (self._last != self._best) & (self._last != self._worst)
         repeats = int((self._pulls[arms] - 1).sum())
         changes = int((self._changes[varied] - 1).sum()) + 1
         again = int((self._pulls - 1 - self._changes)[varied].sum()) + 1
         log_p = float(betaln(again + repeats, changes) - betaln(again, changes))
-        return arms & (log_p <= math.log(LEVEL_INSIDE))
+        return np.asarray(arms & (log_p <= math.log(LEVEL_INSIDE)))
 
     def _listed(self, arms: BoolArray, labels: Sequence[OwnLabel]) -> str:
         often = np.argsort(-self._pulls * arms, kind="stable")[:LISTED]
@@ -134,4 +136,5 @@ class Variation:
 
 def repeat_share(numbers: FloatArray) -> float:
     """How often honest rewards are taken to repeat where every arm gave one number, these."""
-    return OWN if np.unique(numbers).size == numbers.size > 1 else ALIKE
+    different = np.unique(numbers).size
+    return OWN if different >= MANY or different == numbers.size > 1 else ALIKE
