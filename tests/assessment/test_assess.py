@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,29 @@ def test_bounds_that_hold_for_any_stopping_rule_are_larger() -> None:
     assert fixed.regret_bound < free.regret_bound
     for one, other in zip(fixed.arms, free.arms, strict=True):
         assert other.low < one.low < one.high < other.high
+
+
+@pytest.mark.parametrize("rewards", ["binary", (0, 1)])
+@pytest.mark.parametrize(
+    ("successes", "k"),
+    [((10, 9.5), 1), ((24, 28, 27, 36, 26, 39, 42, 31, 45, 52, 88, 95), 3), ((500, 495, 490), 2)],
+)
+def test_more_pulls_make_the_bound_smaller_and_name_more_arms(
+    successes: tuple[float, ...], k: int, rewards: Any
+) -> None:
+    """Of 1,000 pulls each, then the same means of ten times as many, and again."""
+    bounds, sure = [], []
+    for times in (1, 10, 100, 1000):
+        times *= 2
+        counts = {arm: (1000 * times, good * times) for arm, good in enumerate(successes)}
+        fixed, free = (assess(counts, k, fixed=each, rewards=rewards) for each in (True, False))
+        assert fixed.regret_bound <= free.regret_bound
+        bounds.append(fixed.regret_bound)
+        sure.append(len(fixed.tiers["in"]) + len(fixed.tiers["out"]))
+    assert all(later < 0.5 * now or later == 0 for now, later in pairwise(bounds))
+    assert bounds[-1] == 0
+    assert sure == sorted(sure)
+    assert sure[-1] == len(successes)
 
 
 def test_the_bound_is_smaller_than_that_of_separate_intervals() -> None:
