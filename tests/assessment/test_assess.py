@@ -307,7 +307,7 @@ def test_a_picture_shows_tiers_and_the_condition(fixed: bool, condition: str) ->
     assert len(ax.get_yticklabels()) == 4
     assert condition in ax.get_title(loc="left")
     assert found.verdict in ax.get_title(loc="left")
-    drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
+    drawn = {line.get_label(): np.size(line.get_xdata()) for line in ax.lines}
     assert drawn == {
         "chosen, in": 1,
         "chosen, tied": 1,

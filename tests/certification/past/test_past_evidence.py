@@ -17,6 +17,7 @@ from shortlist.certification.past.thresholds import log_shares, square_threshold
 from shortlist.certification.past.tilts import tilted_reach
 from shortlist.certification.past.verdict import judge, tiers
 from shortlist.certification.past.wealth import mixture_wealth, spread_wealth
+from shortlist.reward_models import RewardModel
 
 SCORES = np.array([0.0, 0.3, 1.0])
 COUNTS = np.array([each for each in product(range(7), repeat=3) if sum(each) == 6])  # of 6 rewards
@@ -146,7 +147,8 @@ def test_only_fixed_pulls_may_decide_how_arms_are_charged() -> None:
 def test_means_are_left_out_only_where_no_charge_is_negative() -> None:
     low, high = cells(50, 0.3)
     thresholds = np.array([7.0, 9.0])
-    for fixed, rewards in product((True, False), (Binary(), Bounded(), SubGaussian(1))):
+    models: list[RewardModel] = [Binary(), Bounded(), SubGaussian(1)]
+    for fixed, rewards in product((True, False), models):
         (evidence,) = settled(rewards, np.array([50, 50]), fixed=fixed, squared=False)
         largest = evidence.largest_charge(thresholds)
         assert largest == (7.0 if fixed and evidence.ranged else math.inf)
