@@ -66,6 +66,12 @@ def test_more_pulls_make_the_bound_smaller_and_name_more_arms(
     assert sure[-1] == len(successes)
 
 
+@pytest.mark.parametrize("successes", [0, 1000, 10**6])
+def test_many_pulls_make_the_bound_small_even_at_the_smallest_delta(successes: int) -> None:
+    counts = dict.fromkeys(("a", "b"), (10**6, successes))
+    assert assess(counts, 1, fixed=True, delta=1.1e-200).regret_bound < 0.002
+
+
 def test_the_bound_is_smaller_than_that_of_separate_intervals() -> None:
     """12 ads, 1,000 pulls each: half of what the intervals of all arms give (Bonferroni)."""
     rng = np.random.default_rng(2)
@@ -274,7 +280,7 @@ def test_it_is_shown_as_a_table_json_a_frame_and_a_picture() -> None:
     assert "of mean reward is lost, with 0.95 confidence." in text
     assert "With 0.95 confidence among the best 2: none.\n" in text
     assert "With 0.95 confidence not among the best 2: blue.\n" in text
-    assert "bound and tiers hold together; separately, so do the intervals." in text
+    assert "Bound and tiers hold together with 0.95 confidence; the intervals separately." in text
     assert "surely" not in text.lower()
     assert "if the pulls of every arm were fixed before any reward was seen" in text
     assert "however the pulls were shared out" in str(assess(ADS, 2, fixed=False))

@@ -136,7 +136,7 @@ class Assessment(Tabular):
         return (
             f"{confidence} {best}: {_listed(self.tiers['in'])}.",
             f"{confidence} not {best}: {_listed(self.tiers['out'])}.",
-            f"{confidence} bound and tiers hold together; separately, so do the intervals.",
+            f"Bound and tiers hold together {confidence.lower()}; the intervals separately.",
         )
 
     def _best_first(self) -> tuple[list[ArmResult], list[ArmResult]]:

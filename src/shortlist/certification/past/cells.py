@@ -6,7 +6,7 @@ from shortlist.arrays import FloatArray
 
 # standard errors from the mean reward, after the arcsine transformation
 NEAR = np.linspace(-6.0, 6.0, 601)
-FAR = np.geomspace(6.0, 40.0, 121)[1:]
+FAR = np.geomspace(6.0, 56.0, 145)[1:]  # so far that the smallest delta excludes the rest
 STEPS = np.concatenate([NEAR, FAR])
 
 
