@@ -66,6 +66,15 @@ def test_more_pulls_make_the_bound_smaller_and_name_more_arms(
     assert sure[-1] == len(successes)
 
 
+@pytest.mark.parametrize("rewards", ["binary", (0, 1)])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_many_pulls_of_one_arm_do_not_spoil_the_bound_of_others(fixed: bool, rewards: Any) -> None:
+    few = {arm: (10**5, 5000 + arm) for arm in range(4)}
+    many = {**few, 4: (10**9, 5 * 10**7), 5: (10**9, 5 * 10**7 + 4000)}
+    found, other = (assess(each, 2, fixed=fixed, rewards=rewards) for each in (few, many))
+    assert other.regret_bound < 2 * found.regret_bound
+
+
 @pytest.mark.parametrize("successes", [0, 1000, 10**6])
 def test_many_pulls_make_the_bound_small_even_at_the_smallest_delta(successes: int) -> None:
     counts = dict.fromkeys(("a", "b"), (10**6, successes))
