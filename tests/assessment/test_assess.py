@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,44 @@ def test_bounds_that_hold_for_any_stopping_rule_are_larger() -> None:
     assert fixed.regret_bound < free.regret_bound
     for one, other in zip(fixed.arms, free.arms, strict=True):
         assert other.low < one.low < one.high < other.high
+
+
+@pytest.mark.parametrize("rewards", ["binary", (0, 1)])
+@pytest.mark.parametrize(
+    ("successes", "k"),
+    [((10, 9.5), 1), ((24, 28, 27, 36, 26, 39, 42, 31, 45, 52, 88, 95), 3), ((500, 495, 490), 2)],
+)
+def test_more_pulls_make_the_bound_smaller_and_name_more_arms(
+    successes: tuple[float, ...], k: int, rewards: Any
+) -> None:
+    """Of 1,000 pulls each, then the same means of ten times as many, and again."""
+    bounds, sure = [], []
+    for times in (1, 10, 100, 1000):
+        times *= 2
+        counts = {arm: (1000 * times, good * times) for arm, good in enumerate(successes)}
+        fixed, free = (assess(counts, k, fixed=each, rewards=rewards) for each in (True, False))
+        assert fixed.regret_bound <= free.regret_bound
+        bounds.append(fixed.regret_bound)
+        sure.append(len(fixed.tiers["in"]) + len(fixed.tiers["out"]))
+    assert all(later < 0.5 * now or later == 0 for now, later in pairwise(bounds))
+    assert bounds[-1] == 0
+    assert sure == sorted(sure)
+    assert sure[-1] == len(successes)
+
+
+@pytest.mark.parametrize("rewards", ["binary", (0, 1)])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_many_pulls_of_one_arm_do_not_spoil_the_bound_of_others(fixed: bool, rewards: Any) -> None:
+    few = {arm: (10**5, 5000 + arm) for arm in range(4)}
+    many = {**few, 4: (10**9, 5 * 10**7), 5: (10**9, 5 * 10**7 + 4000)}
+    found, other = (assess(each, 2, fixed=fixed, rewards=rewards) for each in (few, many))
+    assert other.regret_bound < 2 * found.regret_bound
+
+
+@pytest.mark.parametrize("successes", [0, 1000, 10**6])
+def test_many_pulls_make_the_bound_small_even_at_the_smallest_delta(successes: int) -> None:
+    counts = dict.fromkeys(("a", "b"), (10**6, successes))
+    assert assess(counts, 1, fixed=True, delta=1.1e-200).regret_bound < 0.002
 
 
 def test_the_bound_is_smaller_than_that_of_separate_intervals() -> None:
@@ -150,6 +189,24 @@ def test_a_mapping_a_frame_and_a_file_say_the_same(tmp_path: Path) -> None:
         assert assess(given, 2, fixed=True) == expected
 
 
+def test_whole_numbers_may_have_a_decimal_point(tmp_path: Path) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text("arm,pulls,successes\nred,400.0,48.0\ngreen,400.,30.00\nblue,400,0.0\n")
+    plain = {"red": (400, 48), "green": (400, 30), "blue": (400, 0)}
+    assert assess(file, 1, fixed=True) == assess(plain, 1, fixed=True)
+
+
+def test_squares_are_compared_with_the_range_of_the_rewards() -> None:
+    """Rewards -1 and 3, three of each: 6 and 30 are right, and the largest that can be."""
+    right = {"a": (6, 6.0, 30.0), "b": (6, 6.0, 30.0)}
+    assert assess(right, 1, fixed=True, rewards=(-1, 3)).top == ("a",)
+    with pytest.raises(
+        InvalidInput, match=r"'b' says 30\.1 for 6 pulls, but must say what squares"
+    ):
+        assess({**right, "b": (6, 6.0, 30.1)}, 1, fixed=True, rewards=(-1, 3))
+    assert assess({**right, "b": (6, 6.0, 90.0)}, 1, fixed=True, rewards=SubGaussian(9)).pulls == 12
+
+
 def test_columns_of_sums_are_read_and_arms_need_no_names(tmp_path: Path) -> None:
     file = tmp_path / "counts.csv"
     file.write_text("pulls,sum,squares\n100,70,50\n100,40,17\n50,10,2.5\n")
@@ -161,7 +218,10 @@ def test_columns_of_sums_are_read_and_arms_need_no_names(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("arm,pulls,successes\na,10,3\nb,10,11\n", "line 3 says 11 for 10 pulls, but must say"),
+        (
+            "arm,pulls,successes\na,10,3\nb,10,11\n",
+            "counts.csv, line 3: 11 successes exceed 10 pulls",
+        ),
         ("arm,pulls,successes\na,10,3\nb,ten,1\n", "line 3 says 'ten', but pulls must be a whole"),
         ("arm,pulls,successes\na,10,3\nb,10,2.5\n", "line 3 says '2.5', but successes must be"),
         ("arm,pulls,successes\na,10,3\n,10,2\n", "line 3 has no label, but a label must not be"),
@@ -170,8 +230,18 @@ def test_columns_of_sums_are_read_and_arms_need_no_names(tmp_path: Path) -> None
         ("name,pulls,sum\na,10,1\nb,10,1\n", "column of labels must be called `arm`"),
         ("arm,pulls,sum,squares\na,10,5,2.5\nb,10,5,2\n", "line 3 says 2 for 10 pulls, but must"),
         ("arm,pulls,sum\na,10,5\nb,0,1\n", "line 3 says 1 for 0 pulls, but must say the sum"),
-        ("arm,pulls,successes\na,10,5\n", "`counts` has 1 arms, but must have at least 2"),
-        ("arm,pulls,successes\n", "`counts` has 0 arms, but must have at least 2"),
+        ("arm,pulls,successes\na,10,5\n", "counts.csv has 1 arm, but must have at least 2"),
+        ("arm,pulls,successes\n", "counts.csv has 0 arms, but must have at least 2"),
+        (
+            "arm,pulls,successes,sum\na,10,5,5\nb,10,5,5\n",
+            "counts.csv has columns sum and successes, but must have only one of them",
+        ),
+        (
+            "arm,pulls,successes,squares\na,10,5,5\nb,10,5,6\n",
+            "line 3 says squares of 6 for 5 successes, but they must be equal: 0 and 1 are their",
+        ),
+        ("arm,pulls,sum,squares\na,10,5,2.5\nb,10,5,5.5\n", "line 3 says 5.5 for 10 pulls, but"),
+        ("arm,pulls,successes\na,10,3\nb,10.5,2\n", "line 3 says '10.5', but pulls must be a"),
     ],
 )
 def test_a_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -217,14 +287,45 @@ def test_it_is_shown_as_a_table_json_a_frame_and_a_picture() -> None:
     text = str(found)
     assert text.startswith("2 of 4 arms, the best mean rewards of 1,500 pulls")
     assert "of mean reward is lost, with 0.95 confidence." in text
-    assert "Surely among the best 2: none.\nSurely not: blue.\n" in text
+    assert "With 0.95 confidence among the best 2: none.\n" in text
+    assert "With 0.95 confidence not among the best 2: blue.\n" in text
+    assert "Bound and tiers hold together with 0.95 confidence; the intervals separately." in text
+    assert "surely" not in text.lower()
     assert "if the pulls of every arm were fixed before any reward was seen" in text
     assert "however the pulls were shared out" in str(assess(ADS, 2, fixed=False))
     record = json.loads(found.to_json())
     assert record["top"] == ["grey", "red"]
     assert record["tiers"]["out"] == ["blue"]
     assert record["arms"][2]["tier"] == "out"
-    assert found.to_frame("polars")["arm"].to_list() == list(ADS)
-    assert len(found.plot().axes[0].get_yticklabels()) == 4
+    assert "With 0.001 confidence the best one: " in str(assess(ADS, 1, fixed=True, delta=0.999))
     assert "<table>" in found._repr_html_()
     assert isinstance(found, Assessment)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_data_frame_has_what_the_table_has_and_no_more(library: str) -> None:
+    pytest.importorskip(library)
+    frame = assess(ADS, 2, fixed=True).to_frame(library)
+    assert list(frame.columns) == ["arm", "pulls", "mean", "low", "high", "chosen", "tier"]
+    assert frame["arm"].to_list() == list(ADS)
+    assert frame["tier"].to_list() == ["tied", "tied", "out", "tied"]
+
+
+@pytest.mark.parametrize(
+    ("fixed", "condition"),
+    [(True, "fixed before any reward was seen"), (False, "however the pulls were shared out")],
+)
+def test_a_picture_shows_tiers_and_the_condition(fixed: bool, condition: str) -> None:
+    counts = {"sure": (900, 800), "red": (400, 48), "green": (400, 45), "blue": (400, 0)}
+    found = assess(counts, 2, fixed=fixed)
+    (ax,) = found.plot().axes
+    assert len(ax.get_yticklabels()) == 4
+    assert condition in ax.get_title(loc="left")
+    assert found.verdict in ax.get_title(loc="left")
+    drawn = {line.get_label(): np.size(line.get_xdata()) for line in ax.lines}
+    assert drawn == {
+        "chosen, in": 1,
+        "chosen, tied": 1,
+        "not chosen, tied": 1,
+        "not chosen, out": 1,
+    }

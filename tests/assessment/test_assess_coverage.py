@@ -50,7 +50,7 @@ def misses(found: Assessment, means: FloatArray) -> bool:
 
 @pytest.mark.parametrize(
     ("pulls", "k"),
-    [((1, 1), 1), ((9, 9), 1), ((2, 14), 1), ((2, 2, 2), 1), ((1, 2, 5), 2)],
+    [((1, 1), 1), ((9, 9), 1), ((2, 14), 1), ((2, 2, 2), 1), ((1, 2, 5), 2), ((1, 1, 1, 2), 2)],
 )
 def test_with_fixed_pulls_no_means_make_it_wrong_more_often_than_delta(
     pulls: tuple[int, ...], k: int

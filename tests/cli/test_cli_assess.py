@@ -55,7 +55,11 @@ def test_a_picture_is_saved(tmp_path: Path) -> None:
     [
         (["-k", "1"], COUNTS, "--fixed or --no-fixed is missing, but one must be given"),
         (["-k", "3", "--fixed"], COUNTS, "`k` is 3, but must be between 1 and n_arms - 1 = 2"),
-        (["-k", "1", "--fixed"], "arm,pulls,successes\na,5,6\nb,5,2\n", "-, line 2 says 6 for 5"),
+        (
+            ["-k", "1", "--fixed"],
+            "arm,pulls,successes\na,5,6\nb,5,2\n",
+            "-, line 2: 6 successes exceed 5",
+        ),
         (["--fixed"], COUNTS, "Missing option '-k'"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_bound_above_epsilon_is_none() -> None:
         (FRESH.replace("yes", "no"), "says that 0 of 3 arms were chosen, but some must be"),
         ("chosen,pulls,sum\n", "says that 0 of 0 arms were chosen"),
         (FRESH.replace("no,400", "no,0"), "says '0', but pulls must be a whole number of at least"),
-        (FRESH.replace("120", "401"), "line 4 says 401 for 400 pulls, but must say the sum of"),
+        (FRESH.replace("120", "401"), "line 4: 401 successes exceed 400 pulls"),
         (SCORES.replace("45", "nan"), "line 4 says nan for 80 pulls"),
         (SCORES.replace("45", "x"), "line 4 says 'x', but sum must be a number"),
         (SCORES.replace("33", "3"), "line 3 says 3 for 90 pulls, but must say what squares"),

@@ -10,6 +10,7 @@ from shortlist.assessment.assessment import TIERS, Assessment
 from shortlist.certification.certify import check_possible, on_unit_scale
 from shortlist.certification.past.evidence import Evidence, Totals, settled
 from shortlist.certification.past.verdict import Verdict, judge
+from shortlist.display import plural
 from shortlist.errors import InvalidInput
 from shortlist.reading.counts import Counts, counts_of
 from shortlist.result import ArmResult
@@ -57,7 +58,9 @@ def assess(
         fixed: True if the pulls of every arm were fixed before any reward was seen. False if they
             were not: you stopped when it looked good, or pulled good arms more often. If you are
             not sure, False. Has no default.
-        delta: Probability that anything said is wrong. Default 0.05.
+        delta: Probability that the bound or a tier is wrong. The intervals are a separate
+            statement: the probability that any of them is wrong is at most delta, too. Default
+            0.05.
         rewards: What rewards can be: "binary", a range (low, high) or `SubGaussian(sigma)`.
             Default: binary where successes are counted, that is in a column `successes` or in
             pairs of a mapping; else (0, 1).
@@ -100,9 +103,11 @@ def assess(
 def _labels(counts: Counts) -> tuple[OwnLabel, ...]:
     size = len(counts.where)
     if size > MOST_ASSESSED:
-        raise InvalidInput(f"`counts` has {size:,} arms, but must have at most {MOST_ASSESSED:,}")
+        raise InvalidInput(
+            f"{counts.source} has {size:,} arms, but must have at most {MOST_ASSESSED:,}"
+        )
     if size < 2:
-        raise InvalidInput(f"`counts` has {size} arms, but must have at least 2")
+        raise InvalidInput(f"{counts.source} has {plural(size, 'arm')}, but must have at least 2")
     return labels_of(size if counts.labels is None else counts.labels)
 
 

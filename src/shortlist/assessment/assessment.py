@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.arms import OwnLabel, plain_label, shown_label
 from shortlist.digits import bound_text, confidence_text
 from shortlist.result import ArmResult
-from shortlist.result.frame import frame_of
+from shortlist.result.frame import frame_of_rows
 from shortlist.result.plain import plain
 from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells
 from shortlist.reward_models import RewardModel
@@ -34,8 +34,8 @@ class Assessment(Tabular):
     top: tuple[OwnLabel, ...]  #: the arms with the best mean rewards, best first
     regret_bound: float  #: what this choice loses at most, in units of the rewards; may be infinite
     confidence: float  #: the probability with which `regret_bound` and `tiers` hold together
-    #: "in": surely among the K best; "out": surely not; "tied": not known. An arm in "in" has a
-    #: mean of at least the K-th best one, an arm in "out" a mean of at most the (K+1)-th best
+    #: "in": among the K best; "out": not among them; "tied": not known. An arm in "in" has a mean
+    #: of at least the K-th best one, an arm in "out" a mean of at most the (K+1)-th best
     tiers: Mapping[str, tuple[OwnLabel, ...]] = field(hash=False)
     fixed: bool  #: whether the pulls of every arm were fixed before any reward was seen
     pulls: int  #: rewards that it rests on
@@ -68,19 +68,33 @@ class Assessment(Tabular):
         return (TextTable(table.header, table.rows, table.faint, self._title, below),)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """All arms as a data frame of pandas, or of polars if only that is installed."""
-        return frame_of(self.arms, library)
+        """All arms as a data frame of pandas, or of polars if only that is installed.
+
+        Columns: arm, pulls, mean, low, high, chosen, tier."""
+        return frame_of_rows(self._records(), library)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
-        """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure."""
-        from shortlist.result.picture import draw
+        """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure.
+
+        Filled circles are arms in tier "in", open circles are tied, crosses are "out"."""
+        from shortlist.result.picture import Mark, draw
 
         chosen, others = self._best_first()
-        return draw([*chosen, *others], f"{self._title}\n{self.verdict}", "mean reward", ax)
+        tier = self._tier_of()
+        marks = {
+            arm.label: Mark(
+                arm.chosen,
+                f"{'chosen' if arm.chosen else 'not chosen'}, {tier[arm.label]}",
+                shape="X" if tier[arm.label] == "out" else "o",
+                filled=tier[arm.label] != "tied",
+            )
+            for arm in self.arms
+        }
+        title = "\n".join((self._title, self.verdict, self._assumption))
+        return draw([*chosen, *others], title, "mean reward", ax, marks)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as JSON has it; None for what is not known, as a mean without pulls."""
-        tier = self._tier_of()
         return {
             "n_arms": len(self.arms),
             "k": len(self.top),
@@ -94,7 +108,7 @@ class Assessment(Tabular):
             "fixed": self.fixed,
             "minimize": self.minimize,
             "pulls": self.pulls,
-            "arms": plain([_record(arm, tier[arm.label]) for arm in self.arms]),
+            "arms": plain(self._records()),
         }
 
     def to_json(self) -> str:
@@ -114,11 +128,16 @@ class Assessment(Tabular):
             return "This holds if the pulls of every arm were fixed before any reward was seen."
         return "This holds however the pulls were shared out, and whenever they ended."
 
-    def _sure(self) -> tuple[str, str]:
-        """Which arms are surely in or out, in two lines."""
+    def _sure(self) -> tuple[str, str, str]:
+        """Which arms are in or out, a line each, and with which confidence."""
         k = len(self.top)
-        best = "Surely the best one" if k == 1 else f"Surely among the best {k:,}"
-        return f"{best}: {_listed(self.tiers['in'])}.", f"Surely not: {_listed(self.tiers['out'])}."
+        best = "the best one" if k == 1 else f"among the best {k:,}"
+        confidence = f"With {confidence_text(self.confidence)} confidence"
+        return (
+            f"{confidence} {best}: {_listed(self.tiers['in'])}.",
+            f"{confidence} not {best}: {_listed(self.tiers['out'])}.",
+            f"Bound and tiers hold together {confidence.lower()}; the intervals separately.",
+        )
 
     def _best_first(self) -> tuple[list[ArmResult], list[ArmResult]]:
         """The chosen arms and the others, each from best to worst."""
@@ -131,6 +150,10 @@ class Assessment(Tabular):
         if arm.mean is None:
             return math.inf, 0
         return (arm.mean if self.minimize else -arm.mean), -arm.pulls
+
+    def _records(self) -> list[dict[str, object]]:
+        tier = self._tier_of()
+        return [_record(arm, tier[arm.label]) for arm in self.arms]
 
     def _tier_of(self) -> dict[OwnLabel, str]:
         return {label: name for name, labels in self.tiers.items() for label in labels}

@@ -227,11 +227,44 @@ def check_possible(
     rewards: RewardModel,
 ) -> None:
     """Refuse the first arm whose sums cannot be those of so many rewards; `where` it stands."""
+    if rewards.is_binary and np.any(sums > pulls):
+        arm = int(np.argmax(sums > pulls))
+        raise InvalidInput(f"{where[arm]}: {sums[arm]:,.15g} successes exceed {pulls[arm]:,} pulls")
     rule = f"the sum of rewards, each {rewards.rule}"
     _check_each(where, pulls, possible_sums(sums, pulls, rewards), sums, rule)
     if squares is not None:
-        rule = "what squares of rewards with its sum add up to"
-        _check_each(where, pulls, possible_squares(squares, pulls, sums), squares, rule)
+        _check_squares(where, pulls, sums, squares, rewards)
+
+
+def _check_squares(
+    where: Sequence[str],
+    pulls: IntArray,
+    sums: FloatArray,
+    squares: FloatArray,
+    rewards: RewardModel,
+) -> None:
+    """Refuse squares that are too small for their sum, or too large for the range of rewards."""
+    if rewards.is_binary and np.any(squares != sums):
+        arm = int(np.argmax(squares != sums))
+        raise InvalidInput(
+            f"{where[arm]} says squares of {squares[arm]:.15g} for {sums[arm]:.15g} successes, but"
+            " they must be equal: 0 and 1 are their own squares"
+        )
+    rule = "what squares of rewards with its sum add up to"
+    possible = possible_squares(squares, pulls, sums) & _in_range(squares, pulls, sums, rewards)
+    _check_each(where, pulls, possible, squares, rule)
+
+
+def _in_range(
+    squares: FloatArray, pulls: IntArray, sums: FloatArray, rewards: RewardModel
+) -> BoolArray:
+    """Which squares fit rewards in [low, high]: (x - low)(high - x) is never negative."""
+    if not rewards.has_range:
+        return np.ones(squares.size, dtype=np.bool_)
+    low, high = rewards.support
+    blur = ROUNDING * pulls * max(abs(low), abs(high)) ** 2
+    result: BoolArray = squares <= (low + high) * sums - low * high * pulls + blur
+    return result
 
 
 def _check_each(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     type=float,
     default=0.05,
     show_default=True,
-    help="Probability that anything printed is wrong.",
+    help="Probability that the bound or a tier is wrong; separately, that any interval is wrong.",
 )
 @rewards_option(help="What rewards can be; 0,1, or binary where successes are counted.")
 @minimize_option
@@ -61,6 +61,9 @@ def assess(
     The bound is right although the same rewards chose the arms. State --fixed if the pulls of every
     arm were fixed before any reward was seen. State --no-fixed if they were not: you stopped when
     it looked good, or pulled good arms more often. If you are not sure, --no-fixed.
+
+    The bound and the tiers hold together with confidence 1 - delta. So do the intervals, as a
+    statement of their own.
 
     Not covered: rewards that depend on each other, results that were left out because of their
     values, the best of several tables.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shortlist.arrays import FloatArray, IntArray
 
 LONG = 2**63  # whole numbers from here on may have too many digits to be written
+GIVEN = "`counts`"  # where results that are in no file come from
 NAMES = ("pulls", "sum", "squares")  # of the numbers of an arm in a mapping
 RULE = (
     "must be a mapping {arm: (pulls, successes)}, a data frame or a file with columns arm, pulls"
@@ -34,6 +35,7 @@ RULE = (
 class Counts:
     """What every arm gave, and where that was said, for messages."""
 
+    source: str  # the file, or `counts`
     where: tuple[str, ...]  # (arms,) as all
     labels: tuple[object, ...] | None  # None if arms have no names
     pulls: "IntArray"
@@ -67,12 +69,12 @@ def _from_file(path: "str | os.PathLike[str]") -> Counts:
     for line, label in zip(lines, labels, strict=False):
         if not label:
             raise InvalidInput(f"{line.where} has no label, but a label must not be empty")
-    return _counts(lines, labels)
+    return _counts(name, lines, labels)
 
 
 def _from_frame(frame: Any) -> Counts:
     names = [str(name).lower() for name in frame.columns]
-    check_header("`counts`", 0, [str(name) for name in frame.columns], ("pulls",))
+    check_header(GIVEN, 0, [str(name) for name in frame.columns], ("pulls",))
     columns = {name: list(frame[own]) for name, own in zip(names, frame.columns, strict=True)}
     labels = columns.pop(COLUMN, [])
     rows = zip(*columns.values(), strict=True)
@@ -80,8 +82,8 @@ def _from_frame(frame: Any) -> Counts:
         Line(f"`counts`, row {place}", dict(zip(columns, map(_cell, row), strict=True)))
         for place, row in enumerate(rows)
     ]
-    check_labels([str(label) for label in labels], "`counts`")
-    return _counts(lines, labels)
+    check_labels([str(label) for label in labels], GIVEN)
+    return _counts(GIVEN, lines, labels)
 
 
 def _from_mapping(counts: Mapping[Any, Any]) -> Counts:
@@ -103,7 +105,7 @@ def _from_mapping(counts: Mapping[Any, Any]) -> Counts:
     if len({len(line.cells) for line in lines}) > 1:
         raise InvalidInput("`counts` has squares for some arms, but must have them for all or none")
     counted = bool(lines) and len(lines[0].cells) == 2
-    return _counts(lines, list(counts), counted=counted)
+    return _counts(GIVEN, lines, list(counts), counted=counted)
 
 
 def _sized(numbers: object) -> bool:
@@ -115,11 +117,14 @@ def _sized(numbers: object) -> bool:
         return False
 
 
-def _counts(lines: Sequence[Line], labels: Sequence[object], counted: bool = False) -> Counts:
+def _counts(
+    source: str, lines: Sequence[Line], labels: Sequence[object], counted: bool = False
+) -> Counts:
     import numpy as np
 
     squared = bool(lines) and "squares" in lines[0].cells
     return Counts(
+        source,
         tuple(line.where for line in lines),
         tuple(labels) or None,
         np.array([whole(line, "pulls") for line in lines], dtype=np.int64),

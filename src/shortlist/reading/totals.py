@@ -22,12 +22,12 @@ def read_totals(path: str, *also: str) -> list[Line]:
 
 
 def whole(line: Line, column: str, least: int = 0) -> int:
-    """The whole number in a column, of at least so much."""
+    """The whole number in a column, of at least this much; it may be written as 400.0."""
     from shortlist.validation import COUNTABLE
 
     cell = line[column].strip()
     try:
-        value = int(cell)
+        value = int(cell.rstrip("0").removesuffix(".") if "." in cell else cell)
     except ValueError:
         value = -1
     if not least <= value <= COUNTABLE:
@@ -58,7 +58,11 @@ def check_header(path: str, first: int, header: Sequence[str], needed: Sequence[
     if COLUMN not in names:
         check_called_arm(path, first, header)
     totals = sum(name in names for name in TOTALS)
-    if totals != 1 or not set(needed) <= set(names):
+    if totals == len(TOTALS):
+        raise InvalidInput(
+            f"{path} has columns {' and '.join(TOTALS)}, but must have only one of them"
+        )
+    if not totals or not set(needed) <= set(names):
         found = ", ".join(header) or "nothing"
         raise InvalidInput(
             f"{path} begins with {found}, but must begin with columns {', '.join(needed)} and"

@@ -1,6 +1,6 @@
 """A result as a data frame, of whichever library is there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,12 +16,15 @@ LIBRARIES = ("pandas", "polars")
 
 def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
     """A line for every arm, a column for every figure."""
-    listed = list(arms)
-    labels = _column([plain_label(arm.label) for arm in listed])
-    rows = [{"arm": label, **asdict(arm)} for label, arm in zip(labels, listed, strict=True)]
-    for row in rows:
-        del row["label"]  # which is called `arm` in every table
-    return import_module(_available(library)).DataFrame(rows)
+    return frame_of_rows([asdict(arm) for arm in arms], library)
+
+
+def frame_of_rows(rows: Sequence[Mapping[str, Any]], library: str | None) -> Any:
+    """A line for every row; its `label` comes first, and is called `arm` as in every table."""
+    labels = _column([plain_label(row["label"]) for row in rows])
+    figures = [{name: row[name] for name in row if name != "label"} for row in rows]
+    lines = [{"arm": label, **own} for label, own in zip(labels, figures, strict=True)]
+    return import_module(_available(library)).DataFrame(lines)
 
 
 def _column(labels: list[str | int]) -> list[str] | list[int]:

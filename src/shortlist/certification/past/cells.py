@@ -6,8 +6,10 @@ from shortlist.arrays import FloatArray
 
 # standard errors from the mean reward, after the arcsine transformation
 NEAR = np.linspace(-6.0, 6.0, 601)
-FAR = np.geomspace(6.0, 40.0, 121)[1:]
-STEPS = np.concatenate([NEAR, FAR])
+FAR = np.geomspace(6.0, 56.0, 145)[1:]
+# so far that no wide cell is left at 10^9 pulls, where it would decide at low prices
+FARTHEST = np.geomspace(56.0, 1e5, 151)[1:]
+STEPS = np.concatenate([NEAR, FAR, FARTHEST])
 
 
 def cells(pulls: int, mean: float) -> tuple[FloatArray, FloatArray]:

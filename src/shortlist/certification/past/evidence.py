@@ -72,6 +72,13 @@ class Evidence:
         """Whether swaps are also betted on with one tilt for all of their arms."""
         return self.ranged and not self.fixed
 
+    def largest_charge(self, thresholds: FloatArray) -> float:
+        """The largest charge of any one arm, as long as no swap is charged above `thresholds`.
+
+        Every arm is in a swap of two single arms. If no charge is negative, as squares are not, it
+        is at most the sum of both. Logarithms of wealth may be negative, so they give no limit."""
+        return float(thresholds[0]) if self.fixed and self.ranged else math.inf
+
     def limit(self, probability: float) -> float:
         """What the charge of one arm exceeds with this probability at most."""
         if self.fixed and self.ranged:
@@ -92,15 +99,16 @@ class Evidence:
         return Totals(pulls, pulls - sums, turned, totals.blur)
 
     def reaches(
-        self, totals: Totals, prices: FloatArray, limit: float
+        self, totals: Totals, prices: FloatArray, largest: float, limit: float
     ) -> tuple[FloatArray, FloatArray]:
         """(arms, prices) Reaches, and (arms,) the largest means that are charged at most `limit`.
 
-        A reach is the largest mean - price * charge over all means."""
+        A reach is the largest mean - price * charge over all means that are charged at most
+        `largest`."""
         unknown = [None] * totals.sums.size
         squares = unknown if totals.squares is None else totals.squares.tolist()
         rows = zip(totals.pulls.tolist(), totals.sums.tolist(), squares, strict=True)
-        found = [_reach(self, *row, prices.size, limit) for row in rows]
+        found = [_reach(self, *row, prices.size, largest, limit) for row in rows]
         return np.array([reach for reach, _ in found]), np.array([end for _, end in found])
 
 
@@ -140,6 +148,7 @@ def _reach(
     total: float,
     squares: float | None,
     n_prices: int,
+    largest: float,
     limit: float,
 ) -> tuple[FloatArray, float]:
     price = _prices(n_prices)
@@ -149,7 +158,8 @@ def _reach(
         return np.ones(price.size), 1.0
     low, high = cells(pulls, min(max(total / pulls, 0.0), 1.0))
     charges = _charges(evidence, pulls, min(max(total, 0.0), pulls), squares, low, high)
-    reach = (high[:, None] - charges[:, None] * price).max(axis=0)
+    possible = charges <= largest  # the first cell always is: tails at 0 are 1
+    reach = (high[possible, None] - charges[possible, None] * price).max(axis=0)
     return reach, float(high[charges <= limit].max(initial=0.0))
 
 

@@ -66,10 +66,12 @@ def _proofs(totals: Totals, k: int, delta: float, evidence: Evidence) -> _Proofs
     prices = prices_for(totals.pulls)
     limit = evidence.limit(delta / (2 * n))
     upward, downward = totals.raised, evidence.mirrored(totals).raised
-    up, high = evidence.reaches(upward, prices, limit)
-    down, above = evidence.reaches(downward, prices, limit)
     shares = log_shares(n, k, delta)
-    costs = prices * evidence.thresholds(shares)[:, None]
+    thresholds = evidence.thresholds(shares)
+    largest = evidence.largest_charge(thresholds)
+    up, high = evidence.reaches(upward, prices, largest, limit)
+    down, above = evidence.reaches(downward, prices, largest, limit)
+    costs = prices * thresholds[:, None]
     charged = plain = Charged(up, down - evidence.mirror, costs)
     if evidence.tilted:
         charged = joined([plain, tilted_charges(upward, downward, shares)])
