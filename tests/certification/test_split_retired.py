@@ -103,3 +103,19 @@ def test_arms_have_other_numbers_inside_and_the_same_outside() -> None:
     end = advance(search, Rewards(np.ones(2), np.ones(2), retired=np.array([1, 5])))
     assert isinstance(end, Answer)
     assert end.top.tolist() == [8]
+
+
+def test_fresh_pulls_that_are_void_still_count_against_limits() -> None:
+    limits = (400, *[400] * (N - 2), None)
+    problem = Problem(N, K, FixedConfidence(0.05, 0.1), Binary(), limits=limits)
+    rng, retired = np.random.default_rng(3), Retired(N)
+    search = informed(split_search(problem, rng, None, retired), retired)
+    pulls = np.zeros(N, dtype=np.int64)
+    turn: Pulls | Answer = advance(search, None)
+    while isinstance(turn, Pulls):
+        np.add.at(pulls, turn.arms, turn.times)
+        sums = rng.binomial(turn.times, MEANS[turn.arms]).astype(np.float64)
+        now = bool(Spied.drawn)
+        turn = advance(search, Rewards(sums, sums, retired=np.array([0]) if now else None))
+    assert 0 not in turn.top
+    assert (pulls[:-1] <= 400).all()

@@ -199,7 +199,7 @@ def test_a_mistake_is_one_line_that_names_the_value_and_the_rule(
             b"arm,pulls\na,3\n",
             "begins with arm, pulls, but must begin with columns pulls and sum or successes",
         ),
-        (b"pulls,sum,successes\n", "begins with pulls, sum, successes, but"),
+        (b"pulls,sum,successes\n", "has columns sum and successes, but must have only one of them"),
         (b"pulls,sum\n3,1\n4\n", "pilot.csv, line 3 has 1 values, but must have 2: pulls, sum"),
         (
             b"pulls,sum\n3,1\n\n4.5,1\n",

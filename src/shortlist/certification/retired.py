@@ -66,6 +66,5 @@ def among(arms: IntArray, search: Search) -> Search:
 
 def _renumbered(reply: Rewards, arms: IntArray) -> Rewards:
     """The same reply, where the arms that retired have the numbers of `arms`."""
-    if reply.retired is None:
-        return reply
+    assert reply.retired is not None, "once an arm has retired, every reply names it"
     return replace(reply, retired=np.flatnonzero(np.isin(arms, reply.retired)))
