@@ -44,7 +44,7 @@ class Underway:
     problem: Problem
     replies: Sequence[Rewards]  # to every request but the present one
     partly: Partly
-    tally: Tally  # of all rewards that are counted; those that wait are drawn anew
+    tally: Tally  # of all rewards that are counted; those that wait are drawn again
     # arms that left, of which the worst is told, and no pull made
     retired: frozenset[int] = frozenset()
 

@@ -62,7 +62,7 @@ def percent_text(confidence: float) -> str:
 
 
 def failures_text(confidence: float, of: int = 100) -> str:
-    """How many of so many statements fail at most, if each holds with this confidence."""
+    """How many of `of` statements fail at most, if each holds with this confidence."""
     return _short(_plain((1 - _sure(confidence)) * of))
 
 
@@ -115,7 +115,7 @@ def _at(value: float, place: int, rounding: str, sign: bool = False) -> str:
 
 
 def _significant(value: float, digits: int, rounding: str, sign: bool = False) -> str:
-    """A number rounded to so many digits that count."""
+    """A number rounded to this many significant digits."""
     if not isfinite(value):
         return f"{value}"
     exact = _decimal(value)

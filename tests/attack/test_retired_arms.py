@@ -168,6 +168,8 @@ def test_no_moment_to_leave_makes_a_bound_fail_too_often(case: str, opponent: Op
 
 @pytest.mark.parametrize("opponent", [best_at_random, leader_when_others_mislead])
 def test_no_moment_to_leave_makes_plans_fail_too_often(opponent: Opponent) -> None:
+    """A run takes a second. In `make test` there is one, which only shows that no retired arm is
+    chosen; rates are for `make attack`, and test_plans_retired.py has exact expectations."""
     means = np.repeat([0.9, 0.5, 0.1], 4)
     problem = Problem(means.size, 6, FixedConfidence(0.1, DELTA), Binary())
 

@@ -88,7 +88,7 @@ def _caution_about_end(
 
 
 class TooLong(Exception):
-    """A search within limits takes so many requests that it is not tried out to its end."""
+    """A search within limits takes too many batches to be tried out to its end."""
 
 
 class EvenlySpread:

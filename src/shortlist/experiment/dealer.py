@@ -20,7 +20,7 @@ class Dealer(Writer):
         return affordable(self._known, available, now)
 
     def _settle(self, now: float) -> None:
-        """Leave the log so that whoever reads it knows whether there are tickets to hand out."""
+        """Leave the log so that every reader knows whether there are tickets to hand out."""
         if self._known.ledger.retired:  # else the search goes on when nobody waits for it
             self._catch_up()
             if self._known.ledger.steps:  # before the first ticket the clock does not run

@@ -51,7 +51,7 @@ def _check_rewards(told: Told, settings: Settings, where: str) -> None:
 
 
 def _check_enough_stay(news: News, ledger: Ledger, settings: Settings, where: str) -> None:
-    """Refuse a log in which so many arms leave that nothing is left to choose."""
+    """Refuse a log in which too few arms stay to choose from."""
     left = {event.span for event in news.events if event.kind is Kind.RETIRE}
     if left and settings.problem.n_arms - len(left | ledger.retired.keys()) <= settings.problem.k:
         raise StoreDamaged(

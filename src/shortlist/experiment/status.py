@@ -99,7 +99,7 @@ class Status(Tabular):
     notes: tuple[
         str, ...
     ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
-    #: pulls that nobody made, of arms that left: the search counts each as the worst reward
+    #: pulls that were not made, of arms that left: the search counts each as the worst reward
     undrawn: int = 0
     #: pulls that were made and told after their arm left: they cost, their reward is not used
     unused: int = 0
@@ -120,7 +120,7 @@ class Status(Tabular):
 
     @property
     def sent(self) -> int:
-        """Rewards that the search has, whoever made the pulls."""
+        """Rewards that the search has, made-up ones included."""
         return self.told + self.late + self.unused + self.undrawn
 
     @property

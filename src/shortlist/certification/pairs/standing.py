@@ -304,7 +304,7 @@ def _limited_times(standing: Standing, ratios: FloatArray, size: float) -> IntAr
     """Pulls of every arm where arms have limits: from half of a limit on, arms end together.
 
     Clocks are common, so an arm at its limit cannot follow the others, and a swap is bounded by the
-    last stage that all its arms completed. Whoever has far fewer pulls left than others is not
+    last stage that all its arms completed. An arm with far fewer pulls left than others is not
     waited for."""
     left = np.maximum(standing.left, 0)
     some = standing.open & (left > 0)

@@ -55,7 +55,7 @@ class FixedSamples:
         return replace(problem, goal=replace(goal, delta=left * goal.delta))
 
     def among(self, arms: IntArray, drawn: int) -> "FixedSamples":
-        """The samples of these arms only, where looks have taken so many pulls already.
+        """The samples of these arms only, where looks have taken this many pulls already.
 
         They are as large as before, and there are fewer swaps that they could get wrong."""
         return replace(

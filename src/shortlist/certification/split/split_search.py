@@ -138,7 +138,7 @@ def _budget_after(drawn: int, problem: Problem) -> float | None:
 
 
 def _limits_after(void: IntArray, problem: Problem) -> tuple[int | None, ...] | None:
-    """What is left of limits once so many pulls of every arm, all fresh, are void; one at least."""
+    """Limits less the fresh pulls of every arm that are void; at least 1."""
     if problem.limits is None:
         return None
     each = zip(problem.limits, void.tolist(), strict=True)
