@@ -120,7 +120,7 @@ def test_an_experiment_takes_them_too_and_an_arm_may_leave(minimize: bool) -> No
     assert experiment.settings.problem.rewards == Undeclared()
 
 
-def test_a_program_may_go_on_with_what_an_earlier_version_declared() -> None:
+def test_a_program_that_declares_nothing_continues_with_what_was_declared() -> None:
     store = MemoryStore()
     shortlist.Experiment.create(3, 1, budget=60, rewards=(0, 1), store=store)
     opened = shortlist.Experiment.create(3, 1, budget=60, store=store, exist_ok=True)

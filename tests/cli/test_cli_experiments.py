@@ -771,7 +771,7 @@ def test_trouble_with_a_file_has_exit_status_1() -> None:
     Path("tests.db").unlink()
     done("create", "arms.csv", *MAKE)
     file = SQLiteStore("tests.db")
-    file.create("later", file.settings("experiment").replace('"version": 2', '"version": 9'))
+    file.create("later", file.settings("experiment").replace('"version": 1', '"version": 9'))
     file.close()
     refused(
         call("ask", "--store", "tests.db", "--name", "later"),

@@ -1,7 +1,7 @@
 """An algorithm: a search with the facts a user chooses it by."""
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,21 +39,12 @@ class Algorithm:
     capped: bool = False  # takes epsilon, delta and a budget at once
     # raise it with any change of what it asks for, so that no stored experiment goes on differently
     version: int = 1
-    # searches of versions before, by version, so that experiments made with them go on
-    earlier: Mapping[int, SearchFunction] = field(default_factory=dict, hash=False)
     # look at every request and at the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # knows what to do with a test set
     keeps_money: bool = False  # knows costs; others count every pull as one of the dearest arm
     # where there is an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
-
-    def at(self, version: int) -> "Algorithm | None":
-        """The algorithm as it was in that version; None if that cannot be had any more."""
-        if version == self.version:
-            return self
-        search = self.earlier.get(version)
-        return None if search is None else replace(self, search=search, version=version)
 
     def told(
         self,

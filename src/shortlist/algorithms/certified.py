@@ -127,11 +127,6 @@ def _refuse(rule: str, **given: int | None) -> None:
             raise InvalidInput(f"`{name}` is {value}, but {rule}")
 
 
-def certified_by_split(problem: Problem, rng: np.random.Generator) -> Search:
-    """The second version of `certified`: the split certificate alone, no spread learned."""
-    return split_search(problem, rng, learns_spread=False)
-
-
 def suitable(problem: Problem, *, cut: bool = False) -> str:
     """The certificate that needs fewer pulls on most arms, by what is asked alone.
 

@@ -39,27 +39,6 @@ def expected_loss(
     Requests have at least `least` pulls, or what is left of the budget and of the limits of arms,
     and there are at most `rounds` of them; the pulls set aside are one more request, of whatever
     size."""
-    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
-    return (yield from _within_budget(problem, rng, posterior, holdout, delta, least, rounds))
-
-
-def expected_loss_of_one_spread(
-    problem: Problem, rng: np.random.Generator, *, holdout: float = 0.0, delta: float = 0.05
-) -> Search:
-    """The second version of `expected_loss`: one dispersion for all arms."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=False)
-    return (yield from _within_budget(problem, rng, posterior, holdout, delta))
-
-
-def _within_budget(
-    problem: Problem,
-    rng: np.random.Generator,
-    posterior: Posterior,
-    holdout: float,
-    delta: float,
-    least: int = 1,
-    rounds: int | None = None,
-) -> Search:
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {shown(holdout)}, but must be at least 0 and less than 1")
     delta = number("delta", delta, above=0, below=1)
@@ -68,6 +47,7 @@ def _within_budget(
     if problem.items is not None:
         _check_items(holdout, least, rounds)
         return (yield from explore_items(problem, rng))
+    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     purse = Purse(problem)
     if holdout > 0:
         purse = Purse(problem, _explorable(problem, holdout))

@@ -7,13 +7,9 @@ from typing import Any, TypeVar, overload
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
 from shortlist.algorithms.algorithm import BOTH, Algorithm, AlgorithmLike, SearchFunction
-from shortlist.algorithms.certified import certified, certified_by_split
+from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
-from shortlist.algorithms.expected_loss import (
-    expected_loss,
-    expected_loss_anytime,
-    expected_loss_of_one_spread,
-)
+from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
 from shortlist.algorithms.improved_top_k import improved_top_k
 from shortlist.algorithms.kl_lucb import kl_lucb
 from shortlist.algorithms.lucb import lucb
@@ -23,7 +19,7 @@ from shortlist.algorithms.options import check_takes_problem
 from shortlist.algorithms.references import imported
 from shortlist.algorithms.sar import sar
 from shortlist.algorithms.track_and_stop import track_and_stop
-from shortlist.algorithms.uniform import uniform, uniform_by_union
+from shortlist.algorithms.uniform import uniform
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.validation import collected, shown, whole
@@ -82,8 +78,6 @@ ALGORITHMS: dict[str, Algorithm] = {
             "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
             " docs/certificate.md; shared items, docs/items.md",
             capped=True,
-            version=10,
-            earlier={2: certified_by_split},
             items=True,
             keeps_money=True,
         ),
@@ -93,21 +87,11 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedBudget,),
             "none",
             "empirical Bayes, docs/certificate.md",
-            version=4,
-            earlier={2: expected_loss_of_one_spread},
             anytime=expected_loss_anytime,
             items=True,
             keeps_money=True,
         ),
-        Algorithm(
-            "uniform",
-            uniform,
-            BOTH,
-            REGRET,
-            "fixed design, docs/pairs.md",
-            version=2,
-            earlier={1: uniform_by_union},
-        ),
+        Algorithm("uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md"),
         Algorithm(
             "kl-lucb",
             kl_lucb,

@@ -47,19 +47,7 @@ def uniform(problem: Problem, rng: np.random.Generator) -> Search:
         return _equally(problem, even_shares(problem.budget, problem.n_arms, rng), rng)
     n_arms, k, rewards = problem.n_arms, problem.k, problem.rewards
     count = fixed_design(n_arms, k, problem.sharp_epsilon, problem.delta, rewards)
-    return _to_confidence(problem, count, rng)
-
-
-def uniform_by_union(problem: Problem, rng: np.random.Generator) -> Search:
-    """The first version of `uniform`, with N from `subset_union_count`."""
-    if isinstance(problem.goal, FixedBudget):
-        return uniform(problem, rng)
-    count = subset_union_count(problem.n_arms, problem.k, problem.epsilon, problem.delta)
-    return _to_confidence(problem, count, rng)
-
-
-def _to_confidence(problem: Problem, count: int, rng: np.random.Generator) -> Search:
-    return _equally(problem, np.full(problem.n_arms, count), rng)
+    return _equally(problem, np.full(n_arms, count), rng)
 
 
 def _equally(problem: Problem, times: IntArray, rng: np.random.Generator) -> Search:

@@ -72,7 +72,7 @@ class Settings:
         return None if self.cells is None else self.cells.label(arm, draw)
 
     def searched_by(self) -> Algorithm:
-        """The algorithm, as it was in the version that the experiment was made with."""
+        """The algorithm, if it still has the version that the experiment was made with."""
         return _replayed(FORMAT, self.algorithm, self.version, "the experiment")
 
     def to_json(self) -> str:
@@ -248,7 +248,7 @@ def _readable(where: str) -> Iterator[None]:
 
 
 def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorithm:
-    """The algorithm as it was when the experiment was made."""
+    """The algorithm, if it is as it was when the experiment was made."""
     if not isinstance(algorithm, str):
         raise InvalidInput(f"`algorithm` is {algorithm!r}, but must be a name")
     try:
@@ -258,13 +258,12 @@ def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorit
             f"{where} was made with {algorithm}, an algorithm that this shortlist does not have:"
             f" {error}"
         ) from error
-    found = known.at(version)
     made, have = f"version {version} of {algorithm}", f"version {known.version}"
     if format_ != FORMAT:
         made, have = f"format {format_} of tickets", f"format {FORMAT}"
-    if found is None or format_ != FORMAT:
+    if version != known.version or format_ != FORMAT:
         raise CannotReplay(
             f"{where} was made with {made}, but this shortlist has {have} and would go on"
             " differently: continue it with the shortlist that made it, or export its rewards"
         )
-    return found
+    return known

@@ -85,4 +85,4 @@ def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Sett
             return settings
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)
-        return made  # of the version of the algorithm that it was made with
+        return made

@@ -35,11 +35,7 @@ class Posterior:
 
     Arms with equal (pulls, sum) share a row, which keeps many arms fast."""
 
-    def __init__(
-        self, n_arms: int, k: int, rewards: RewardModel, *, learns_spread: bool = True
-    ) -> None:
-        """Without `learns_spread` all arms have one dispersion, as in earlier versions."""
-        self.learns_spread = learns_spread
+    def __init__(self, n_arms: int, k: int, rewards: RewardModel) -> None:
         self.n_arms = n_arms
         self.k = k
         self.rewards = rewards
@@ -167,7 +163,7 @@ class Posterior:
     @property
     def scattered(self) -> bool:
         """Whether rewards have a range and are known to be more than 0 and 1."""
-        if not self.learns_spread or not self.rewards.has_range or self.rewards.is_binary:
+        if not self.rewards.has_range or self.rewards.is_binary:
             return False
         return bool((self.sums != self.squares).any())
 

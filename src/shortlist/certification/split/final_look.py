@@ -34,8 +34,7 @@ def final_look(
     explored = posterior.spent
     yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
     certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
-    squares = holdout.squares if posterior.learns_spread else None
-    bound = min(certificate.bound(holdout.sums, squares), reach)
+    bound = min(certificate.bound(holdout.sums, holdout.squares), reach)
     return answer_of(draft, bound, delta, explored, holdout, looks)
 
 

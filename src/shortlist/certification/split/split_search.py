@@ -33,7 +33,6 @@ def split_search(
     samples: FixedSamples | None = None,
     retired: Retired | None = None,
     *,
-    learns_spread: bool = True,
     least: int = 0,
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
@@ -47,15 +46,14 @@ def split_search(
     reached epsilon, is made with all of delta that is left.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
-    are the answer: no look may leave too few pulls for that. Without `learns_spread` rewards in
-    [0, 1] are charged as if they were coin tosses. Every batch that explores has at least `least`
-    pulls.
+    are the answer: no look may leave too few pulls for that. Every batch that explores has at least
+    `least` pulls.
 
     When an arm retires, the search continues with the others: what they gave in exploration is
     kept, and the fresh pulls so far, with the look they belong to, are void.
 
     docs/certificate.md has the theorem and its proof."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards, learns_spread=learns_spread)
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     return (yield from split_search_from(posterior, problem, rng, samples, retired, least=least))
 
 
@@ -166,8 +164,7 @@ def look(
         yield from holdout.fill_up(stage.pulls, progress)
         if retired.any():
             return math.inf
-        squares = holdout.squares if looks.posterior.learns_spread else None
-        bound = looks.declared(stage).bound(holdout.sums, squares)
+        bound = looks.declared(stage).bound(holdout.sums, holdout.squares)
         if bound <= looks.problem.epsilon:
             break
     return bound
