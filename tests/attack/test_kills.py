@@ -1,5 +1,5 @@
-"""Writers are killed at random moments, also while a file is made or brought up to date: nothing
-that was acknowledged is lost, nothing is there by halves, and every chain holds.
+"""Writers are killed at random moments, also while a file is made: nothing that was
+acknowledged is lost, nothing is there by halves, and every chain holds.
 
     SHORTLIST_ATTACK_SCALE=40 pytest tests/attack/test_kills.py
 
@@ -8,7 +8,6 @@ Workers of a whole experiment are killed in tests/experiment/test_killed.py."""
 import multiprocessing
 import os
 import random
-import shutil
 import signal
 import sys
 import time
@@ -26,7 +25,6 @@ from shortlist.storage.sqlite import SQLiteStore
 
 KILLS = 25 * SCALE
 BATCH = 7  # rewards in a transaction
-VERSION_0_1 = Path(__file__).parents[1] / "experiment" / "version_0_1" / "experiments.db"
 PROCESSES = multiprocessing.get_context("fork")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -87,21 +85,3 @@ def test_a_writer_that_is_killed_loses_nothing_and_leaves_nothing_by_halves(
         most = max(most, acknowledged(journal))
         assert not any(verdict.damage.startswith("row ") for verdict in verify(path))
     assert most > 0  # they did write
-
-
-def upgrade(path: Path) -> None:
-    SQLiteStore(path).close()
-
-
-def test_an_upgrade_that_is_killed_changes_nothing_or_all(tmp_path: Path) -> None:
-    chance = random.Random(SEED + 12)
-    with closing(SQLiteStore(shutil.copy(VERSION_0_1, tmp_path), "ro")) as store:
-        expected = {name: list(store.read(name).told.rows()) for name in store.names()}
-    for kill in range(KILLS):
-        path = tmp_path / f"{kill}.db"
-        shutil.copy(VERSION_0_1, path)
-        kill_after(0.03 * chance.random(), upgrade, path)
-        with closing(SQLiteStore(path)) as store:
-            found = {name: list(store.read(name).told.rows()) for name in store.names()}
-        assert found == expected
-        assert [verdict.damage for verdict in verify(path)] == [""] * len(expected)

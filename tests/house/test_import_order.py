@@ -155,8 +155,7 @@ INSIDE: dict[str, Layers] = {
     "storage": (
         ("store", "files", "tokens", "in_words", "address", "insist", "clock"),
         ("memory", "chain", "database", "words"),
-        ("migration", "sql"),
-        ("schema",),
+        ("sql", "schema"),
         ("connection",),
         ("sqlite", "postgres"),
     ),

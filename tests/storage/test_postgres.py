@@ -138,34 +138,21 @@ def test_a_schema_that_an_administrator_made_is_used(url: str) -> None:
 
 def test_a_store_of_a_later_version_is_refused(store: PostgresStore, url: str) -> None:
     shared_server().execute(url, "UPDATE shortlist.version SET version = 99")
-    with pytest.raises(StoreError, match="has schema version 99, but this shortlist knows"):
+    with pytest.raises(StoreError, match="has schema version 99, but this shortlist knows 1"):
         PostgresStore(url)
 
 
-def test_a_store_of_an_earlier_version_is_brought_up_to_date(
-    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+def test_tables_that_cannot_be_made_leave_nothing(
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    version = len(schema.VERSIONS)
-    later = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN note text",))
-    monkeypatch.setattr(schema, "VERSIONS", later)
-    with pytest.raises(StoreError, match=f"has schema version {version}, but this shortlist reads"):
-        PostgresStore(url, "ro")
-    for _ in range(2):
-        with closing(PostgresStore(url)) as upgraded:
-            assert told(upgraded) == REWARDS
-    assert shared_server().execute(url, "SELECT note FROM shortlist.experiments") == [(None,)]
-
-
-def test_an_upgrade_that_fails_changes_nothing(
-    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wrong = ("ALTER TABLE experiments ADD COLUMN note text", "this is no statement")
-    monkeypatch.setattr(schema, "VERSIONS", (*schema.VERSIONS, wrong))
+    monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "this is no statement"))
     with pytest.raises(StoreError, match="syntax error"):
-        PostgresStore(url)
+        PostgresStore(url, "rwc")
     monkeypatch.undo()
-    with closing(PostgresStore(url)) as as_before:
-        assert told(as_before) == REWARDS
+    with pytest.raises(StoreMissing, match="there is no store"):
+        PostgresStore(url)
+    with closing(PostgresStore(url, "rwc")) as store:
+        assert store.names() == []
 
 
 def test_a_database_in_another_encoding_is_refused() -> None:

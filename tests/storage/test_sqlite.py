@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from shortlist.errors import (
     StoreMissing,
     StoreReadOnly,
 )
-from shortlist.storage import connection, schema
+from shortlist.storage import schema
 from shortlist.storage.connection import Mode
 from shortlist.storage.sqlite import SQLiteStore
 
@@ -270,46 +271,35 @@ def test_the_file_refuses_to_forget_or_to_count_twice_whoever_asks(
 # Versions
 
 
-def test_a_file_of_an_earlier_version_is_upgraded_and_kept_beside(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = (*schema.VERSIONS, ("ALTER TABLE experiments ADD COLUMN owner TEXT",))
-    monkeypatch.setattr(schema, "VERSIONS", later)
-    monkeypatch.setattr(connection, "VERSIONS", later)
+@pytest.mark.parametrize("mode", ["ro", "rw", "rwc"])
+def test_a_file_of_a_later_version_is_refused_and_left_alone(path: Path, mode: Mode) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 2")
     content = path.read_bytes()
-    reader = SQLiteStore(path, "ro")
-    assert list(reader.read("first").told.rows()) == REWARDS
-    with pytest.raises(StoreReadOnly, match="can be read, but not written"):
-        reader.create("second", "{}")
-    reader.close()
-    assert path.read_bytes() == content
-    store = SQLiteStore(path)
-    assert store._file.query("SELECT name, owner FROM experiments") == [("first", None)]
-    assert list(store.read("first").told.rows()) == REWARDS
-    store.close()
-    SQLiteStore(path).close()
-    monkeypatch.undo()
-    check_intact(path.with_name(f"{path.name}.v3.bak"))
     with pytest.raises(
         StoreError,
-        match="has schema version 4, but this shortlist knows 3 at most: upgrade shortlist",
+        match="has schema version 2, but this shortlist knows 1 at most: upgrade shortlist",
     ):
-        SQLiteStore(path)
+        SQLiteStore(path, mode)
+    assert path.read_bytes() == content
 
 
-def test_an_upgrade_that_fails_leaves_the_old_version(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_says_its_version(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def test_tables_that_cannot_be_made_leave_an_empty_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = (
-        *schema.VERSIONS,
-        ("ALTER TABLE experiments ADD COLUMN owner TEXT", "ALTER TABLE nonsense"),
-    )
-    monkeypatch.setattr(schema, "VERSIONS", broken)
-    monkeypatch.setattr(connection, "VERSIONS", broken)
+    path = tmp_path / "new.db"
+    monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "CREATE TABLE nonsense"))
     with pytest.raises(StoreError, match="cannot be used"):
-        SQLiteStore(path)
+        SQLiteStore(path, "rwc")
     monkeypatch.undo()
-    check_intact(path)
+    with pytest.raises(StoreError, match="is empty, and only a new experiment makes a store"):
+        SQLiteStore(path, "ro")
+    SQLiteStore(path, "rwc").close()
 
 
 # Processes

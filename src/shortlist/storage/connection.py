@@ -5,7 +5,6 @@ write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds
 that somebody else was quicker. Before it commits, the file must still be the one that was opened.
 Not for network drives: write-ahead logging needs shared memory."""
 
-import logging
 import os
 import random
 import sqlite3
@@ -22,10 +21,9 @@ from urllib.parse import quote
 from shortlist.errors import StoreError, StoreMissing
 from shortlist.storage import files
 from shortlist.storage.clock import this_machine
-from shortlist.storage.schema import VERSIONS, back_up, upgrade, version_of
+from shortlist.storage.schema import VERSION, make_tables, version_of
 from shortlist.storage.words import SQLiteInWords, is_busy
 
-logger = logging.getLogger("shortlist.storage")
 Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
 
 
@@ -45,7 +43,7 @@ def _insertion(table: str, columns: tuple[str, ...], identity: int) -> str:
 
 
 class OpenFile:
-    """The file of a store, of the last version, or with mode "ro" a copy of it that is.
+    """The file of a store, or with mode "ro" a copy of it where it cannot be shared.
 
     Threads may share it, and wait for one another; a process that was forked may not use it."""
 
@@ -173,7 +171,7 @@ class OpenFile:
             )
 
     def _prepare(self, mode: Mode) -> None:
-        """See to it that the file is a store of the last version, or that a copy of it is."""
+        """See to it that the file is a store, or say why it is none."""
         with self.consistent():
             version = version_of(self._connection, self.path)
         if mode == "ro":
@@ -186,32 +184,21 @@ class OpenFile:
         if version == 0:
             self._patiently("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
-        if version < len(VERSIONS):
-            self._upgrade()
+        if version < VERSION:
+            self._make_tables()
 
     def _prepare_to_read(self, version: int) -> None:
-        if version == 0:
+        if version < VERSION:
             raise StoreError(f"{self.path} is empty, and only a new experiment makes a store of it")
-        if version < len(VERSIONS):
-            original = self._connection
-            self._connection = files.in_memory(b"")
-            original.backup(self._connection)
-            original.close()
-            upgrade(self._connection, version, self.path)
         self._connection.execute("PRAGMA query_only = ON")
 
-    def _upgrade(self) -> None:
-        """Bring the file to the last version, unless somebody else did meanwhile."""
+    def _make_tables(self) -> None:
+        """Make a store of the empty file, unless another program did meanwhile."""
         self._patiently("BEGIN IMMEDIATE")
         try:
-            version = version_of(self._connection, self.path)
-            if 0 < version < len(VERSIONS):
-                back_up(self.path, version)
-            if version < len(VERSIONS):
-                upgrade(self._connection, version, self.path)
+            if version_of(self._connection, self.path) < VERSION:
+                make_tables(self._connection)
             self._connection.execute("COMMIT")
-            if 0 < version < len(VERSIONS):
-                logger.info("%s was upgraded from schema version %d.", self.path, version)
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

@@ -1,20 +1,17 @@
-"""The tables of a store in SQLite, and how a file made by an earlier version is brought up to date.
+"""The tables of a store in SQLite, and the version of the schema that a file is made with.
 
-Every version is a tuple of steps that lead to it from the one before, statements or functions;
-version 0 is an empty file. To change the schema, add a version: never change one that is out."""
+Version 0 is an empty file. To change the tables once a version is released, raise `VERSION` and
+write what brings a file of the version before up to date."""
 
-import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from shortlist.errors import StoreDamaged, StoreError
-from shortlist.storage.migration import link_all, move_away, throw_away
 
 APPLICATION_ID = 0x73686F72  # "shor": tells a store from any other SQLite file
-Step = str | Callable[[sqlite3.Connection], None]
+VERSION = 1
 
 
 def append_only(*tables: str) -> tuple[str, ...]:
@@ -27,86 +24,55 @@ def append_only(*tables: str) -> tuple[str, ...]:
     )
 
 
-ONE_REWARD = "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)"
-
-VERSIONS: tuple[tuple[Step, ...], ...] = (
-    (
-        """CREATE TABLE experiments (
-            id INTEGER PRIMARY KEY,
-            name TEXT NOT NULL UNIQUE,
-            settings TEXT NOT NULL      -- JSON
-        ) STRICT""",
-        """CREATE TABLE rewards (
-            experiment INTEGER NOT NULL REFERENCES experiments (id),
-            seq INTEGER NOT NULL,       -- position in the log, shared with events
-            ticket INTEGER NOT NULL,
-            arm INTEGER NOT NULL,       -- from 0
-            reward REAL NOT NULL,
-            time REAL NOT NULL,         -- seconds since 1970, when it was told
-            PRIMARY KEY (experiment, seq)
-        ) STRICT, WITHOUT ROWID""",
-        ONE_REWARD,
-        """CREATE TABLE events (
-            experiment INTEGER NOT NULL REFERENCES experiments (id),
-            seq INTEGER NOT NULL,
-            kind TEXT NOT NULL CHECK (kind IN ('step', 'lease', 'fail', 'resume')),
-            ticket INTEGER NOT NULL,    -- the first it is about
-            span INTEGER NOT NULL,      -- how many
-            text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
-            time REAL NOT NULL,         -- lease: when it ends
-            PRIMARY KEY (experiment, seq)
-        ) STRICT, WITHOUT ROWID""",
-        *append_only("rewards", "events"),
-    ),
-    (
-        move_away,
-        """CREATE TABLE rewards (
-            experiment INTEGER NOT NULL REFERENCES experiments (id),
-            seq INTEGER NOT NULL,       -- position in the log, shared with events
-            ticket INTEGER NOT NULL,
-            arm INTEGER NOT NULL,       -- from 0
-            reward REAL NOT NULL,
-            time REAL NOT NULL,         -- seconds since 1970, when it was told
-            link INTEGER NOT NULL,      -- checksum of this row and of the link before it
-            PRIMARY KEY (experiment, seq)
-        ) STRICT, WITHOUT ROWID""",
-        """CREATE TABLE events (
-            experiment INTEGER NOT NULL REFERENCES experiments (id),
-            seq INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            ticket INTEGER NOT NULL,    -- the first it is about
-            span INTEGER NOT NULL,      -- how many
-            text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
-            time REAL NOT NULL,         -- lease: when it ends
-            link INTEGER NOT NULL,
-            PRIMARY KEY (experiment, seq)
-        ) STRICT, WITHOUT ROWID""",
-        """CREATE TABLE heads (
-            experiment INTEGER PRIMARY KEY,  -- 0: the list of experiments itself
-            first INTEGER NOT NULL,          -- link that its log begins with
-            last INTEGER NOT NULL,           -- position of the last entry
-            link INTEGER NOT NULL            -- and its link
-        ) STRICT""",
-        link_all,
-        throw_away,
-        ONE_REWARD,
-        *append_only("rewards", "events", "experiments"),
-    ),
-    (
-        """CREATE TABLE tokens (
-            name TEXT PRIMARY KEY,
-            scope TEXT NOT NULL,
-            digest TEXT NOT NULL,       -- SHA-256 of the secret
-            created REAL NOT NULL,      -- seconds since 1970
-            revoked REAL                -- null as long as it is not
-        ) STRICT""",
-        """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
-            BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
-        """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens
-            WHEN old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
-                IS NOT (new.name, new.scope, new.digest, new.created)
-            BEGIN SELECT RAISE (ABORT, 'a token is only ever revoked'); END""",
-    ),
+TABLES: tuple[str, ...] = (
+    """CREATE TABLE experiments (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        settings TEXT NOT NULL      -- JSON
+    ) STRICT""",
+    """CREATE TABLE rewards (
+        experiment INTEGER NOT NULL REFERENCES experiments (id),
+        seq INTEGER NOT NULL,       -- position in the log, shared with events
+        ticket INTEGER NOT NULL,
+        arm INTEGER NOT NULL,       -- from 0
+        reward REAL NOT NULL,
+        time REAL NOT NULL,         -- seconds since 1970, when it was told
+        link INTEGER NOT NULL,      -- checksum of this row and of the link before it
+        PRIMARY KEY (experiment, seq)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE events (
+        experiment INTEGER NOT NULL REFERENCES experiments (id),
+        seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        ticket INTEGER NOT NULL,    -- the first it is about
+        span INTEGER NOT NULL,      -- how many
+        text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
+        time REAL NOT NULL,         -- lease: when it ends
+        link INTEGER NOT NULL,
+        PRIMARY KEY (experiment, seq)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE heads (
+        experiment INTEGER PRIMARY KEY,  -- 0: the list of experiments itself
+        first INTEGER NOT NULL,          -- link that its log begins with
+        last INTEGER NOT NULL,           -- position of the last entry
+        link INTEGER NOT NULL            -- and its link
+    ) STRICT""",
+    "INSERT INTO heads VALUES (0, 0, 0, 0)",
+    "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
+    *append_only("rewards", "events", "experiments"),
+    """CREATE TABLE tokens (
+        name TEXT PRIMARY KEY,
+        scope TEXT NOT NULL,
+        digest TEXT NOT NULL,       -- SHA-256 of the secret
+        created REAL NOT NULL,      -- seconds since 1970
+        revoked REAL                -- null as long as it is not
+    ) STRICT""",
+    """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
+        BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
+    """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens
+        WHEN old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
+            IS NOT (new.name, new.scope, new.digest, new.created)
+        BEGIN SELECT RAISE (ABORT, 'a token is only ever revoked'); END""",
 )
 
 
@@ -119,22 +85,22 @@ def version_of(database: sqlite3.Connection, path: Path) -> int:
         raise StoreDamaged(
             f"{path} is a database of another program, but must be a store of shortlist"
         )
-    if version > len(VERSIONS):
+    if version > VERSION:
         raise StoreError(
-            f"{path} has schema version {version}, but this shortlist knows {len(VERSIONS)} at"
-            " most: upgrade shortlist"
+            f"{path} has schema version {version}, but this shortlist knows {VERSION} at most:"
+            " upgrade shortlist"
         )
-    _check_schema(database, VERSIONS[: max(0, version)], path)
+    if version == VERSION:
+        _check_schema(database, path)
     return int(version)
 
 
-def upgrade(database: sqlite3.Connection, version: int, path: Path) -> None:
-    """Bring a store of that version to the last one, inside a transaction of the caller."""
-    check_integrity(database, path)
-    for steps in VERSIONS[version:]:
-        _take(database, steps)
+def make_tables(database: sqlite3.Connection) -> None:
+    """Make a store of an empty file, inside a transaction of the caller."""
+    for statement in TABLES:
+        database.execute(statement)
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    database.execute(f"PRAGMA user_version = {len(VERSIONS)}")
+    database.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def check_integrity(database: sqlite3.Connection, path: Path) -> None:
@@ -144,41 +110,19 @@ def check_integrity(database: sqlite3.Connection, path: Path) -> None:
         raise StoreDamaged(f"{path} is damaged: {' '.join(str(found).split())}")
 
 
-def back_up(path: Path, version: int) -> None:
-    """Copy what is committed to `<name>.v<version>.bak`, for whom the store is."""
-    beside = path.with_name(f"{path.name}.v{version}.bak")
-    os.close(os.open(beside, os.O_CREAT | os.O_RDWR, path.stat().st_mode & 0o777))
-    with (
-        closing(sqlite3.connect(path)) as original,
-        closing(sqlite3.connect(beside)) as copy,
-    ):
-        original.backup(copy)
-
-
-def _take(database: sqlite3.Connection, steps: tuple[Step, ...]) -> None:
-    for step in steps:
-        if isinstance(step, str):
-            database.execute(step)
-        else:
-            step(database)
-
-
-def _check_schema(
-    database: sqlite3.Connection, versions: tuple[tuple[Step, ...], ...], path: Path
-) -> None:
+def _check_schema(database: sqlite3.Connection, path: Path) -> None:
     """Refuse a file in which a table, an index or a trigger of a store is missing or another."""
-    for kind, name, text in sorted(_schema(versions) - _schema_of(database)):
+    for kind, name, text in sorted(_schema() - _schema_of(database)):
         raise StoreDamaged(
             f"{path} is damaged: its {kind} {name} is not as it was made ({' '.join(text.split())})"
         )
 
 
-@lru_cache
-def _schema(versions: tuple[tuple[Step, ...], ...]) -> frozenset[tuple[str, str, str]]:
-    """What a new file of these versions says of itself."""
+@cache
+def _schema() -> frozenset[tuple[str, str, str]]:
+    """What a new file says of itself."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
-        for steps in versions:
-            _take(database, steps)
+        make_tables(database)
         return _schema_of(database)
 
 

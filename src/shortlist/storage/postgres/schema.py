@@ -1,10 +1,8 @@
-"""The tables of a store in PostgreSQL, in a schema of their own, and how they are brought up to
-date.
+"""The tables of a store in PostgreSQL, in a schema of their own, and the version of that schema.
 
-Every version is a tuple of statements that lead to it from the one before; version 0 is a database
-without that schema. To change the tables, add a version: never change one that is out."""
+Version 0 is a database without these tables. To change them once a version is released, raise
+`VERSION` and write what brings tables of the version before up to date."""
 
-import logging
 from typing import Any
 
 from psycopg import Connection
@@ -12,9 +10,9 @@ from psycopg import Connection
 from shortlist.errors import StoreDamaged, StoreError, StoreMissing
 from shortlist.storage.connection import Mode
 
-logger = logging.getLogger("shortlist.storage")
 SCHEMA = "shortlist"
-LOCK = 0x73686F72  # "shor": who makes or changes tables holds it
+LOCK = 0x73686F72  # "shor": who makes the tables holds it
+VERSION = 1
 
 
 def append_only(*tables: str) -> tuple[str, ...]:
@@ -26,81 +24,75 @@ def append_only(*tables: str) -> tuple[str, ...]:
     )
 
 
-VERSIONS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE TABLE version (version bigint NOT NULL)",
-        "INSERT INTO version VALUES (0)",
-        """CREATE TABLE experiments (
-            id bigint PRIMARY KEY,
-            name text NOT NULL,
-            settings text NOT NULL              -- JSON
-        )""",
-        # a name may be longer than an entry of an index
-        "CREATE UNIQUE INDEX one_experiment_a_name ON experiments (md5(name))",
-        """CREATE TABLE rewards (
-            experiment bigint NOT NULL,
-            seq bigint NOT NULL,                -- position in the log, shared with events
-            ticket bigint NOT NULL,
-            arm bigint NOT NULL,                -- from 0
-            reward double precision NOT NULL,
-            time double precision NOT NULL,     -- seconds since 1970, when it was told
-            link bigint NOT NULL,               -- checksum of this row and of the link before it
-            PRIMARY KEY (experiment, seq)
-        )""",
-        "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
-        """CREATE TABLE events (
-            experiment bigint NOT NULL,
-            seq bigint NOT NULL,
-            kind text NOT NULL,
-            ticket bigint NOT NULL,             -- the first it is about
-            span bigint NOT NULL,               -- how many
-            text text NOT NULL,                 -- step: digest, lease: worker, fail: reason
-            time double precision NOT NULL,     -- lease: when it ends
-            link bigint NOT NULL,
-            PRIMARY KEY (experiment, seq)
-        )""",
-        """CREATE TABLE heads (
-            experiment bigint PRIMARY KEY,      -- 0: the list of experiments itself
-            first bigint NOT NULL,              -- link that its log begins with
-            last bigint NOT NULL,               -- position of the last entry
-            link bigint NOT NULL                -- and its link
-        ) WITH (fillfactor = 50)                -- its rows change with every step""",
-        "INSERT INTO heads VALUES (0, 0, 0, 0)",
-        """CREATE TABLE tokens (
-            number bigint GENERATED ALWAYS AS IDENTITY,
-            name text PRIMARY KEY,
-            scope text NOT NULL,
-            digest text NOT NULL,               -- SHA-256 of the secret
-            created double precision NOT NULL,  -- seconds since 1970
-            revoked double precision            -- null as long as it is not
-        )""",
-        """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$""",
-        *append_only("rewards", "events", "experiments"),
-        """CREATE TRIGGER tokens_refuse BEFORE DELETE OR TRUNCATE ON tokens
-            EXECUTE FUNCTION refuse('tokens are revoked, never removed')""",
-        """CREATE TRIGGER tokens_refuse_update BEFORE UPDATE ON tokens FOR EACH ROW
-            WHEN (old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
-                IS DISTINCT FROM (new.name, new.scope, new.digest, new.created))
-            EXECUTE FUNCTION refuse('a token is only ever revoked')""",
-    ),
+TABLES: tuple[str, ...] = (
+    "CREATE TABLE version (version bigint NOT NULL)",
+    f"INSERT INTO version VALUES ({VERSION})",
+    """CREATE TABLE experiments (
+        id bigint PRIMARY KEY,
+        name text NOT NULL,
+        settings text NOT NULL              -- JSON
+    )""",
+    # a name may be longer than an entry of an index
+    "CREATE UNIQUE INDEX one_experiment_a_name ON experiments (md5(name))",
+    """CREATE TABLE rewards (
+        experiment bigint NOT NULL,
+        seq bigint NOT NULL,                -- position in the log, shared with events
+        ticket bigint NOT NULL,
+        arm bigint NOT NULL,                -- from 0
+        reward double precision NOT NULL,
+        time double precision NOT NULL,     -- seconds since 1970, when it was told
+        link bigint NOT NULL,               -- checksum of this row and of the link before it
+        PRIMARY KEY (experiment, seq)
+    )""",
+    "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
+    """CREATE TABLE events (
+        experiment bigint NOT NULL,
+        seq bigint NOT NULL,
+        kind text NOT NULL,
+        ticket bigint NOT NULL,             -- the first it is about
+        span bigint NOT NULL,               -- how many
+        text text NOT NULL,                 -- step: digest, lease: worker, fail: reason
+        time double precision NOT NULL,     -- lease: when it ends
+        link bigint NOT NULL,
+        PRIMARY KEY (experiment, seq)
+    )""",
+    """CREATE TABLE heads (
+        experiment bigint PRIMARY KEY,      -- 0: the list of experiments itself
+        first bigint NOT NULL,              -- link that its log begins with
+        last bigint NOT NULL,               -- position of the last entry
+        link bigint NOT NULL                -- and its link
+    ) WITH (fillfactor = 50)                -- its rows change with every step""",
+    "INSERT INTO heads VALUES (0, 0, 0, 0)",
+    """CREATE TABLE tokens (
+        number bigint GENERATED ALWAYS AS IDENTITY,
+        name text PRIMARY KEY,
+        scope text NOT NULL,
+        digest text NOT NULL,               -- SHA-256 of the secret
+        created double precision NOT NULL,  -- seconds since 1970
+        revoked double precision            -- null as long as it is not
+    )""",
+    """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$""",
+    *append_only("rewards", "events", "experiments"),
+    """CREATE TRIGGER tokens_refuse BEFORE DELETE OR TRUNCATE ON tokens
+        EXECUTE FUNCTION refuse('tokens are revoked, never removed')""",
+    """CREATE TRIGGER tokens_refuse_update BEFORE UPDATE ON tokens FOR EACH ROW
+        WHEN (old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
+            IS DISTINCT FROM (new.name, new.scope, new.digest, new.created))
+        EXECUTE FUNCTION refuse('a token is only ever revoked')""",
 )
 
 
 def prepare(connection: Connection[Any], mode: Mode, place: str) -> None:
-    """See to it that there is a store of the last version."""
+    """See to it that there is a store."""
     version = version_of(connection, place)
     if version == 0 and mode != "rwc":
         raise StoreMissing(f"there is no store in {place}, and only a new experiment makes one")
-    if version < len(VERSIONS) and mode == "ro":
-        raise StoreError(
-            f"{place} has schema version {version}, but this shortlist reads {len(VERSIONS)}: open"
-            " it for writing once"
-        )
-    if version < len(VERSIONS):
+    if version == 0:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            _upgrade(connection, place)
+            if version_of(connection, place) == 0:  # no other program made them meanwhile
+                _make_tables(connection, place)
 
 
 def version_of(connection: Connection[Any], place: str) -> int:
@@ -116,26 +108,19 @@ def version_of(connection: Connection[Any], place: str) -> int:
             " store"
         )
     (version,) = _one(connection, f"SELECT max(version) FROM {SCHEMA}.version")
-    if version is None or version > len(VERSIONS):
+    if version is None or version > VERSION:
         raise StoreError(
-            f"{place} has schema version {version}, but this shortlist knows {len(VERSIONS)} at"
-            " most: upgrade shortlist"
+            f"{place} has schema version {version}, but this shortlist knows {VERSION} at most:"
+            " upgrade shortlist"
         )
     return int(version)
 
 
-def _upgrade(connection: Connection[Any], place: str) -> None:
-    """Bring the tables to the last version, unless somebody else did meanwhile."""
-    version = version_of(connection, place)
-    if version == 0:
-        _make_schema(connection, place)
+def _make_tables(connection: Connection[Any], place: str) -> None:
+    _make_schema(connection, place)
     connection.execute(f"SET LOCAL search_path = {SCHEMA}")
-    for statements in VERSIONS[version:]:
-        for statement in statements:
-            connection.execute(statement.encode())
-    connection.execute("UPDATE version SET version = %s", (len(VERSIONS),))
-    if 0 < version < len(VERSIONS):
-        logger.info("%s was upgraded from schema version %d.", place, version)
+    for statement in TABLES:
+        connection.execute(statement.encode())
 
 
 def _make_schema(connection: Connection[Any], place: str) -> None:
