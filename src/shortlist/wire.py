@@ -33,15 +33,14 @@ def handout_to_json(handout: Handout) -> Json:
 
 
 def receipt_of(data: Json) -> Receipt:
-    """What became of rewards that were told, as a service says; one of an earlier version says
-    nothing."""
-    return Receipt(tuple(data.get("late", ())), tuple(data.get("unused", ())))
+    """What became of rewards that were told, as a service says."""
+    return Receipt(tuple(data["late"]), tuple(data["unused"]))
 
 
 def handout_of(data: Json) -> Handout:
     """The same, read."""
     tickets = (Ticket(**each) for each in data["tickets"])
-    return Handout(tickets, State(data["state"]), data.get("meanwhile"))
+    return Handout(tickets, State(data["state"]), data["meanwhile"])
 
 
 def rewards_to_json(model: RewardModel) -> Json:
@@ -89,10 +88,10 @@ def status_of(data: Json) -> Status:
         spent=data["spent"],
         budget=data["budget"],
         bound=data["bound"],
-        warnings=tuple(data.get("warnings", ())),
+        warnings=tuple(data["warnings"]),
         late=data["late"],
         unused=data["unused"],
-        notes=tuple(data.get("notes", ())),
+        notes=tuple(data["notes"]),
         undrawn=data["undrawn"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
@@ -135,8 +134,8 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         evidence=data["evidence"],
         partial=data["partial"],
         spent=data["spent"],
-        warnings=tuple(data.get("warnings", ())),
-        notes=tuple(data.get("notes", ())),
+        warnings=tuple(data["warnings"]),
+        notes=tuple(data["notes"]),
         complete=data["complete"],
         items=data["items"],
     )

@@ -46,7 +46,7 @@ def entries() -> list[Entry]:
         {"reward": reward, "ticket": ticket, "arm": arm, "time": time}
         for ticket, arm, reward, time in news.told.rows()
     ]
-    head = {"experiment": "experiment", "format": 2, "settings": json.loads(settings)}
+    head = {"experiment": "experiment", "format": 1, "settings": json.loads(settings)}
     return [head, *events, *rewards, {"end": len(events) + len(rewards)}]
 
 

@@ -1,16 +1,13 @@
 """The order of items does not depend on what may have chosen the scores that are known."""
 
-import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from scipy.stats import binom
 
 import shortlist
 from shortlist import Experiment
 from shortlist.arrays import FloatArray
-from shortlist.errors import InvalidInput
 from shortlist.evaluation.cells import Cells
 from shortlist.reward_models import Binary
 from shortlist.storage.memory import MemoryStore
@@ -97,29 +94,3 @@ def test_an_experiment_that_is_opened_again_has_its_order(tmp_path: Path) -> Non
         again.release(tickets=range(len(cells)))
     with made(path, exist_ok=True) as same:
         assert asked(same) == cells
-
-
-def without_mixing(store: MemoryStore) -> str:
-    """The settings of an experiment as version 0.1 wrote them."""
-    record = json.loads(made(store).settings.to_json())
-    record["items"]["order"] = "shared"
-    return json.dumps(record)
-
-
-def test_an_experiment_of_version_0_1_goes_on_in_the_order_that_it_began_with() -> None:
-    store = MemoryStore()
-    store.create("old", without_mixing(MemoryStore()))
-    old = made(store, name="old", exist_ok=True)
-
-    assert old.settings.cells is not None
-    assert old.settings.cells.orders[0].tolist() == Cells(40, 3, Binary(), 0).orders[0].tolist()
-    assert "mixed" not in old.settings.to_json()
-    new = made(MemoryStore()).settings.cells
-    assert new is not None
-    assert new.orders[0].tolist() != old.settings.cells.orders[0].tolist()
-
-
-def test_no_one_asks_for_the_order_of_a_record() -> None:
-    order = json.loads(made(MemoryStore()).settings.to_json())["items"]["order"]
-    with pytest.raises(InvalidInput, match="must be one of shared, independent"):
-        made(MemoryStore(), order=order)

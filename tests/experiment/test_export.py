@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -73,9 +74,23 @@ def test_lines_say_arms_by_their_labels(store: Store) -> None:
 
 
 def unlinked(lines: Iterable[str]) -> list[str]:
-    """Lines as version 0.1 wrote them, so that only what they say can give a change away."""
-    bare = (re.sub(r', "link": "[0-9a-f]{8}"}$', "}", line) for line in lines)
-    return [line.replace('"format": 2', '"format": 1') for line in bare]
+    """Lines without their links, to be changed and linked again."""
+    return [re.sub(r', "link": "[0-9a-f]{8}"}$', "}", line) for line in lines]
+
+
+def linked(lines: Iterable[str]) -> list[str]:
+    """Lines with the links that belong to what they say now; those that are no JSON stay so."""
+    link, done = 0, []
+    for line in lines:
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            done.append(line)
+            continue
+        spelled = json.dumps(said, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        link = crc32(spelled.encode("utf-8", "surrogatepass"), link)
+        done.append(f'{line[:-1]}, "link": "{link:08x}"}}')
+    return done
 
 
 def test_what_cannot_be_continued_can_be_exported(
@@ -95,11 +110,11 @@ def test_what_another_version_made_can_be_imported_but_for_rewards_that_cannot_b
     store: Store, old: str, new: str
 ) -> None:
     lines = [line.replace(old, new) for line in unlinked(export_lines(store, "experiment"))]
-    assert import_lines(lines, store, "copy") == "copy"
+    assert import_lines(linked(lines), store, "copy") == "copy"
     with pytest.raises(
         InvalidInput, match=r"line 7 is .* is 25, but must be a number between 0 and 1"
     ):
-        import_lines(edited('"reward": 0.0', '"reward": 25')(lines), store, "another")
+        import_lines(linked(edited('"reward": 0.0', '"reward": 25')(lines)), store, "another")
 
 
 def edited(old: str, new: str) -> Any:
@@ -184,11 +199,12 @@ DAMAGES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGES)
-def test_an_export_without_links_is_refused_by_its_line_and_nothing_is_written(
+def test_lines_that_make_no_sense_are_refused_by_number_though_their_links_hold(
     store: Store, tmp_path: Path, damage: Any, message: str
 ) -> None:
+    lines = linked(damage(unlinked(export_lines(store, "experiment"))))
     with pytest.raises(InvalidInput, match=message):
-        import_lines(damage(unlinked(export_lines(store, "experiment"))), tmp_path / "store.db")
+        import_lines(lines, tmp_path / "store.db")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -200,7 +216,7 @@ def test_an_export_without_links_is_refused_by_its_line_and_nothing_is_written(
         edited('"time": 7.25', '"time": 7.5'),
         edited('"event": "lease"', '"event": "fail"'),
         edited('"text": "ann"', '"text": "Ann"'),
-        edited('"format": 2', '"format": 1'),
+        edited('"format": 1, "settings"', '"format": 2, "settings"'),
         edited('"seed": 0', '"seed": 1'),
         lambda lines: [*lines[:8], lines[9], lines[8], *lines[10:]],
         lambda lines: [*lines[:8], *lines[9:-1], lines[-1].replace("end", "END")],
@@ -236,7 +252,22 @@ def test_another_spelling_of_the_same_export_is_taken(store: Store) -> None:
 def test_a_log_that_its_search_would_not_go_on_with_is_refused(
     store: Store, tmp_path: Path, damage: Any, message: str
 ) -> None:
-    lines = damage(unlinked(export_lines(store, "experiment")))
+    lines = linked(damage(unlinked(export_lines(store, "experiment"))))
     with pytest.raises(InvalidInput, match=f"the lines are no log of their search: .*({message})"):
         import_lines(lines, tmp_path / "store.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("other", [0, 2, "1", None])
+def test_another_format_is_refused(store: Store, tmp_path: Path, other: object) -> None:
+    first, *lines = unlinked(export_lines(store, "experiment"))
+    changed = first.replace('"format": 1, "settings"', f'"format": {json.dumps(other)}, "settings"')
+    with pytest.raises(InvalidInput, match=r'line 1 is .*, but must be .*"format": 1'):
+        import_lines(linked([changed, *lines]), tmp_path / "store.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_without_links_are_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"line 1 is .*, but its link must be"):
+        import_lines(unlinked(export_lines(store, "experiment")), tmp_path / "store.db")
     assert list(tmp_path.iterdir()) == []

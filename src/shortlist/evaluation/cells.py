@@ -25,8 +25,6 @@ MOST_ITEMS = 10**6  # of a test set
 
 ItemsGiven = int | Iterable[Any]
 ORDER_KEY = (0, 0, 0)  # of the stream that orders come from; those of pulls have two numbers
-# a shared order that depends on which scores are known, in records; version 0.1 refuses it
-MIXED = "shared, mixed with what is known"
 
 
 class Cells:
@@ -40,12 +38,7 @@ class Cells:
         seed: int,
         scores: npt.ArrayLike | None = None,
         order: str = "shared",
-        *,
-        mixed: bool = True,
     ) -> None:
-        """`mixed`: whether the order depends on which scores are known, and not on the seed alone.
-
-        Experiments of version 0.1 go on without it."""
         self.labels = item_labels(items)
         check_cells(n_arms, len(self.labels))
         self.known = known_scores(scores, n_arms, len(self.labels), rewards)
@@ -54,7 +47,6 @@ class Cells:
             raise InvalidInput(
                 f"`order` is {order!r} and `scores` are given, but known scores need a shared order"
             )
-        self.mixed = mixed and self.known is not None
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=self._key()))
         self.orders = _orders(order, n_arms, len(self.labels), rng)  # (arms, items)
         self._queues = [self._unknown(arm) for arm in range(n_arms)]
@@ -74,32 +66,25 @@ class Cells:
             rows = self.known.tolist()
             known = [[None if each != each else each for each in row] for row in rows]
         labels = len(self.labels) if numbered else list(self.labels)
-        return {"labels": labels, "order": MIXED if self.mixed else self.order, "scores": known}
+        return {"labels": labels, "order": self.order, "scores": known}
 
     @classmethod
     def from_record(
         cls, record: Mapping[str, Any], n_arms: int, rewards: RewardModel, seed: int
     ) -> "Cells":
         """The cells that `to_record` wrote down."""
-        mixed = record["order"] == MIXED
-        order = "shared" if mixed else record["order"]
-        labels, scores = record["labels"], record["scores"]
-        return cls(labels, n_arms, rewards, seed, scores, order, mixed=mixed)
+        labels, scores, order = record["labels"], record["scores"], record["order"]
+        return cls(labels, n_arms, rewards, seed, scores, order)
 
     def same(self, other: "Cells | None") -> bool:
-        """Whether others are of the same items, with the same scores known.
-
-        How their order was drawn is not asked: who goes on with an experiment takes its order."""
-        return other is not None and self._asked() == other._asked()
+        """Whether others are of the same items, with the same scores known."""
+        return other is not None and self.to_record() == other.to_record()
 
     def _key(self) -> tuple[int, ...]:
         """The stream that orders come from."""
-        if self.known is None or not self.mixed:
+        if self.known is None:
             return ORDER_KEY
         return (*ORDER_KEY, *_digest(~np.isnan(self.known)))
-
-    def _asked(self) -> dict[str, Any]:
-        return {**self.to_record(), "order": self.order}
 
     def item(self, arm: int, draw: int) -> int:
         """The number of the item that this pull of the arm is."""

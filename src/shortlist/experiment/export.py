@@ -27,7 +27,7 @@ from shortlist.storage.memory import MemoryStore
 from shortlist.validation import number as finite
 from shortlist.validation import shown, whole
 
-UNLINKED, FORMAT = 1, 2  # of version 0.1, whose lines have no links, and of today
+FORMAT = 1  # of the lines; a file of another one is refused
 
 
 def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
@@ -53,7 +53,7 @@ def import_lines(lines: Iterable[str], store: Place, name: str | None = None) ->
     """Make an experiment from what `export_lines` gave, all of it or nothing; return its name.
 
     What a store could not give back is refused by its line, before there is a file."""
-    read = _lines_of_one_format(read_lines(lines))
+    read = _lines_of_this_format(read_lines(lines))
     head = next(read)
     settings = _stored(json.dumps(head.entry.get("settings"), ensure_ascii=False))
     log = _begun(settings, f"line {head.number}")
@@ -71,20 +71,15 @@ def _put(target: Store, name: str, settings: str, log: "ImportedLog") -> None:
         target.append(name, log.rewards.values(), log.events)
 
 
-def _lines_of_one_format(lines: Iterator[Line]) -> Iterator[Line]:
-    """All lines, linked if the first one says so; of version 0.1 none may be."""
+def _lines_of_this_format(lines: Iterator[Line]) -> Iterator[Line]:
+    """All lines, if the first one names the format and each is linked to those before it."""
     head = next(lines, None)
     if head is None:
         raise InvalidInput("line 1 is '', but must be a JSON object")
-    unlinked = head.entry.get("format") == UNLINKED and head.link is None
-    if not unlinked and head.entry.get("format") != FORMAT:
+    if head.entry.get("format") != FORMAT:
         rule = f'{{"experiment": ..., "format": {FORMAT}, "settings": ..., "link": ...}}'
         raise head.refused(f"must be {rule}")
-    whole_file = chain([head], lines)
-    for line in whole_file if unlinked else checked_links(whole_file):
-        if unlinked and line.link is not None:
-            raise line.refused(f"an export of format {UNLINKED} has no links")
-        yield line
+    yield from checked_links(chain([head], lines))
 
 
 def _begun(settings: str, where: str) -> "ImportedLog":

@@ -318,5 +318,5 @@ class Replica:
 
 def _identity(name: str, settings: Settings) -> str:
     """What the tickets of an experiment carry; a copy under another name is another experiment."""
-    content = f"{name}\n{settings.identity or settings.to_json()}"
+    content = f"{name}\n{settings.identity}"
     return blake2b(content.encode(errors="backslashreplace"), digest_size=8).hexdigest()

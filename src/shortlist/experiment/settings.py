@@ -11,13 +11,14 @@ from shortlist.algorithms import Algorithm, find, name_to_keep
 from shortlist.arms import Label, labels_of, labels_to_keep
 from shortlist.errors import CannotReplay, InvalidInput, StoreDamaged, StoreExists
 from shortlist.evaluation.cells import Cells
-from shortlist.experiment.lease import WAIT, Late, checked_late
+from shortlist.experiment.lease import Late, checked_late
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.question import Question
 from shortlist.reward_models import MODELS, RewardModel, Undeclared
 from shortlist.validation import MOST_RETRIES, number, seeded, shown, whole
 
 OnFailure = Literal["stop", "retire"]
+MANNERS = ("seed", "lease", "retries", "late")
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
 
 
@@ -34,7 +35,7 @@ class Settings:
     lease: float | None  # seconds; None for one that fits how long pulls take
     retries: int
     late: Late  # what happens when a lease is over
-    identity: str  # no two experiments share it; "" of those made by version 0.1
+    identity: str  # no two experiments share it
     on_failure: OnFailure = "stop"  # of a pull that failed too often
     cells: Cells | None = None  # of a test set
 
@@ -50,9 +51,7 @@ class Settings:
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
-        # checked here, since stores that are there already may say more
-        tries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
-        manners = _manners(seed, lease, tries, late, asked.problem.rewards)
+        manners = _manners(seed, lease, retries, late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
         identity = secrets.token_hex(8)
         cells = asked.cells
@@ -77,33 +76,28 @@ class Settings:
 
     def to_json(self) -> str:
         """One line."""
-        rewards = self.problem.rewards
         numbered = self.labels == tuple(range(len(self.labels)))
+        cells, problem, rewards = self.cells, self.problem, self.problem.rewards
         record = {
             "format": FORMAT,
             "algorithm": self.algorithm,
             "version": self.version,
             "options": self.options,
-            "k": self.problem.k,
-            "goal": asdict(self.problem.goal),
+            "k": problem.k,
+            "goal": asdict(problem.goal),
             "rewards": {"kind": rewards.kind, **asdict(rewards)},
             "seed": self.seed,
             "lease": self.lease,
             "retries": self.retries,
             "late": self.late,
+            "on_failure": self.on_failure,
             "identity": self.identity,
             "arms": len(self.labels) if numbered else self.labels,
+            "minimize": problem.minimize,
+            "limits": problem.limits,
+            "costs": problem.costs,
+            "items": None if cells is None else cells.to_record(),
         }
-        if self.problem.minimize:  # said only where it is so, as files of version 0.1 do not say it
-            record["minimize"] = True
-        if self.cells is not None:
-            record["items"] = self.cells.to_record()
-        if self.problem.limits is not None:
-            record["limits"] = self.problem.limits
-        if self.problem.costs is not None:
-            record["costs"] = self.problem.costs
-        if self.on_failure != "stop":
-            record["on_failure"] = self.on_failure
         return json.dumps(record, ensure_ascii=False)
 
     def difference(self, other: "Settings") -> str | None:
@@ -144,8 +138,7 @@ class Settings:
 
         The goal comes first, since the algorithm may follow from it."""
         data = json.loads(self.to_json())
-        del data["version"], data["identity"]
-        data.pop("items", None)
+        del data["version"], data["identity"], data["items"]
         goal = data.pop("goal")
         return {**{name: goal.get(name) for name in ("epsilon", "delta", "budget")}, **data}
 
@@ -173,21 +166,19 @@ class Settings:
             if "epsilon" in data["goal"]
             else FixedBudget(**data["goal"])
         )
-        minimize, limits, costs = data.get("minimize", False), data.get("limits"), data.get("costs")
         cells = _cells(data, len(labels), rewards)
+        said = {name: data[name] for name in ("minimize", "limits", "costs")}
         items = None if cells is None else cells.problem_items
-        said = {"minimize": minimize, "limits": limits, "items": items, "costs": costs}
-        problem = Problem(len(labels), data["k"], goal, rewards, **said)
-        late = data.get("late", WAIT)
-        manners = _manners(data["seed"], data["lease"], data["retries"], late, rewards)
+        problem = Problem(len(labels), data["k"], goal, rewards, items=items, **said)
+        manners = _manners(*(data[name] for name in MANNERS), rewards)
         name, version, options = data["algorithm"], data["version"], dict(data["options"])
-        identity = str(data.get("identity", ""))
-        ending = _checked_ending(data.get("on_failure", "stop"), rewards)
+        identity = str(data["identity"])
+        ending = _checked_ending(data["on_failure"], rewards)
         return cls(labels, problem, name, version, options, *manners, identity, ending, cells)
 
 
 def _cells(data: dict[str, Any], n_arms: int, rewards: RewardModel) -> Cells | None:
-    if "items" not in data:
+    if data["items"] is None:
         return None
     return Cells.from_record(dict(data["items"]), n_arms, rewards, data["seed"])
 
@@ -227,7 +218,7 @@ def _manners(
     return (
         seeded(seed),
         seconds,
-        whole("retries", retries, at_least=0),
+        whole("retries", retries, at_least=0, at_most=MOST_RETRIES),
         checked_late(late, seconds, model),
     )
 
