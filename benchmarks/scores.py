@@ -3,8 +3,7 @@
 python benchmarks/scores.py --runs 20 --seed 0
 
 Every run draws its own means. Uniform: between .05 and .95. Clustered: normal around .5 with a
-standard deviation of .057, on which version 2 of `certified` takes 19 to 33 thousand pulls.
-Rare: 0/1 rewards whose means are uniform between .002 and .02."""
+standard deviation of .057. Rare: 0/1 rewards whose means are uniform between .002 and .02."""
 
 import argparse
 import time

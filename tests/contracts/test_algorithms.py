@@ -2,8 +2,8 @@
 by its entry there.
 
 The golden records hold what each asks for and answers at one seed. Where a change of that is meant,
-raise the version of the algorithm in the registry and write them anew: `python
-tests/contracts/test_algorithms.py`."""
+raise the version of the algorithm in the registry, if that version is released, and write them
+again: `python tests/contracts/test_algorithms.py`."""
 
 import json
 from dataclasses import dataclass, field
@@ -249,7 +249,7 @@ def test_the_golden_record_still_holds(name: str, kind: str) -> None:
 
 
 def write_golden_records() -> None:
-    """Write the records anew, one a line."""
+    """Write the records again, one a line."""
     records = {f"{name}, {kind}": golden_record(name, kind) for name, kind in SEARCHES}
     lines = [f"  {json.dumps(key)}: {json.dumps(record)}" for key, record in records.items()]
     GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """Every batch that a search asks for, recorded for each certificate, reward model, test set, cost
 and limit: a change of the code that is not meant to change a search leaves all of them as they are.
 
-Where a change is meant, raise the version of the algorithm and write the records again: `python
-tests/contracts/test_golden_batches.py`."""
+Where a change is meant, raise the version of the algorithm, if that version is released, and write
+the records again: `python tests/contracts/test_golden_batches.py`."""
 
 import json
 from collections.abc import Callable
