@@ -21,7 +21,7 @@ run: install
 test: check
 	$(BIN)/pytest -n auto --cov --cov-report=
 	$(BIN)/coverage report --skip-covered --fail-under=$(COVERED)
-	$(BIN)/coverage report --skip-covered --fail-under=100 --include='*/certification/*'
+	$(BIN)/coverage report --skip-covered --fail-under=100 --include='*/certificates/*'
 
 check: install
 	$(BIN)/ruff check .

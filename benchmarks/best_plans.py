@@ -20,8 +20,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.plans.charges import log_optimal
-from shortlist.certification.plans.stop_states import binomial
+from shortlist.certificates.plans.bound import binomial, log_optimal
 from shortlist.reproduction import PANELS
 
 BAND = 14.0  # standard deviations from the boundary to which states go

@@ -16,11 +16,11 @@ from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
 from shortlist.driver import Outcome
 from shortlist.instances import uniform
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit
 
 PRICES = np.array([1.0, 10.0])
 SHARES = np.arange(4, 21) / 20  # of the money that the search without costs takes

@@ -13,12 +13,12 @@ from rich.table import Table
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.pairs.swap_race import swap_race
-from shortlist.metrics import aggregate_regret
+from shortlist.certificates.pairs.search import swap_race
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Bounded
 from shortlist.search import Pulls, advance
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.worlds import BernoulliBandit
 
 LEVELS = (0.0, 0.05, 0.3, 0.425, 0.6, 0.8, 0.849)  # of the arms that tie
 EXCESS = 1e-6  # by which the gap is larger

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from shortlist import instances
 from shortlist.arrays import FloatArray
-from shortlist.certification.items import tuning
+from shortlist.certificates.items import tuning
 from shortlist.simulation.simulate import simulate
 
 EPSILON = 0.06

@@ -15,12 +15,11 @@ import numpy as np
 
 from shortlist import instances
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certification.items import tuning as of_race
-from shortlist.exploration import item_tuning as of_budget
-from shortlist.exploration.item_loss import explore_items
-from shortlist.items import Items
-from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedBudget, Problem
+from shortlist.certificates.items import tuning as of_race
+from shortlist.exploration import items as of_budget
+from shortlist.exploration.items import explore_items
+from shortlist.problem import FixedBudget, Items, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.search import Pulls, advance, rewards_of
 from shortlist.simulation.simulate import simulate
 

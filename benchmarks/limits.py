@@ -15,11 +15,11 @@ import numpy as np
 
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit
 
 N, K, LIMIT, BUDGET = 200, 20, 40, 3000
 Law = Callable[[np.random.Generator], FloatArray]

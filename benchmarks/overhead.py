@@ -24,7 +24,7 @@ from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.reproduction import PANELS, Panel
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.worlds import BernoulliBandit
 
 LIMIT = 1.0  # microseconds
 REPEATS = 3  # of every run

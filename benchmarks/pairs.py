@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.certification.design import fixed_design
-from shortlist.certification.pairs.swap_race import swap_race
-from shortlist.metrics import aggregate_regret
+from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.pairs.search import swap_race
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.worlds import BernoulliBandit
 
 DELTA = 0.05
 HEAD = (

@@ -14,8 +14,8 @@ import numpy as np
 
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import FloatArray
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Bounded
 from shortlist.search import Answer, Rewards, Search, advance
 from shortlist.simulation.simulate import bandit_with

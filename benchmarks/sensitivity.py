@@ -21,7 +21,7 @@ import numpy as np
 from shortlist import instances
 from shortlist.algorithms import tuning as of_algorithms
 from shortlist.arrays import FloatArray
-from shortlist.certification.split import tuning as of_split
+from shortlist.certificates.split import tuning as of_split
 from shortlist.exploration import tuning as of_exploration
 from shortlist.simulation.simulate import simulate
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from shortlist.experiment import Experiment, Ticket
+from shortlist.engine import Experiment, Ticket
 
 N_ARMS, K, PULLS = 10_000, 100, 1_000_000
 SINGLE = 2_000  # rewards told one at a time: each waits for the disk

@@ -25,7 +25,7 @@ def main() -> None:
         rewards="binary",
         seed=1,
     )
-    lost = shortlist.metrics.aggregate_regret(ACCURACY, [int(worker) for worker in result.top])
+    lost = shortlist.regret.aggregate_regret(ACCURACY, [int(worker) for worker in result.top])
     print(result)
     print(f"True loss: {lost:.4f}; promised: at most {result.regret_bound:.4f}")
 

@@ -8,7 +8,7 @@ import pytest
 from postgres import stop_shared_server
 
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import Bandit
+from shortlist.simulation.worlds import Bandit
 
 
 @pytest.fixture(scope="session")

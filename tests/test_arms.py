@@ -8,8 +8,8 @@ import pytest
 
 import shortlist
 from shortlist.arms import Arms, position_of
+from shortlist.engine import Experiment, export_lines, import_lines
 from shortlist.errors import InvalidInput, StoreExists
-from shortlist.experiment import Experiment, export_lines, import_lines
 from shortlist.question import question
 
 

@@ -14,14 +14,14 @@ from click.testing import CliRunner
 import shortlist
 from shortlist import Arm
 from shortlist.algorithms import find
+from shortlist.budget import Purse
 from shortlist.cli import main
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
-from shortlist.purse import Purse
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit
 
 MEANS = {"a": 0.2, "b": 0.5, "c": 0.8, "d": 0.3}
 COSTS = {"a": 1.0, "b": 10.0, "c": 0.5, "d": 2.0}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.digits import (
+from shortlist.formatting import (
     amount_text,
     bound_text,
     chance_text,

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from shortlist.display import counting, display, displayed, in_words, standing
-from shortlist.foresight import Expected
+from shortlist.engine.eta import Expected
+from shortlist.engine.progress import counting, display, displayed, standing
+from shortlist.formatting import in_words
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Bounded
 from shortlist.search import Progress
@@ -43,7 +44,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("shortlist.display.time.monotonic", clock)
+    monkeypatch.setattr("shortlist.engine.progress.time.monotonic", clock)
     return clock
 
 

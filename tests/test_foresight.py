@@ -8,13 +8,23 @@ import numpy as np
 import pytest
 
 from shortlist import Arm, SubGaussian, select
-from shortlist.ahead import Partly, Rest, Underway, World
 from shortlist.algorithms import find
 from shortlist.driver import Run, counted
+from shortlist.engine import Experiment
+from shortlist.engine.eta import (
+    ENOUGH,
+    LONGEST,
+    RUNS,
+    SHARE,
+    Expected,
+    Foresight,
+    Partly,
+    Rest,
+    Underway,
+    World,
+)
 from shortlist.errors import InvalidInput
-from shortlist.experiment import Experiment
-from shortlist.foresight import ENOUGH, LONGEST, RUNS, SHARE, Expected, Foresight
-from shortlist.present import Tally
+from shortlist.interim import Tally
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded
 from shortlist.search import Pulls, Rewards
@@ -40,7 +50,7 @@ class Clocks:
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
     clocks = Clocks()
-    monkeypatch.setattr("shortlist.foresight.time", clocks)
+    monkeypatch.setattr("shortlist.engine.eta.time", clocks)
     return clocks
 
 

@@ -11,9 +11,8 @@ import pytest
 import shortlist
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, InvalidReward, UnknownName, UnsupportedGoal
-from shortlist.items import Items
-from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedConfidence, Problem
+from shortlist.problem import FixedConfidence, Items, Problem
+from shortlist.regret import aggregate_regret
 
 
 def matrix(n: int, size: int, seed: int) -> FloatArray:

@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.errors import (
-    EvaluationFailed,
-    InvalidInput,
-    InvalidReward,
-    StoreExists,
-)
-from shortlist.experiment import Experiment
-from shortlist.experiment.worker import release_the_dead
+from shortlist.engine import Experiment
+from shortlist.engine.workers import release_the_dead
+from shortlist.errors import EvaluationFailed, InvalidInput, InvalidReward, StoreExists
 
 MEANS = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.7}
 ASKED: dict[str, Any] = {"arms": list(MEANS), "k": 2, "progress": False, "rewards": "binary"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import InvalidInput
-from shortlist.metrics import (
+from shortlist.regret import (
     ROUNDING,
     aggregate_regret,
     elementwise,

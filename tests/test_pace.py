@@ -14,7 +14,7 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.reward_models import Bounded, RewardModel, SubGaussian
 from shortlist.search import advance
-from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
+from shortlist.simulation.worlds import BernoulliBandit, GaussianBandit
 
 BELIEVABLE = 1e-3  # an event of smaller probability refutes a claim
 FEW = np.array([0.6, 0.5, 0.5, 0.4])

@@ -7,11 +7,11 @@ import pytest
 from numpy.random import default_rng
 
 from shortlist.driver import present_outcome
+from shortlist.engine import Experiment
 from shortlist.errors import Unfinished
-from shortlist.experiment import Experiment
-from shortlist.metrics import aggregate_regret
-from shortlist.present import Tally
+from shortlist.interim import Tally
 from shortlist.problem import FixedBudget, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import NO_PROGRESS, Rewards
 

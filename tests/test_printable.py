@@ -12,9 +12,8 @@ from command_line import invoke
 
 import shortlist
 from shortlist.errors import InvalidInput
-from shortlist.printable import printable
+from shortlist.formatting import TextTable, printable
 from shortlist.result import Result
-from shortlist.tables import TextTable
 
 ESCAPES = {
     "a colour": "\x1b[31mred",

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shortlist.arrays import ROUNDED
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
-from shortlist.rounding import ROUNDED
 from shortlist.validation import number, whole
 
 GOAL = FixedConfidence(0.1, 0.05)

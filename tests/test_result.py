@@ -14,7 +14,7 @@ from shortlist import errors
 from shortlist.driver import Outcome
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.result import Result
-from shortlist.result.frame import frame_of
+from shortlist.result.plots import frame_of
 from shortlist.reward_models import SubGaussian
 from shortlist.search import Answer
 
@@ -265,7 +265,7 @@ def test_a_data_frame_of_an_unknown_or_missing_library_is_refused(
 ) -> None:
     with pytest.raises(errors.UnknownName, match="must be one of pandas, polars"):
         result().to_frame("excel")
-    monkeypatch.setattr("shortlist.result.frame.find_spec", lambda name: None)
+    monkeypatch.setattr("shortlist.result.plots.find_spec", lambda name: None)
     with pytest.raises(errors.InvalidInput, match="neither pandas nor polars is installed"):
         result().to_frame()
     with pytest.raises(errors.InvalidInput, match="but no polars is installed"):
@@ -280,7 +280,7 @@ def test_a_picture_shows_every_arm_and_its_interval(monkeypatch: pytest.MonkeyPa
     assert ax.get_legend_handles_labels()[1] == ["chosen", "not chosen"]
     again = result().plot(ax=figure.subplots())
     assert again is figure
-    monkeypatch.setattr("shortlist.result.picture.find_spec", lambda name: None)
+    monkeypatch.setattr("shortlist.result.plots.find_spec", lambda name: None)
     with pytest.raises(errors.InvalidInput, match="matplotlib is not installed"):
         result().plot()
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from shortlist.tables import Tabular, TextTable, figures, flat, readable
+from shortlist.formatting import Tabular, TextTable, figures, flat, readable
 
 NASTY = "<b>[red]x[/red]</b>"
 

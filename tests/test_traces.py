@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shortlist import traces
+from shortlist import telemetry as traces
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,10 @@ from click.testing import CliRunner
 import shortlist
 from shortlist.cli import main
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.undeclared import posterior_of
+from shortlist.exploration.posterior import Posterior, posterior_of
 from shortlist.reward_models import Bounded, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards
-from shortlist.storage.memory import MemoryStore
+from shortlist.stores.memory import MemoryStore
 
 N, K = 20, 3
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.algorithms.options import Count, Within, check_options
+from shortlist.algorithms.algorithm import Count, Within, check_options
 from shortlist.errors import InvalidInput, StoreMissing
-from shortlist.reading.columns import MOST_ROWS
-from shortlist.reading.files import LONGEST
+from shortlist.reading.files import LONGEST, MOST_ROWS
 from shortlist.search import Search
 from shortlist.validation import (
     COUNTABLE,

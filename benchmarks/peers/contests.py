@@ -13,11 +13,11 @@ import numpy as np
 from shortlist import instances
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from contests import DELTA, Entry, Outcome
 from scipy.stats import binomtest
 
 import shortlist
-from shortlist.metrics import ROUNDING
+from shortlist.regret import ROUNDING
 
 TEMPLATE = Path(__file__).parent / "page.md"
 

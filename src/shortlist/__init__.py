@@ -40,22 +40,21 @@ __all__ = [
     "forecast",
     "hardness",
     "instances",
-    "metrics",
     "register",
+    "regret",
     "select",
     "select_async",
     "simulate",
 ]
-_MODULES = ("errors", "instances", "metrics")
+_MODULES = ("errors", "instances", "regret")
 _DEFINED_IN = {
     "algorithms": ("ALGORITHMS", "Algorithm", "find", "register"),
     "arms": ("Arm",),
-    "assessment": ("Assessment",),
-    "assessment.assess": ("assess",),
-    "certification.certify": ("certify",),
+    "assessment": ("Assessment", "assess"),
+    "certificates.certify": ("certify",),
     "client": ("Client",),
-    "evaluation.command": ("Command",),
-    "experiment": ("Experiment", "Status", "Ticket"),
+    "engine.command": ("Command",),
+    "engine": ("Experiment", "Status", "Ticket"),
     "forecasting": ("Forecast", "Prospect", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
     "result": ("Result",),
@@ -68,15 +67,14 @@ _DEFINED_IN = {
 _HOMES = {name: module for module, names in _DEFINED_IN.items() for name in names}
 
 if TYPE_CHECKING:
-    from shortlist import errors, instances, metrics
+    from shortlist import errors, instances, regret
     from shortlist.algorithms import ALGORITHMS, Algorithm, find, register
     from shortlist.arms import Arm
-    from shortlist.assessment import Assessment
-    from shortlist.assessment.assess import assess
-    from shortlist.certification.certify import certify
+    from shortlist.assessment import Assessment, assess
+    from shortlist.certificates.certify import certify
     from shortlist.client import Client
-    from shortlist.evaluation.command import Command
-    from shortlist.experiment import Experiment, Status, Ticket
+    from shortlist.engine import Experiment, Status, Ticket
+    from shortlist.engine.command import Command
     from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem
     from shortlist.result import Result

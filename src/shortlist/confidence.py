@@ -1,4 +1,11 @@
-"""Confidence sequences: intervals for means that hold at all times at once, however one samples.
+"""Which rewards are counted while others are missing: those of every arm before its first gap.
+
+Where slow means bad, the rewards that have arrived are the good ones, and their mean is too large
+however many there are. So rewards of an arm are counted in the order in which its pulls were asked
+for, up to the first that is missing. A confidence sequence holds at every length of that order at
+once, thus also at a length that depends on the rewards: docs/late.md, "What is shown meanwhile".
+
+Confidence sequences: intervals for means that hold at all times at once, however one samples.
 
 Every arm has an *evidence* against each value theta of its mean, the logarithm of a mixture of
 likelihood ratios. It is that of a nonnegative supermartingale from 1, so by Ville's inequality it
@@ -19,11 +26,21 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import betaln, lambertw, xlog1py, xlogy
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.items import Items
-from shortlist.problem import FixedConfidence, Goal, Problem
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.problem import FixedConfidence, Goal, Items, Problem
 from shortlist.reward_models import UNIT_SIGMA, Unranged
-from shortlist.rounding import ROUNDED
+
+
+def counted_pulls(arms: IntArray, told: BoolArray, n_arms: int) -> BoolArray:
+    """Which pulls are counted: (pulls,), given in the order in which they were asked for.
+
+    `told` says which have a reward that was drawn; an arm is counted up to the first without."""
+    missing = np.flatnonzero(~told)
+    gaps = np.full(n_arms, arms.size)  # (n,) the first pull of every arm that is missing
+    gaps[arms[missing[::-1]]] = missing[::-1]  # the last to be written is the first
+    counted: BoolArray = np.arange(arms.size) < gaps[arms]
+    return counted
+
 
 DELTA = 0.05  # of intervals, where the goal names none
 JEFFREYS = 0.5  # both parameters of the beta mixture

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.algorithms import Algorithm
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import ROUNDED, SUREST, FloatArray, IntArray
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.present import Tally, scored, shown_answer
+from shortlist.interim import Tally, scored, shown_answer
 from shortlist.problem import Problem
 from shortlist.reward_models import FARTHEST, Undeclared
-from shortlist.rounding import ROUNDED, SUREST
 from shortlist.search import Answer, Progress, Pulls, Rewards, advance
 
 MOST_PULLS = 2.0**62  # counts are 64-bit

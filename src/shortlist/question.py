@@ -6,12 +6,11 @@ from typing import Any
 
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find
 from shortlist.arms import Arms, OwnLabel, arms_of, labels_of, position_of
+from shortlist.cells import Cells, ItemsGiven, check_cells, item_labels
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.evaluation.cells import Cells, ItemsGiven, check_cells, item_labels
-from shortlist.evaluation.reach import caution_about
-from shortlist.items import ScoresGiven
-from shortlist.problem import FixedConfidence, Problem, goal_of
-from shortlist.reading.given import named_scores
+from shortlist.feasibility import caution_about
+from shortlist.problem import FixedConfidence, Problem, ScoresGiven, goal_of
+from shortlist.reading.scores import named_scores
 from shortlist.reward_models import RewardModel, RewardsDeclared, Undeclared, declared
 from shortlist.validation import number, shown, text, whole
 

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
+from shortlist.formatting import given_text
 from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
 Reals = float | npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
+from shortlist.formatting import given_text
 
 # of what has a unit: the square of a ratio of two of them must not overflow
 LARGEST, SMALLEST = 1e60, 1e-60

@@ -12,9 +12,9 @@ import numpy as np
 
 from shortlist import errors
 from shortlist.arrays import FloatArray
+from shortlist.engine import Handout, Receipt, State, Status, Ticket
+from shortlist.engine.status import ArmsTold
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
-from shortlist.experiment import Handout, Receipt, State, Status, Ticket
-from shortlist.experiment.status import ArmsTold
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
 from shortlist.reward_models import MODELS, RewardModel, as_seen

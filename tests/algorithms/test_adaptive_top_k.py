@@ -16,8 +16,8 @@ from shortlist.algorithms.subroutines.sorting import clear_arms
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 EQUAL_ARMS = np.full(10, 0.5)

@@ -13,13 +13,13 @@ from shortlist import driver
 from shortlist.algorithms import find
 from shortlist.algorithms.certified import certified, suitable
 from shortlist.arrays import FloatArray
-from shortlist.certification.design import fixed_design
+from shortlist.certificates.fixed_design import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, SubGaussian
 from shortlist.search import Answer
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 BELIEVABLE = 1e-4  # a test fails when what it saw has a smaller chance than this if it is right
 GOAL = FixedConfidence(0.2, 0.1)

@@ -18,8 +18,8 @@ from shortlist.algorithms.subroutines.race import Standing
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

@@ -15,8 +15,8 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 MEANS = np.linspace(0.9, 0.1, 40)
 

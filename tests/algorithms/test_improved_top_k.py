@@ -16,13 +16,12 @@ from shortlist.algorithms import find
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import SubGaussian
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
-from shortlist.simulation.drive import drive
-from shortlist.simulation.simulate import simulate
+from shortlist.simulation.simulate import drive, simulate
+from shortlist.simulation.worlds import BernoulliBandit, GaussianBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-6

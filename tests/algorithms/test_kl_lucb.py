@@ -13,11 +13,11 @@ from shortlist.algorithms.kl_lucb import RATES
 from shortlist.algorithms.subroutines.race import hoeffding_ends
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnsupportedGoal
-from shortlist.metrics import elementwise
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
+from shortlist.regret import elementwise
 from shortlist.reward_models import Binary, SubGaussian
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

@@ -9,16 +9,16 @@ from scipy.stats import binom
 import shortlist
 from shortlist.algorithms import ALGORITHMS, find
 from shortlist.arrays import FloatArray
-from shortlist.certification.design import fixed_design
-from shortlist.certification.reachable import FAR_BEYOND
+from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import FAR_BEYOND
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded, RewardModel
 from shortlist.search import Answer, Pulls, Search
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit
 
 Limits = tuple[int | None, ...] | None
 

@@ -15,11 +15,11 @@ from shortlist.algorithms import find
 from shortlist.algorithms.lucb import RULE, highest_first
 from shortlist.algorithms.subroutines.race import Standing
 from shortlist.arrays import FloatArray
-from shortlist.metrics import elementwise
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import elementwise
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

@@ -15,10 +15,10 @@ from shortlist.algorithms import find
 from shortlist.algorithms.median_elimination import round_length
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import FloatArray
-from shortlist.metrics import elementwise
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import elementwise
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

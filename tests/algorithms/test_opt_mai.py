@@ -16,9 +16,8 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import UnsupportedGoal
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
-from shortlist.simulation.simulate import simulate
+from shortlist.simulation.simulate import drive, simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-6

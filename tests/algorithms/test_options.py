@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from shortlist.algorithms.options import check_options, options_of
+from shortlist.algorithms.algorithm import check_options, options_of
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import Problem
 from shortlist.search import Answer, Pulls, Search

@@ -16,7 +16,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 ALGORITHM = find("sar")

@@ -9,17 +9,16 @@ import pytest
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.subroutines.divergence import BERNOULLI
-from shortlist.algorithms.subroutines.proportions import best_proportions
+from shortlist.algorithms.subroutines.likelihood_ratio import BERNOULLI, best_proportions
 from shortlist.algorithms.track_and_stop import THRESHOLDS
 from shortlist.arrays import FloatArray
+from shortlist.engine import Experiment
 from shortlist.errors import InvalidInput, UnsupportedGoal
-from shortlist.experiment import Experiment
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Binary, SubGaussian
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 BELIEVABLE = 1e-4

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.subroutines.shares import even_shares
+from shortlist.algorithms.subroutines.sampling import even_shares
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.problem import FixedBudget, Problem
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
-from shortlist.simulation.simulate import simulate
+from shortlist.simulation.simulate import drive, simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 BELIEVABLE = 1e-4
 

@@ -8,12 +8,12 @@ from scipy.stats import binomtest
 
 import shortlist
 from shortlist.algorithms import registry
-from shortlist.certification.design import SLACK, fixed_design
-from shortlist.metrics import aggregate_regret
+from shortlist.certificates.fixed_design import SLACK, fixed_design
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import SubGaussian
-from shortlist.simulation.bandit import GaussianBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import GaussianBandit
 
 SIGMA = 0.5
 EPSILON, DELTA = 0.1, 0.05

@@ -11,7 +11,8 @@ from selections import algorithm_name, goal, options
 from targets import Arguments, Target, Trial, record, replaced, show
 
 import shortlist
-from shortlist import instances, metrics
+from shortlist import instances
+from shortlist import regret as metrics
 
 
 def trial(rng: random.Random) -> Trial:

@@ -11,7 +11,7 @@ from targets import Arguments, Target, show
 
 import shortlist
 from shortlist.errors import ShortlistError, StoreError
-from shortlist.storage.memory import MemoryStore
+from shortlist.stores.memory import MemoryStore
 
 BROKEN = "something went wrong in the service"
 LEFT = ExitStack()  # the service, until somebody ends it

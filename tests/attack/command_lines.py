@@ -119,7 +119,7 @@ def furnish(folder: Path) -> None:
     with shortlist.Experiment.create(3, 1, budget=9, store=folder / "tests.db") as experiment:
         experiment.ask(2, "ann")
         experiment.tell(0, 1)
-    lines = shortlist.experiment.export_lines(str(folder / "tests.db"), None)
+    lines = shortlist.engine.export_lines(str(folder / "tests.db"), None)
     (folder / "export.jsonl").write_text("\n".join(lines) + "\n")
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.experiment import Experiment, State, Ticket, verify
-from shortlist.experiment.place import Place
-from shortlist.storage.memory import MemoryStore
+from shortlist.engine import Experiment, State, Ticket, verify
+from shortlist.engine.locate import Place
+from shortlist.stores.memory import MemoryStore
 
 MEANS = np.linspace(0.1, 0.9, 12)
 K = 4

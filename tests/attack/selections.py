@@ -11,7 +11,7 @@ from hostile import hostile
 from targets import ENOUGH, Arguments, Target, UsersOwn, show
 
 import shortlist
-from shortlist.algorithms.options import options_of
+from shortlist.algorithms.algorithm import options_of
 
 KEPT = "kept.db"
 BUDGET = 60

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from extent import SCALE, SEED
 
+from shortlist.engine import Experiment, export_lines, import_lines, verify
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
-from shortlist.experiment import Experiment, export_lines, import_lines, verify
-from shortlist.storage import Store
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores import Store
+from shortlist.stores.memory import MemoryStore
+from shortlist.stores.sqlite import SQLiteStore
 
 COPIES = 400 * SCALE
 Chance = random.Random

@@ -11,11 +11,10 @@ import pytest
 from extent import SCALE, SEED
 from mpmath import mp, mpf
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certification.pairs.bets import Draws, log_gains
-from shortlist.certification.split.certificate import Certificate, declare
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.certificates.pairs.bound import Draws, log_gains
+from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.reward_models import UNIT_SIGMA, Binary, Bounded, RewardModel, SubGaussian
-from shortlist.rounding import ROUNDED
 
 DIGITS = 120  # strengths of 1e60 cancel, and what is left is compared to 1e-14 of them
 ARMS = 8

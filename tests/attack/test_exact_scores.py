@@ -10,8 +10,7 @@ from mpmath import mp, mpf
 
 from shortlist import certify
 from shortlist.arrays import FloatArray
-from shortlist.certification.split.certificate import declare
-from shortlist.certification.split.discount import STEEPEST, discount
+from shortlist.certificates.split.bound import STEEPEST, declare, discount
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 
 ENDS = (0.0, 1.0, 5e-324, 1 - 2.0**-53, 1e-9, 1 - 1e-9)

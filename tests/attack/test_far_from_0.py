@@ -12,8 +12,8 @@ from shortlist.driver import counted, to_unit_scale
 from shortlist.errors import InvalidReward
 from shortlist.reward_models import Bounded
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import GaussianBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import GaussianBandit
 
 MEANS = np.array([0.0, 0.2, 0.1, 0.0])
 NAMES = sorted(ALGORITHMS)

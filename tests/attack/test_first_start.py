@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from extent import SCALE
 
+from shortlist.engine import Experiment
 from shortlist.errors import ShortlistError
-from shortlist.experiment import Experiment
 
 PROGRAMS, STARTS = 8, 10 * SCALE
 PROCESSES = multiprocessing.get_context("fork")

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from shortlist.engine import Experiment, import_lines
+from shortlist.engine.export import linked_lines
+from shortlist.engine.log_checks import MOST_UNDER_WAY
 from shortlist.errors import InvalidInput, ShortlistError, StoreDamaged
-from shortlist.experiment import Experiment, import_lines
-from shortlist.experiment.lines import linked_lines
-from shortlist.experiment.news import MOST_UNDER_WAY
 from shortlist.reading import files
-from shortlist.storage import Event, Kind
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores import Event, Kind
+from shortlist.stores.memory import MemoryStore
+from shortlist.stores.sqlite import SQLiteStore
 from shortlist.validation import MOST_ARMS
 
 HUGE = 4 * 10**18
@@ -187,7 +187,7 @@ def test_a_store_with_settings_for_too_many_arms_is_refused(tmp_path: Path) -> N
 def test_no_more_tickets_are_under_way_than_a_store_may_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys.modules["shortlist.experiment.replica"], "MOST_UNDER_WAY", 10)
+    monkeypatch.setattr(sys.modules["shortlist.engine.state"], "MOST_UNDER_WAY", 10)
     experiment = Experiment.create(4, 1, budget=40, algorithm="uniform")
     tickets = experiment.ask(30)
     assert (len(tickets), tickets.state) == (10, "pending")

@@ -20,7 +20,7 @@ from postgres import Server
 pytest.importorskip("uvicorn")
 
 from shortlist import Client
-from shortlist.experiment import Experiment
+from shortlist.engine import Experiment
 
 KILLS = min(60, 4 * SCALE)
 WORKERS = 8 if SCALE > 1 else 3

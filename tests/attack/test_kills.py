@@ -3,7 +3,7 @@ acknowledged is lost, nothing is there by halves, and every chain holds.
 
     SHORTLIST_ATTACK_SCALE=40 pytest tests/attack/test_kills.py
 
-Workers of a whole experiment are killed in tests/experiment/test_killed.py."""
+Workers of a whole experiment are killed in tests/engine/test_killed.py."""
 
 import multiprocessing
 import os
@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from extent import SCALE, SEED
 
+from shortlist.engine import verify
 from shortlist.errors import StoreMissing
-from shortlist.experiment import verify
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores.sqlite import SQLiteStore
 
 KILLS = 25 * SCALE
 BATCH = 7  # rewards in a transaction

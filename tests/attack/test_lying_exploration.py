@@ -14,13 +14,13 @@ from extent import AGAIN, SCALE, SEED
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray
-from shortlist.certification.split.certificate import Certificate
-from shortlist.certification.split.split_search import split_search
-from shortlist.metrics import aggregate_regret
+from shortlist.certificates.split.bound import Certificate
+from shortlist.certificates.split.search import split_search
 from shortlist.problem import FixedConfidence, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded, RewardModel
 from shortlist.search import Answer, Pulls, Rewards, advance
-from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit
+from shortlist.simulation.worlds import Bandit, BernoulliBandit, BetaBandit
 
 DELTA = 0.05
 FEW, MANY = 2, 60  # runs of every lie on every instance, and of the worst

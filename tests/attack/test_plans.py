@@ -16,15 +16,13 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certification.plans import settling, tuning
-from shortlist.certification.plans.beliefs import Belief
-from shortlist.certification.plans.look import Look
-from shortlist.certification.plans.losses import Stakes
-from shortlist.certification.plans.parts import Part
-from shortlist.certification.plans.plan import Plan
-from shortlist.certification.plans.settling import settled
-from shortlist.certification.plans.sketches import sketched
-from shortlist.certification.plans.stage import Stage
+from shortlist.certificates.plans import stage as settling
+from shortlist.certificates.plans import tuning
+from shortlist.certificates.plans.belief import Belief
+from shortlist.certificates.plans.bound import Stakes
+from shortlist.certificates.plans.planning import Plan, sketched
+from shortlist.certificates.plans.search import Look
+from shortlist.certificates.plans.stage import Part, Stage, settled
 
 DELTA = 0.3
 EPSILON = 0.25

@@ -17,10 +17,9 @@ from scipy.stats import binom
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, counted
-from shortlist.experiment.staying import staying
-from shortlist.items import Items
-from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedConfidence, Problem
+from shortlist.engine.remaining_arms import staying
+from shortlist.problem import FixedConfidence, Items, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Pulls, advance, rewards_of
 

@@ -19,8 +19,8 @@ import pytest
 from extent import AGAIN, SCALE, SEED
 
 import shortlist
+from shortlist.engine import Experiment
 from shortlist.errors import StoreMissing
-from shortlist.experiment import Experiment
 
 KILLS = 6 * SCALE
 MEANS = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.7, "e": 0.45}

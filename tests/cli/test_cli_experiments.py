@@ -19,7 +19,7 @@ from click.testing import Result
 from command_line import invoke
 
 import shortlist
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores.sqlite import SQLiteStore
 
 LABELS = ["plain", "two words", "-dash", 'a "quoted", $(touch pwned)', "épicé [red]"]
 MAKE = ["-k", "2", "--budget", "50", "--algorithm", "uniform", "--store", "tests.db"]
@@ -205,7 +205,7 @@ def test_too_many_failures_stop_the_run_in_words_and_it_can_be_resumed(
 def start(*arguments: str, lease: float = 60.0) -> "subprocess.Popen[str]":
     """`shortlist`, with leases that a test can wait for."""
     code = (
-        f"import shortlist.experiment.worker as worker; worker.LEASE = {lease}; "
+        f"import shortlist.engine.workers as worker; worker.LEASE = {lease}; "
         "from shortlist.cli import main; main()"
     )
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
@@ -287,7 +287,7 @@ def test_a_run_that_was_killed_and_another_beside_it_give_the_answer_of_a_calm_o
 def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shortlist.experiment.worker.PATIENCE", 0.0)
+    monkeypatch.setattr("shortlist.engine.workers.PATIENCE", 0.0)
     with shortlist.Experiment.create(
         LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
     ) as experiment:

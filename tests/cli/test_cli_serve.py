@@ -13,7 +13,7 @@ from command_line import invoke
 pytest.importorskip("uvicorn")
 from services import caller, serving
 
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores.sqlite import SQLiteStore
 
 PULL = f"{sys.executable} -c print(0.5) {{arm}}"
 
@@ -109,7 +109,7 @@ def test_tokens_are_made_listed_and_revoked(
 
 def test_a_token_comes_from_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = done("tokens", "create", "admin", "--scope", "admin", "--store", "served.db").strip()
-    monkeypatch.setattr("shortlist.service.tokens.FRESH", 0.0)
+    monkeypatch.setattr("shortlist.service.auth.FRESH", 0.0)
     status, words = refused("list", url)
     assert (status, "missing or invalid token" in words) == (1, True)
     monkeypatch.setenv("SHORTLIST_TOKEN", text)

@@ -15,7 +15,8 @@ from services import serving
 
 import shortlist
 from shortlist import Client
-from shortlist.client import connection
+from shortlist import client as connection
+from shortlist.engine import Experiment, State
 from shortlist.errors import (
     InvalidInput,
     InvalidReward,
@@ -25,9 +26,8 @@ from shortlist.errors import (
     Unfinished,
     Unreachable,
 )
-from shortlist.experiment import Experiment, State
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores.memory import MemoryStore
+from shortlist.stores.sqlite import SQLiteStore
 from shortlist.wire import error_of, result_of
 
 NOT_FROM_AFAR = {
@@ -199,7 +199,7 @@ def test_an_export_comes_line_by_line(url: str) -> None:
     experiment.tell_many((ticket, 1) for ticket in experiment.ask(6))
     lines = list(experiment.export_lines())
     copy = MemoryStore()
-    shortlist.experiment.import_lines(lines, copy)
+    shortlist.engine.import_lines(lines, copy)
     assert Experiment.open(copy).status().told == 6
     with pytest.raises(shortlist.errors.StoreMissing):
         list(Client(url, name="none").export_lines())

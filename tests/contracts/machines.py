@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from places import Remote, create, log_of, opening, reopen
 
-from shortlist.storage import News, Store
+from shortlist.stores import News, Store
 
 EXAMPLES = {"memory": 12, "sqlite": 6}
 FEW = 3  # examples where every step takes longer

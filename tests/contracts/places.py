@@ -11,10 +11,10 @@ import pytest
 from postgres import shared_server
 
 from shortlist import Client
-from shortlist.experiment import Experiment
-from shortlist.storage import Store
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.engine import Experiment
+from shortlist.stores import Store
+from shortlist.stores.memory import MemoryStore
+from shortlist.stores.sqlite import SQLiteStore
 
 STORES = ("memory", "sqlite", "postgres")
 PLACES = (*STORES, "http")
@@ -51,7 +51,7 @@ def opening(kind: str, folder: Path) -> Callable[[], Store]:
     if kind == "sqlite":
         return lambda: SQLiteStore(folder / "store.db", "rwc")
     url = shared_server().new_url()
-    from shortlist.storage.postgres.store import PostgresStore
+    from shortlist.stores.postgres import PostgresStore
 
     return lambda: PostgresStore(url, "rwc")
 

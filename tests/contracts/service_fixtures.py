@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from services import MAKE, Call, caller, serving
 
-from shortlist.storage.memory import MemoryStore
+from shortlist.stores.memory import MemoryStore
 
 
 @pytest.fixture

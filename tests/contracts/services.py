@@ -17,7 +17,7 @@ pytest.importorskip("uvicorn")
 from shortlist.service.app import application
 from shortlist.service.limits import Limits
 from shortlist.service.server import Server, server
-from shortlist.storage import Store
+from shortlist.stores import Store
 
 GENEROUS = Limits(rate=1e6)
 MAKE = {"arms": ["a", "b", "c"], "k": 1, "budget": 60, "algorithm": "uniform"}

@@ -18,13 +18,12 @@ from shortlist.algorithms import ALGORITHMS, find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome
 from shortlist.errors import UnsupportedGoal
-from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.regret import ROUNDING
 from shortlist.reward_models import Bounded
 from shortlist.search import Pulls, Rewards
-from shortlist.simulation.bandit import Bandit, BernoulliBandit
-from shortlist.simulation.drive import drive
-from shortlist.simulation.simulate import Runs, simulate
+from shortlist.simulation.simulate import Runs, drive, simulate
+from shortlist.simulation.worlds import Bandit, BernoulliBandit
 
 RUNS = 200
 DELTA = 0.1

@@ -18,8 +18,8 @@ import pytest
 
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
+from shortlist.engine.executors import RayExecutor
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.evaluation.executors.ray import RayExecutor
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Pulls, Rewards, Search
 

@@ -17,12 +17,16 @@ import pytest
 from shortlist.algorithms import ALGORITHMS, find
 from shortlist.arrays import FloatArray
 from shortlist.driver import counted
-from shortlist.items import Items
-from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.problem import FixedBudget, FixedConfidence, Goal, Items, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards, advance
-from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
-from shortlist.simulation.matrix import ScoreTable
+from shortlist.simulation.worlds import (
+    Bandit,
+    BernoulliBandit,
+    BetaBandit,
+    GaussianBandit,
+    ScoreTable,
+)
 
 GOLDEN = Path(__file__).with_name("golden_batches.json")
 SEED = 2017

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from places import STORES, opening
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
-from shortlist.storage import Event, Kind, News, RewardRow, Store
-from shortlist.storage.tokens import Scope, Token, TokenStore
+from shortlist.stores import Event, Kind, News, RewardRow, Store
+from shortlist.stores.base import Scope, Token, TokenStore
 
 LEASE = Event(Kind.LEASE, 0, 50, "a worker", 99.5)
 REWARDS: list[RewardRow] = [(7, 3, 0.25, 1.5), (2, 0, 1.0, 2.5)]

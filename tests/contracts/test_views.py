@@ -23,19 +23,19 @@ from click.testing import CliRunner
 import shortlist
 from shortlist.arms import Arm
 from shortlist.cli import main
+from shortlist.engine import Experiment, Ticket
+from shortlist.engine.locate import Place
 from shortlist.errors import Doubtful, InvalidInput
-from shortlist.experiment import Experiment, Ticket
-from shortlist.experiment.place import Place
 from shortlist.problem import FixedBudget, FixedConfidence
 from shortlist.result import Result
 from shortlist.reward_models import SubGaussian, Unranged
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
+from shortlist.stores.memory import MemoryStore
+from shortlist.stores.sqlite import SQLiteStore
 
 pytest.importorskip("starlette", reason="pip install 'shortlist[serve]'")
 from services import caller, serving
 
-from shortlist.service.opened import Opened
+from shortlist.service.experiment_cache import Opened
 from shortlist.service.pages.render import experiment_page, parts
 from shortlist.service.pages.view import begun_course, look
 

@@ -5,13 +5,10 @@ import pytest
 
 from shortlist import instances, simulate
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.exploration import item_tuning
-from shortlist.exploration.item_effects import ItemEffects
-from shortlist.exploration.item_loss import explore_items
-from shortlist.exploration.item_sums import ItemSums
-from shortlist.items import Items
-from shortlist.metrics import aggregate_regret
-from shortlist.problem import FixedBudget, Problem
+from shortlist.exploration import items as item_tuning
+from shortlist.exploration.items import ItemEffects, ItemSums, explore_items
+from shortlist.problem import FixedBudget, Items, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from shortlist.algorithms import find
 from shortlist.driver import Outcome
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import Pulls, Rewards, advance
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit
 
 COSTS = (1.0, 9.0, 2.0, 0.5, 9.0, 1.0)
 

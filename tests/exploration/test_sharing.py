@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from shortlist.arrays import grouped, grouped_by
 from shortlist.exploration.sharing import descending, share_out
-from shortlist.grouping import grouped, grouped_by
 
 SEEDS = st.integers(0, 2**32 - 1)
 

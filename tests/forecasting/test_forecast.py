@@ -12,13 +12,12 @@ from scipy.stats import beta, binom, kstest
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.arrays import FloatArray
-from shortlist.certification.design import fixed_design
+from shortlist.certificates.fixed_design import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.forecasting import trials
 from shortlist.forecasting.beliefs import Guess, guess
 from shortlist.forecasting.picture import draw, save
-from shortlist.forecasting.prospects import Forecast, Prospect
-from shortlist.forecasting.trials import forecast
+from shortlist.forecasting.trials import Forecast, Prospect, forecast
 from shortlist.instances import uniform
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.experiment import Status, Ticket
-from shortlist.experiment.status import ArmsTold
-from shortlist.forecasting.prospects import Prospect
+from shortlist.engine import Status, Ticket
+from shortlist.engine.status import ArmsTold
+from shortlist.forecasting.trials import Prospect
 from shortlist.result import ArmLift, ArmResult, Lift
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")

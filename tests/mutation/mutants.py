@@ -1,7 +1,7 @@
 """Mutation testing of the code that the guarantee rests on: `make mutants`, a few minutes.
 
 A mutant is the code with one operator, constant, or min/max changed. Every mutant must fail a test
-of tests/certification, or stand in equivalent.txt with the reason why it is no worse than the code:
+of tests/certificates, or stand in equivalent.txt with the reason why it is no worse than the code:
 because no value changes, or because a bound can only become larger. An entry there that names no
 mutant any more is an error too."""
 
@@ -149,7 +149,7 @@ def killed(mutant: Mutant) -> bool:
         shutil.copytree(ROOT / "src", Path(folder) / "src")
         (Path(folder) / PACKAGE / mutant.file).write_text(mutant.source, encoding="utf-8")
         sys.path.insert(0, f"{folder}/src")
-        folder_of_tests = ROOT / "tests/certification"
+        folder_of_tests = ROOT / "tests/certificates"
         tests = [str(folder_of_tests / f"{name}.py") for name in TESTS[mutant.file]]
         options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is imported above

@@ -15,7 +15,7 @@ import shortlist
 from shortlist import instances
 from shortlist.cli import main
 from shortlist.errors import InvalidInput
-from shortlist.reading import parquet
+from shortlist.reading import files as parquet
 from shortlist.reading.scores import read_scores
 
 ARMS = ["a", "b", "c", "d"]

@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.reproduction.design.budgets import STEP, Rates, budgets, ladder
-from shortlist.reproduction.design.methods import ON_BUDGET
-from shortlist.reproduction.design.panels import Panel
-from shortlist.reproduction.runs.pilot import failure_rates, pilot
-from shortlist.reproduction.runs.rows import row_of
+from shortlist.reproduction.design import ON_BUDGET, STEP, Panel, Rates, budgets, ladder
+from shortlist.reproduction.runs import failure_rates, pilot, row_of
 
 PANEL = Panel("uniform", 100, 20)
 RUNGS = ladder(100)[:12]

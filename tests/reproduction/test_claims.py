@@ -5,14 +5,21 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from shortlist.reproduction.design.methods import ADAPTIVE, BOTH_FORMS, SCALED
-from shortlist.reproduction.design.panels import PANELS, Panel, choose
-from shortlist.reproduction.findings import claims
-from shortlist.reproduction.findings.claims import CLAIMS, Judge, Measured, judge
-from shortlist.reproduction.findings.curves import Curve
-from shortlist.reproduction.findings.decisions import first_decisions
-from shortlist.reproduction.findings.finding import ALL, ALMOST_ALL, MOST, Finding
-from shortlist.reproduction.runs.measure import decision
+from shortlist.reproduction import findings as claims
+from shortlist.reproduction.design import ADAPTIVE, BOTH_FORMS, PANELS, SCALED, Panel, choose
+from shortlist.reproduction.findings import (
+    ALL,
+    ALMOST_ALL,
+    CLAIMS,
+    MOST,
+    Curve,
+    Finding,
+    Judge,
+    Measured,
+    first_decisions,
+    judge,
+)
+from shortlist.reproduction.runs import decision
 
 BUDGETS = np.array([int(1000 * 1.1**step) for step in range(60)])
 DECIDED = {ADAPTIVE: 1_000_000, SCALED: 6_000}  # pulls before the first decision

@@ -6,12 +6,11 @@ from scipy.stats import fisher_exact
 
 from shortlist import instances
 from shortlist.algorithms import ALGORITHMS, find
-from shortlist.metrics import aggregate_regret
 from shortlist.problem import FixedBudget, Problem
-from shortlist.reproduction.runs.courses import course
-from shortlist.simulation.bandit import BernoulliBandit
-from shortlist.simulation.drive import drive
-from shortlist.simulation.simulate import simulate
+from shortlist.regret import aggregate_regret
+from shortlist.reproduction.runs import course
+from shortlist.simulation.simulate import drive, simulate
+from shortlist.simulation.worlds import BernoulliBandit
 
 BANDIT = BernoulliBandit(instances.uniform(40))
 BELIEVABLE = 1e-4

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from shortlist.reproduction.design.panels import Panel
-from shortlist.reproduction.findings.curves import Curve, Need, crossing, curves, wilson
-from shortlist.reproduction.runs.rows import row_of
+from shortlist.reproduction.design import Panel
+from shortlist.reproduction.findings import Curve, Need, crossing, curves, wilson
+from shortlist.reproduction.runs import row_of
 
 BUDGETS = np.array([1000, 2000, 4000, 8000])
 

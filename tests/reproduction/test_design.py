@@ -6,15 +6,15 @@ import pytest
 from shortlist.algorithms import ALGORITHMS
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
-from shortlist.reproduction.design.design import Design
-from shortlist.reproduction.design.methods import (
+from shortlist.reproduction.design import (
     METHODS,
     ON_BUDGET,
     TO_CONFIDENCE,
+    Design,
     Method,
+    choose,
     methods_of,
 )
-from shortlist.reproduction.design.panels import choose
 from shortlist.search import Answer, Pulls, Search
 
 PANELS = choose(["rte-30"])

@@ -11,13 +11,18 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shortlist.reproduction.design.methods import ON_BUDGET
-from shortlist.reproduction.design.panels import PANELS, choose
-from shortlist.reproduction.design.sweeps import SWEPT, sweep_over_epsilon, sweep_over_n
-from shortlist.reproduction.findings.curves import Curve, Curves
-from shortlist.reproduction.report import figures
-from shortlist.reproduction.report.looks import LOOKS, looks_of
-from shortlist.reproduction.runs.rows import ResultRow, row_of
+from shortlist.reproduction import report as figures
+from shortlist.reproduction.design import (
+    ON_BUDGET,
+    PANELS,
+    SWEPT,
+    choose,
+    sweep_over_epsilon,
+    sweep_over_n,
+)
+from shortlist.reproduction.findings import Curve, Curves
+from shortlist.reproduction.report import LOOKS, looks_of
+from shortlist.reproduction.runs import ResultRow, row_of
 
 BUDGETS = np.geomspace(3000, 90_000, 9).astype(np.int64)
 SWEEPS = sweep_over_n(2), sweep_over_epsilon(4)

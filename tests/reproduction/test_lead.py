@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from shortlist.reproduction.findings.curves import Curve
-from shortlist.reproduction.findings.lead import Behind, behind
+from shortlist.reproduction.findings import Behind, Curve, behind
 
 BUDGETS = np.array([1000, 2000, 3000])
 

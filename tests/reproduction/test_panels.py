@@ -3,7 +3,7 @@
 import pytest
 
 from shortlist.errors import UnknownName
-from shortlist.reproduction.design.panels import PANELS, choose
+from shortlist.reproduction.design import PANELS, choose
 
 
 def test_there_are_fifteen_panels_at_epsilon_and_delta_one_percent() -> None:

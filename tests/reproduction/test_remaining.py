@@ -1,6 +1,6 @@
 """The time left is what tasks of a kind took, shared among the processes."""
 
-from shortlist.reproduction.runs.remaining import Pace
+from shortlist.reproduction.runs import Pace
 
 
 def test_tasks_take_as_long_as_their_kind_did_and_unknown_kinds_as_long_as_the_average() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import invoke
 
-from shortlist.reproduction.report.tables import Table
+from shortlist.reproduction.report import Table
 
 COMMAND = ["reproduce", "--panel", "rte-50", "--runs", "1", "--quick", "--jobs", "1", "--out"]
 

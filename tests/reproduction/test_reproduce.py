@@ -13,10 +13,10 @@ import pytest
 
 from shortlist.errors import InvalidInput
 from shortlist.reproduction import Design, Panel
-from shortlist.reproduction.design.methods import BOTH_FORMS
-from shortlist.reproduction.report.page import write_report
-from shortlist.reproduction.runs.results import results
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.reproduction.design import BOTH_FORMS
+from shortlist.reproduction.report import write_report
+from shortlist.reproduction.runs import results
+from shortlist.simulation.worlds import BernoulliBandit
 
 PANELS = (Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1))
 DESIGN = Design(PANELS, runs=6, quick=True)
@@ -24,7 +24,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from shortlist.reproduction import Design, Panel
-from shortlist.reproduction.runs.results import results
+from shortlist.reproduction.runs import results
 
 panels = (Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1))
 design = Design(panels, runs=6, quick=True)

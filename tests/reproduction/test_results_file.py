@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from shortlist.errors import InvalidInput
-from shortlist.reproduction.design.panels import Panel
-from shortlist.reproduction.runs.results_file import ResultsFile
-from shortlist.reproduction.runs.rows import ResultRow, row_of
-from shortlist.reproduction.runs.tasks import name_of
+from shortlist.reproduction.design import Panel
+from shortlist.reproduction.runs import ResultRow, ResultsFile, name_of, row_of
 
 PANEL = Panel("uniform", 20, 5)
 RECORD = {"seed": 0, "runs": 2}

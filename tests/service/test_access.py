@@ -11,11 +11,11 @@ from services import MAKE, Call, caller, serving
 
 from shortlist import Client
 from shortlist.errors import NotAllowed
+from shortlist.service.auth import FRESH, make_token
 from shortlist.service.limits import Limits
 from shortlist.service.server import check_host
-from shortlist.service.tokens import FRESH, make_token
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.tokens import Scope
+from shortlist.stores.base import Scope
+from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 
@@ -203,7 +203,7 @@ def test_a_browser_signs_in_and_may_look_and_nothing_else(
 def test_every_token_is_compared_in_constant_time(
     store: MemoryStore, tokens: dict[Scope, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from shortlist.service import tokens as module
+    from shortlist.service import auth as module
 
     compared: list[Any] = []
 
@@ -222,7 +222,7 @@ def test_every_token_is_compared_in_constant_time(
 
 def test_timing_does_not_tell_tokens_apart(store: MemoryStore, tokens: dict[Scope, str]) -> None:
     """How long a wrong token takes does not depend on how much of it is right."""
-    from shortlist.service.tokens import holder
+    from shortlist.service.auth import holder
 
     right = tokens[Scope.ADMIN]
     guesses = {"near": right[:-1] + "~", "far": "~" * len(right)}

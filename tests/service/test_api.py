@@ -7,9 +7,9 @@ from urllib.parse import quote
 import pytest
 from services import MAKE, Call, caller, serving
 
-from shortlist.experiment import Experiment, import_lines
+from shortlist.engine import Experiment, import_lines
 from shortlist.service.limits import Limits
-from shortlist.storage.memory import MemoryStore
+from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

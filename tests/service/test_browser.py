@@ -16,11 +16,11 @@ from command_line import invoke
 from services import caller, serving
 
 from shortlist import Client
-from shortlist.experiment import Experiment
-from shortlist.service.tokens import FRESH, make_token
-from shortlist.storage.memory import MemoryStore
-from shortlist.storage.sqlite import SQLiteStore
-from shortlist.storage.tokens import Scope
+from shortlist.engine import Experiment
+from shortlist.service.auth import FRESH, make_token
+from shortlist.stores.base import Scope
+from shortlist.stores.memory import MemoryStore
+from shortlist.stores.sqlite import SQLiteStore
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

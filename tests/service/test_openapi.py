@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from services import MAKE, Call
 
-from shortlist.service.openapi import description
+from shortlist.service.app import description
 from shortlist.service.routes import API
-from shortlist.storage.memory import MemoryStore
+from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

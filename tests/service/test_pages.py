@@ -14,16 +14,16 @@ import pytest
 from services import Call
 
 from shortlist.arms import Arm
-from shortlist.experiment import Experiment
-from shortlist.experiment.status import ArmsTold
+from shortlist.engine import Experiment
+from shortlist.engine.status import ArmsTold
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
 from shortlist.reward_models import Binary
-from shortlist.service.pages import words
-from shortlist.service.pages.bounds import Course, proven
+from shortlist.service.pages import view as words
 from shortlist.service.pages.picture import FEW, Axis, band, bars, best_first, line
-from shortlist.storage import Event, Kind
-from shortlist.storage.memory import MemoryStore
+from shortlist.service.pages.view import Course, proven
+from shortlist.stores import Event, Kind
+from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 
@@ -190,7 +190,7 @@ def test_a_browser_gets_every_error_as_a_page_and_a_program_as_json(
     store: MemoryStore, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = experiment(store, 3, 1)
-    monkeypatch.setattr("shortlist.service.pages.answers.look", broken)
+    monkeypatch.setattr("shortlist.service.pages.site.look", broken)
     for path, status in ((address, 500), ("/experiments/none", 404), ("/elsewhere", 404)):
         page = call("GET", path, accept="text/html,*/*")
         assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")

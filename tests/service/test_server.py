@@ -14,14 +14,14 @@ import pytest
 from services import GENEROUS, MAKE, Call, caller, port_of, serving
 
 from shortlist import Client
+from shortlist.engine import Experiment, Receipt
 from shortlist.errors import StoreFull
-from shortlist.experiment import Experiment, Receipt
 from shortlist.service.app import application
+from shortlist.service.group_commit import Writes
 from shortlist.service.limits import Limits
 from shortlist.service.pages import stream, view
 from shortlist.service.server import PatientProtocol, server
-from shortlist.service.writes import Writes
-from shortlist.storage.memory import MemoryStore
+from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 
@@ -270,7 +270,7 @@ class Counting(MemoryStore):
 
 def together(experiment: Experiment, store: Counting, wanted: list[Any]) -> list[Any]:
     """What many callers are answered who come while the first is being served."""
-    from shortlist.service.opened import Opened
+    from shortlist.service.experiment_cache import Opened
 
     opened = Opened(store, 5)
     before = store.blocks

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from shortlist.arrays import FloatArray
-from shortlist.simulation import bandit as bandit_module
-from shortlist.simulation.bandit import (
+from shortlist.simulation import worlds as bandit_module
+from shortlist.simulation.worlds import (
     Bandit,
     BernoulliBandit,
     BetaBandit,

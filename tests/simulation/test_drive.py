@@ -14,8 +14,8 @@ from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded, SubGaussian
 from shortlist.search import Answer, Pulls, Rewards, Search
-from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
-from shortlist.simulation.drive import drive
+from shortlist.simulation.simulate import drive
+from shortlist.simulation.worlds import BernoulliBandit, GaussianBandit
 
 GOAL = FixedConfidence(0.1, 0.05)
 

@@ -4,8 +4,8 @@ from math import ceil, log, log2
 
 import numpy as np
 
-from shortlist.algorithms.options import Delta, Scale
-from shortlist.algorithms.subroutines.shares import even_shares
+from shortlist.algorithms.algorithm import Delta, Scale
+from shortlist.algorithms.subroutines.sampling import even_shares
 from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Search

@@ -1,20 +1,319 @@
-"""An algorithm: a search with the facts a user chooses it by."""
+"""References: "package.module:function", imported, or refused in words.
+
+The settings an algorithm takes beside the problem: the keyword arguments of its search.
+
+Their types are checked, and so is a range where the type says one: `growth: Growth = 0.02`.
+
+A search of the user's own, watched: what is no request and no answer is refused in words.
+
+A search that keeps to the limits of its arms, whatever it asks for.
+
+An algorithm: a search with the facts a user chooses it by."""
 
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from inspect import Parameter, Signature, signature
+from math import inf
+from numbers import Integral
+from operator import attrgetter
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
+import numpy.typing as npt
 
-from shortlist.algorithms.guard import guarded_search
-from shortlist.algorithms.limits import within_limits
-from shortlist.algorithms.options import check_options, options_of
-from shortlist.digits import bound_text
-from shortlist.errors import InvalidInput, ShortlistError, UnsupportedGoal
+from shortlist.arrays import IntArray, total_before
+from shortlist.budget import ROUNDED, Purse
+from shortlist.errors import InvalidInput, ShortlistError, UnknownName, UnsupportedGoal
+from shortlist.formatting import bound_text, given_text
+from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.purse import ROUNDED
-from shortlist.search import RunUpTo, Search
-from shortlist.validation import named, shown, text
+from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance
+from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
+
+FORM = "must be of the form 'package.module:function'"
+
+
+def imported(reference: str) -> object:
+    """What a reference names. Its module is imported as Python does it, and so runs."""
+    module, _, path = reference.partition(":")
+    parts = [*module.split("."), *path.split(".")]
+    if not all(part.isidentifier() for part in parts):
+        raise InvalidInput(f"algorithm {reference!r} cannot be imported: it {FORM}")
+    if module == "__main__":
+        raise InvalidInput(
+            f"algorithm {reference!r} cannot be imported: it is in the script that runs, but must"
+            " be in a module of its own"
+        )
+    home = _module(module, reference)
+    try:
+        return attrgetter(path)(home)
+    except AttributeError as error:
+        raise UnknownName(
+            f"algorithm {reference!r} cannot be imported: there is no {path!r} in {module}"
+        ) from error
+
+
+def _module(name: str, reference: str) -> object:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        asked_for = name == missing or name.startswith(f"{missing}.")
+        said = f"there is no module {missing!r}" if asked_for else f"its module says: {error}"
+        raise UnknownName(f"algorithm {reference!r} cannot be imported: {said}") from error
+    except Exception as error:
+        raise InvalidInput(
+            f"algorithm {reference!r} cannot be imported: its module fails with"
+            f" {type(error).__name__}: {error}"
+        ) from error
+
+
+NAMED = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+UNCHECKED = (Parameter.empty, Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A range of numbers, with both ends or, `strictly`, without them."""
+
+    low: float
+    high: float
+    strictly: bool = False
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse a value outside."""
+        low, high = (self.low, self.high) if self.strictly else (-inf, inf)
+        result = number(name, value, above=low, below=high)
+        if result < self.low:
+            raise InvalidInput(
+                f"`{name}` is {shown(value)}, but must be at least {given_text(self.low)}"
+            )
+        if result > self.high:
+            raise InvalidInput(
+                f"`{name}` is {shown(value)}, but must be at most {given_text(self.high)}"
+            )
+
+
+# a batch, as a share of all pulls so far
+Growth = Annotated[float, Within(0, 100)]
+# the probability of a failure
+Delta = Annotated[float, Within(0, 1, strictly=True)]
+# how many times as long, or as short
+Scale = Annotated[float, Within(1e-9, 1e9)]
+# how many
+Count = Annotated[int, Within(1, COUNTABLE)]
+
+
+def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
+    """Every option by name, with its default and type: what can be named after (problem, rng)."""
+    parameters = list(_signature(search).parameters.values())
+    by_place = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
+    return {
+        each.name: each
+        for each in parameters
+        if each.kind in NAMED and each.name not in by_place[:2]
+    }
+
+
+def check_options(
+    algorithm: str, search: Callable[..., Search], options: Mapping[str, object]
+) -> None:
+    """Refuse an option that the search does not take, and a value that is not of its type."""
+    given = named("options", options)
+    known = options_of(search) if given else {}
+    for name, value in given.items():
+        if name in known:
+            _check_value(name, value, known[name].annotation)
+        elif not _takes_any(search):
+            raise UnknownName(
+                f"option {name!r} is unknown to {algorithm}; it takes {', '.join(known) or 'none'}"
+            )
+
+
+def check_takes_problem(algorithm: str, search: Callable[..., Search]) -> None:
+    """Refuse a function that cannot be called as search(problem, rng)."""
+    if not callable(search):
+        raise InvalidInput(f"`search` is {shown(search)}, but must be a function")
+    try:
+        signature(search).bind("problem", "rng")
+    except ValueError:  # some built-in functions have no signature
+        return
+    except TypeError as error:
+        raise InvalidInput(
+            f"{algorithm} takes {signature(search)}, but a search must take (problem, rng) and may"
+            " take options by name"
+        ) from error
+
+
+def _signature(search: Callable[..., Search]) -> Signature:
+    """With types where they can be known; annotations may name what is imported for them alone."""
+    with suppress(Exception):
+        return signature(search, eval_str=True)
+    with suppress(TypeError, ValueError):  # some built-in functions have no signature
+        return signature(search)
+    return Signature()
+
+
+def _takes_any(search: Callable[..., Search]) -> bool:
+    kinds = [each.kind for each in _signature(search).parameters.values()]
+    return Parameter.VAR_KEYWORD in kinds
+
+
+def _check_value(name: str, value: object, annotation: object) -> None:
+    """Check the type, and the range that comes with it."""
+    choice = get_args(annotation) if _is_union(annotation) else (annotation,)
+    ranges = [rule for kind in choice for rule in getattr(kind, "__metadata__", ())]
+    _check_type(name, value, choice)
+    for each in ranges:
+        if isinstance(each, Within) and value is not None:
+            each.check(name, value)
+
+
+def _is_union(annotation: object) -> bool:
+    return isinstance(annotation, UnionType) or get_origin(annotation) is Union
+
+
+def _check_type(name: str, value: object, choice: tuple[object, ...]) -> None:
+    kinds = _kinds(choice)
+    if kinds and not any(_fits(value, kind) for kind in kinds):
+        allowed = " or ".join(kind.__name__ for kind in kinds)
+        raise InvalidInput(f"option `{name}` is {shown(value)}, but must be of type {allowed}")
+
+
+def _kinds(choice: tuple[object, ...]) -> tuple[type, ...]:
+    """The classes that are allowed; none where the annotation is more than a choice of classes."""
+    parts: tuple[Any, ...] = tuple(map(_without_range, choice))
+    plain = all(isinstance(part, type) and part not in UNCHECKED for part in parts)
+    return parts if plain else ()
+
+
+def _without_range(kind: Any) -> object:
+    return kind.__origin__ if get_origin(kind) is Annotated else kind
+
+
+def _fits(value: object, kind: type) -> bool:
+    if isinstance(value, bool):  # which Python counts as an int
+        return kind in (bool, object)
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def guarded_search(name: str, search: Search, problem: Problem) -> Search:
+    """The same search; requests and answer are checked, and lists in them become arrays."""
+    reply: Rewards | None = None
+    purse = Purse(problem)
+    while True:
+        turn = _next(name, search, reply)
+        if not isinstance(turn, Pulls):
+            return _answer(name, turn, problem)
+        request = _request(name, turn, problem)
+        _check_budget(name, purse, request)
+        reply = yield request
+        purse.pay(request, Rewards(reply.sums, reply.squares))  # it need not foresee other costs
+
+
+def _next(name: str, search: Search, reply: Rewards | None) -> object:
+    try:
+        return advance(search, reply)
+    except UnsupportedGoal as error:
+        raise UnsupportedGoal(
+            f"{name} cannot serve this goal: {error}; `shortlist.register` says which it serves"
+        ) from error
+
+
+def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
+    arms = _whole(name, "arms", turn.arms)
+    times = _whole(name, "times", turn.times)
+    if arms.shape != times.shape:
+        raise InvalidInput(
+            f"{name} asks for {arms.size} arms and {times.size} times, but must say for every arm"
+            " how many times it is pulled"
+        )
+    wrong = arms[(arms < 0) | (arms >= problem.n_arms)]
+    if wrong.size:
+        raise InvalidInput(
+            f"{name} asks for arm {wrong[0]}, but arms are numbered from 0 to {problem.n_arms - 1}"
+        )
+    if (times < 0).any():
+        raise InvalidInput(f"{name} asks for {times.min()} pulls, but must ask for at least 0")
+    return Pulls(arms, times, turn.progress)
+
+
+def _check_budget(name: str, purse: Purse, request: Pulls) -> None:
+    if purse.affords(request.arms, request.times).all():
+        return
+    spent = purse.spent + purse.price(request.arms, request.times).sum().item()
+    what = f"{spent:,} pulls" if purse.costs is None else f"pulls that cost {spent:,}"
+    raise InvalidInput(f"{name} asks for {what}, but the budget is {purse.budget:,}")
+
+
+def _answer(name: str, turn: object, problem: Problem) -> Answer:
+    if not isinstance(turn, Answer):
+        raise InvalidInput(
+            f"{name} gave {shown(turn)}, but a search must yield Pulls and return an Answer"
+        )
+    top = _whole(name, "top", turn.top)
+    distinct = np.unique(top)
+    inside = bool(((distinct >= 0) & (distinct < problem.n_arms)).all())
+    if not (inside and distinct.size == top.size == problem.k):
+        raise InvalidInput(
+            f"{name} chose {top.tolist()}, but must choose {problem.k} distinct arms of those"
+            f" numbered from 0 to {problem.n_arms - 1}"
+        )
+    return Answer(top, *_claim(name, turn), named("evidence", turn.evidence))
+
+
+def _whole(name: str, field: str, values: npt.ArrayLike) -> IntArray:
+    rule = f"{name} gave `{field}` as {shown(values)}, but must give a list of whole numbers"
+    try:
+        array = listed(field, [values] if isinstance(values, Integral) else values)
+    except InvalidInput as error:
+        raise InvalidInput(rule) from error
+    if array.size and (array.dtype.kind not in "iu" or array.max() > COUNTABLE):
+        raise InvalidInput(rule)
+    return array.astype(np.int64)
+
+
+def _claim(name: str, answer: Answer) -> tuple[float | None, float | None]:
+    """What the answer says of its regret, and with which confidence: numbers, or nothing."""
+    bound, confidence = answer.regret_bound, answer.confidence
+    sure = 0.0 if confidence is None else real(confidence)
+    if not (bound is None or real(bound) >= 0) or not 0 <= sure <= 1:
+        raise InvalidInput(
+            f"{name} claims to lose at most {shown(bound)} with confidence {shown(confidence)}, but"
+            " must name a number of at least 0 and a probability, or None"
+        )
+    return None if bound is None else real(bound), None if confidence is None else sure
+
+
+def within_limits(search: Search, problem: Problem, rng: np.random.Generator) -> Search:
+    """The same search as far as the limits allow; then its present choice is the answer.
+
+    The request that goes beyond a limit is cut to what is left, and is the last one. The bound of
+    the answer is the one that the search had earned before, if it knows one at any time."""
+    tally, most = Tally(problem.n_arms), problem.most_pulls
+    turn = advance(search, None)
+    while isinstance(turn, Pulls):
+        left = (most - tally.pulls)[turn.arms] - total_before(turn.arms, turn.times)  # (entries,)
+        kept = np.clip(left, 0, turn.times)
+        cut = bool((kept < turn.times).any())
+        request = _only(turn, kept) if cut else turn
+        if request.total or not cut:
+            tally.add(request.arms, request.times, reply := (yield request))
+        if cut:
+            search.close()
+            return present_answer(problem, tally, turn.progress, rng)
+        turn = advance(search, reply)
+    return turn
+
+
+def _only(request: Pulls, times: IntArray) -> Pulls:
+    """The entries of a request that have pulls, with so many."""
+    some = times > 0
+    return Pulls(request.arms[some], times[some], request.progress)
+
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)

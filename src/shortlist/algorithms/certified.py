@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from shortlist.algorithms.options import Count
-from shortlist.certification.by_spread import search_by_spread, worth_a_pilot
-from shortlist.certification.items.item_race import item_race
-from shortlist.certification.pairs.swap_race import swap_race
-from shortlist.certification.plans.plan_search import plan_search
-from shortlist.certification.retired import Retired, informed
-from shortlist.certification.split.fixed_samples import FixedSamples
-from shortlist.certification.split.split_search import split_search
+from shortlist.algorithms.algorithm import Count
+from shortlist.certificates.frame import Retired, informed
+from shortlist.certificates.items.search import item_race
+from shortlist.certificates.pairs.search import swap_race
+from shortlist.certificates.pairs_or_split import search_by_spread, worth_a_pilot
+from shortlist.certificates.plans.search import plan_search
+from shortlist.certificates.split.fallback import FixedSamples
+from shortlist.certificates.split.search import split_search
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.search import Search
@@ -45,8 +45,8 @@ def certified(
     unless arms have limits, or costs within a budget: pairs are bounded at any time, and so however
     these end it. That is settled before any reward is seen; only where rewards may be scores a
     pilot, on which nothing else rests, tells whether they scatter so little that the split
-    certificate is better (certification/by_spread.py). A budget in another unit than pulls counts
-    every pull as one of the dearest arm for the split certificate.
+    certificate is better (certificates/pairs_or_split.py). A budget in another unit than pulls
+    counts every pull as one of the dearest arm for the split certificate.
 
     When an arm retires the search continues with the others, and the bound is about them
     (docs/experiments.md, "Arms that leave").

@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.options import Delta, Growth
+from shortlist.algorithms.algorithm import Delta, Growth
 from shortlist.algorithms.subroutines.race import Race, Rule, Standing, race, top_mask
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.problem import Problem

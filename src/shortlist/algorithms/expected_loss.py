@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from shortlist.algorithms.options import Count
+from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import IntArray
-from shortlist.certification.split.final_look import final_look
-from shortlist.certification.split.holdout import Holdout
+from shortlist.budget import Purse
+from shortlist.certificates.split.bound import Holdout
+from shortlist.certificates.split.search import final_look
 from shortlist.errors import InvalidInput
-from shortlist.exploration.explore import explore
-from shortlist.exploration.item_loss import explore_items
-from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.undeclared import posterior_of
+from shortlist.exploration.expected_loss import explore
+from shortlist.exploration.items import explore_items
+from shortlist.exploration.posterior import Posterior, posterior_of
 from shortlist.problem import Problem
-from shortlist.purse import Purse
 from shortlist.search import Answer, RunUpTo, Search
 from shortlist.validation import number, shown
 
@@ -31,7 +30,7 @@ def expected_loss(
 
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
-    posterior with tempered likelihood. On items, none is asked twice (exploration/item_loss.py).
+    posterior with tempered likelihood. On items, none is asked twice (exploration/items.py).
     Fixed budget; no guarantee, unless a share `holdout` of the
     budget is set aside: its fresh pulls then give a bound on the regret that holds with probability
     at least 1 - `delta`.

@@ -6,14 +6,19 @@ from math import ceil, floor
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.elim import elim, reverse_elim
-from shortlist.algorithms.subroutines.eps_split import eps_split
-from shortlist.algorithms.subroutines.est_kth_arm import Estimate, est_kth_arm, pulls_for
-from shortlist.algorithms.subroutines.mirrored import mirrored
+from shortlist.algorithms.subroutines.elimination import (
+    Estimate,
+    elim,
+    eps_split,
+    est_kth_arm,
+    pulls_for,
+    reverse_elim,
+)
 from shortlist.algorithms.subroutines.sampling import best, sample
 from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.algorithms.uniform import subset_union_count
 from shortlist.arrays import IntArray
+from shortlist.certificates.frame import mirrored
 from shortlist.problem import Problem
 from shortlist.search import NO_PROGRESS, Answer, Progress, Pulls, Rewards, Search
 

@@ -5,9 +5,9 @@ from math import log
 
 import numpy as np
 
+from shortlist.algorithms.algorithm import Growth
 from shortlist.algorithms.lucb import RULE
-from shortlist.algorithms.options import Growth
-from shortlist.algorithms.subroutines.divergence import bernoulli_ends
+from shortlist.algorithms.subroutines.likelihood_ratio import bernoulli_ends
 from shortlist.algorithms.subroutines.race import Rule, hoeffding_ends, race
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem

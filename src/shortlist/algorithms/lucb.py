@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from shortlist.algorithms.options import Delta, Growth
+from shortlist.algorithms.algorithm import Delta, Growth
 from shortlist.algorithms.subroutines.race import Rule, Standing, race
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import FloatArray, IntArray

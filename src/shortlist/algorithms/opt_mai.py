@@ -4,11 +4,10 @@ from math import ceil, exp
 
 import numpy as np
 
-from shortlist.algorithms.subroutines.mirrored import mirrored
-from shortlist.algorithms.subroutines.sampling import best
-from shortlist.algorithms.subroutines.shares import even_shares
+from shortlist.algorithms.subroutines.sampling import best, even_shares
 from shortlist.algorithms.subroutines.sorting import Sorting
 from shortlist.arrays import FloatArray
+from shortlist.certificates.frame import mirrored
 from shortlist.problem import Problem
 from shortlist.search import Answer, Search
 

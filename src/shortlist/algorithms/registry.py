@@ -6,7 +6,14 @@ from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
 from shortlist.algorithms.adaptive_top_k import adaptive_top_k, adaptive_top_k_tight
-from shortlist.algorithms.algorithm import BOTH, Algorithm, AlgorithmLike, SearchFunction
+from shortlist.algorithms.algorithm import (
+    BOTH,
+    Algorithm,
+    AlgorithmLike,
+    SearchFunction,
+    check_takes_problem,
+    imported,
+)
 from shortlist.algorithms.certified import certified
 from shortlist.algorithms.clucb_pac import clucb_pac, clucb_pac_anytime
 from shortlist.algorithms.expected_loss import expected_loss, expected_loss_anytime
@@ -15,8 +22,6 @@ from shortlist.algorithms.kl_lucb import kl_lucb
 from shortlist.algorithms.lucb import lucb
 from shortlist.algorithms.median_elimination import median_elimination
 from shortlist.algorithms.opt_mai import opt_mai
-from shortlist.algorithms.options import check_takes_problem
-from shortlist.algorithms.references import imported
 from shortlist.algorithms.sar import sar
 from shortlist.algorithms.track_and_stop import track_and_stop
 from shortlist.algorithms.uniform import uniform

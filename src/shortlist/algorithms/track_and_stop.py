@@ -6,11 +6,15 @@ from math import sqrt
 
 import numpy as np
 
-from shortlist.algorithms.options import Growth
-from shortlist.algorithms.subroutines import glr_thresholds
-from shortlist.algorithms.subroutines.divergence import divergence_of, swap_evidence
-from shortlist.algorithms.subroutines.glr_thresholds import Look, Threshold
-from shortlist.algorithms.subroutines.proportions import best_proportions
+from shortlist.algorithms.algorithm import Growth
+from shortlist.algorithms.subroutines import likelihood_ratio as glr_thresholds
+from shortlist.algorithms.subroutines.likelihood_ratio import (
+    Look,
+    Threshold,
+    best_proportions,
+    divergence_of,
+    swap_evidence,
+)
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput

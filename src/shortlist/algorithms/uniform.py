@@ -5,10 +5,9 @@ from functools import cache
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from shortlist.algorithms.subroutines.sampling import best
-from shortlist.algorithms.subroutines.shares import even_shares
+from shortlist.algorithms.subroutines.sampling import best, even_shares
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certification.design import fixed_design
+from shortlist.certificates.fixed_design import fixed_design
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Search
 

@@ -13,24 +13,28 @@ from typing import Any, TextIO
 import click
 
 import shortlist
-from shortlist.cli.algorithms import algorithms
-from shortlist.cli.assess import assess
-from shortlist.cli.certify import certify
-from shortlist.cli.copying import copy
 from shortlist.cli.demo import demo
-from shortlist.cli.experiments import ask, create, export, import_, list_, resume, tell, verify
 from shortlist.cli.forecast import forecast
-from shortlist.cli.hardness import hardness
-from shortlist.cli.release import release
-from shortlist.cli.reproduce import reproduce
-from shortlist.cli.retire import retire
+from shortlist.cli.live import (
+    ask,
+    copy,
+    create,
+    export,
+    import_,
+    list_,
+    release,
+    resume,
+    retire,
+    tell,
+    verify,
+)
+from shortlist.cli.past import assess, certify
 from shortlist.cli.run import run
-from shortlist.cli.serve import serve
-from shortlist.cli.simulate import simulate
+from shortlist.cli.serve import serve, tokens
+from shortlist.cli.simulate import algorithms, hardness, reproduce, simulate
 from shortlist.cli.status import result, status
-from shortlist.cli.tokens import tokens
 from shortlist.errors import Doubtful, InvalidInput, ShortlistError, StoreExists, StoreMissing
-from shortlist.printable import printable
+from shortlist.formatting import printable
 
 SHOWN = 200  # characters of an argument in a message
 FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere

@@ -7,8 +7,7 @@ import click
 
 import shortlist
 from shortlist.cli.output import print_tables
-from shortlist.digits import bound_text, percent_text
-from shortlist.tables import TextTable
+from shortlist.formatting import TextTable, bound_text, percent_text
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -51,8 +50,8 @@ def demo(seed: int) -> None:
 def _choose(algorithm: str, workers: "FloatArray", seed: int) -> "Outcome":
     import numpy as np
 
-    from shortlist.simulation.bandit import BernoulliBandit
-    from shortlist.simulation.drive import drive
+    from shortlist.simulation.simulate import drive
+    from shortlist.simulation.worlds import BernoulliBandit
 
     goal = shortlist.FixedConfidence(EPSILON, DELTA)
     problem = shortlist.Problem(workers.size, K, goal, shortlist.Binary())
@@ -85,5 +84,5 @@ def _facts(outcome: "Outcome", yardstick: "Outcome", workers: "FloatArray") -> I
         f"Guaranteed: at most {bound_text(answer.regret_bound, 2)} of mean accuracy lost at"
         f" {percent_text(answer.confidence)}% confidence"
     )
-    lost = shortlist.metrics.aggregate_regret(workers, answer.top)
+    lost = shortlist.regret.aggregate_regret(workers, answer.top)
     yield f"True loss:  {bound_text(lost)}"

@@ -5,10 +5,14 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist.cli.instance import read_limits, read_means
-from shortlist.cli.items import order_option, read_items
-from shortlist.cli.numbers import whole_number
-from shortlist.cli.options import algorithm_option, minimize_option, search_options
+from shortlist.cli.files import order_option, read_items, read_pilot, whole_number
+from shortlist.cli.options import (
+    algorithm_option,
+    minimize_option,
+    read_limits,
+    read_means,
+    search_options,
+)
 from shortlist.cli.output import (
     format_option,
     note,
@@ -17,7 +21,6 @@ from shortlist.cli.output import (
     print_tables,
     progress_bar,
 )
-from shortlist.cli.pilot import read_pilot
 from shortlist.errors import InvalidInput
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shortlist.printable import printable
-from shortlist.tables import Tabular, TextTable, flat, readable
+from shortlist.formatting import Tabular, TextTable, flat, printable, readable
 
 if TYPE_CHECKING:
-    from shortlist.display import Count
+    from shortlist.engine.progress import Count
 
 Record = Mapping[str, object]
 
@@ -58,7 +57,7 @@ def print_tables(shown: Tabular | TextTable) -> None:
 
 def progress_bar(what: str, total: int) -> "AbstractContextManager[Count]":
     """What to call with the number done, to see it on stderr."""
-    from shortlist.display import counting
+    from shortlist.engine.progress import counting
 
     return counting(what, total)
 

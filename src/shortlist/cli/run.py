@@ -13,9 +13,8 @@ import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.arms import labelled, labels_in, read_arms
-from shortlist.cli.experiments import named
-from shortlist.cli.items import item_options, with_test_set
+from shortlist.cli.files import item_options, labelled, labels_in, read_arms, with_test_set
+from shortlist.cli.live import named
 from shortlist.cli.options import control_option, experiment_options, lease_options, name_option
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
@@ -197,7 +196,7 @@ def _remedy(store: str | None) -> str:
 
 def _rescued(experiment: "Experiment") -> str:
     """Export what was told from the file that is still open, as long as it is."""
-    from shortlist.experiment import export_lines
+    from shortlist.engine import export_lines
 
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix="shortlist-", suffix=".jsonl", delete=False

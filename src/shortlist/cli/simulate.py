@@ -1,20 +1,27 @@
-"""`shortlist simulate`: run an algorithm many times on arms whose means are known."""
+"""`shortlist simulate`: run an algorithm many times on arms whose means are known.
 
+`shortlist hardness`: how hard an instance is.
+
+`shortlist algorithms`: what there is to choose from.
+
+`shortlist reproduce`: the paper's figures with every method, and a verdict on its claims."""
+
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import shortlist
-from shortlist.cli.instance import instance_options, means_of
 from shortlist.cli.options import (
     algorithm_option,
     algorithm_settings,
+    instance_options,
+    means_of,
     minimize_option,
     search_options,
 )
-from shortlist.cli.output import format_option, print_summary, progress_bar
+from shortlist.cli.output import format_option, print_rows, print_summary, progress_bar
 from shortlist.errors import InvalidInput
-from shortlist.reading.scores import read_scores
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -138,7 +145,135 @@ def usual(epsilon: float | None) -> str:
 
 def _scores(path: str, others: dict[str, object]) -> "FloatArray":
     """The matrix in a file, if nothing else names the arms."""
+    from shortlist.reading.scores import read_scores
+
     for name, value in others.items():
         if value is not None:
             raise InvalidInput(f"`{name}` and --scores are given, but only one names the arms")
     return read_scores(path).scores
+
+
+@click.command()
+@instance_options
+@click.option("--epsilon", type=float, required=True, help="Regret allowed.")
+@format_option
+def hardness(
+    *,
+    instance: str | None,
+    n: int | None,
+    k: int,
+    p: float | None,
+    path: str | None,
+    epsilon: float,
+    style: str,
+) -> None:
+    """Print how hard an instance is: t, psi and H.
+
+    They are those of the paper's Section 1.1: h is what adaptive-top-k pays for, h0 what CLUCB-PAC
+    pays for, and h_tilde the classical sum of 1/gap^2, infinite where arms tie at the boundary.
+
+    \b
+    Examples:
+      shortlist hardness --instance uniform -n 1000 -k 500 --epsilon 0.01
+      shortlist hardness --means means.csv -k 10 --epsilon 0.05 --format json
+    """
+    means, _ = means_of(instance, n, k, p, path)
+    result = shortlist.hardness(means, k=k, epsilon=epsilon)
+    print_summary(result, result.summary(), style)
+
+
+@click.command()
+@format_option
+def algorithms(style: str) -> None:
+    """List the algorithms and what they guarantee.
+
+    \b
+    Goals:
+      confidence   stop by itself, given --epsilon and --delta
+      budget       spend --budget pulls
+      capped       confidence, but stop at --budget at the latest
+
+    \b
+    Examples:
+      shortlist algorithms
+      shortlist algorithms --format json
+    """
+    rows = []
+    for algorithm in shortlist.ALGORITHMS.values():
+        goals = {
+            "confidence": shortlist.FixedConfidence in algorithm.goals,
+            "budget": shortlist.FixedBudget in algorithm.goals,
+            "capped": algorithm.capped,
+        }
+        rows.append(
+            {
+                "name": algorithm.name,
+                "goals": [goal for goal, served in goals.items() if served],
+                "guarantee": algorithm.guarantee,
+                "source": algorithm.source,
+            }
+        )
+    print_rows(rows, style)
+
+
+@click.command()
+@click.option(
+    "--panel",
+    "panels",
+    multiple=True,
+    metavar="NAME",
+    help="uniform-500, or uniform for all its K; all 15 if none.",
+)
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    help="One more to compare, within budgets and to a confidence, as it allows; repeatable.",
+)
+@click.option("--runs", type=int, help="Runs per point.  [default: 200, or 10 with --quick]")
+@click.option(
+    "--jobs", type=int, help="Processes; they do not change the results.  [default: one per core]"
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same files."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder of the results.",
+)
+@click.option("--quick", is_flag=True, help="A rough look within two minutes.")
+def reproduce(
+    panels: tuple[str, ...],
+    algorithms: tuple[str, ...],
+    runs: int | None,
+    jobs: int | None,
+    seed: int,
+    out: Path,
+    quick: bool,
+) -> None:
+    """Redraw the paper's figures with every method in them.
+
+    Writes results.csv (a row per panel, method and budget), the figures as PNG and SVG, and
+    report.html with the figures, the fixed-confidence table and a verdict on every claim of the
+    paper. Interrupted and started again, it goes on where it stood. With all panels it also sweeps
+    over n and epsilon to check the theorems.
+
+    Needs matplotlib: pip install 'shortlist[plot]'.
+
+    \b
+    Examples:
+      shortlist reproduce --quick
+      shortlist reproduce --panel uniform-500 --panel rte --runs 50 --out uniform-and-rte
+      shortlist reproduce --panel rte-30 --algorithm lucb --out with-lucb
+      shortlist reproduce --jobs 2
+    """
+    import shortlist.reproduction
+
+    page = shortlist.reproduction.reproduce(
+        out, panels=panels, algorithms=algorithms, runs=runs, seed=seed, quick=quick, jobs=jobs
+    )
+    click.echo(page)

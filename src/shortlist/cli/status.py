@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.cli.arms import labelled
+from shortlist.cli.files import labelled
 from shortlist.cli.options import control_option, store_options
 from shortlist.cli.output import (
     format_option,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shortlist import Client, Experiment
     from shortlist.arms import OwnLabel
-    from shortlist.experiment import Outlook, Status
+    from shortlist.engine import Outlook, Status
     from shortlist.result import Lift, Result
 
 RUNNING = ("ready", "pending")
@@ -83,7 +83,7 @@ def status(
 def _outlook(experiment: "Experiment | Client", store: str) -> "Outlook":
     """What it still takes, by the rewards in the file."""
     import shortlist
-    from shortlist.experiment import outlook
+    from shortlist.engine import outlook
 
     if isinstance(experiment, shortlist.Client):
         raise InvalidInput(f"`store` is {store!r}, but an outlook needs the file: ask where it is")

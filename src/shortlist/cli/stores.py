@@ -15,7 +15,7 @@ TOKEN = "SHORTLIST_TOKEN"  # of the environment: a command line can be read by e
 
 def is_service(store: str | None) -> bool:
     """Whether that is the address of a service."""
-    from shortlist.experiment.place import SERVICES
+    from shortlist.engine.locate import SERVICES
 
     return store is not None and store.startswith(SERVICES)
 
@@ -27,7 +27,7 @@ def client(url: str, name: str | None = None) -> "Client":
 
 def shown(store: str) -> str:
     """Where that leads, as it may be printed."""
-    from shortlist.storage.address import shown_place
+    from shortlist.stores.address import shown_place
 
     return shown_place(store)
 
@@ -52,7 +52,7 @@ def create_experiment(
 
 def export_from(store: str, name: str | None) -> Any:
     """The lines of an experiment, wherever it is kept."""
-    from shortlist.experiment import export_lines
+    from shortlist.engine import export_lines
 
     if is_service(store):
         return client(store).open(name).export_lines()
@@ -63,7 +63,7 @@ def list_rows(store: str) -> list[dict[str, object]]:
     """A row for every experiment."""
     if is_service(store):
         return list(client(store).experiments())
-    from shortlist.experiment.place import open_store
+    from shortlist.engine.locate import open_store
 
     with closing(open_store(store, "ro")) as file:
         return [_row(file, name) for name in file.names()]

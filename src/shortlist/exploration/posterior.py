@@ -1,7 +1,14 @@
-"""What the rewards so far say about every arm: empirical Bayes, one prior shared by all arms.
+"""The means at which posteriors are held: an even grid at first, later finest at the boundary.
+
+A grid has to resolve the posterior of the arms that are known best. It is made anew only when they
+are known twice as well as when it was made, because a new grid means to fit the prior anew.
+
+What the rewards so far say about every arm: empirical Bayes, one prior shared by all arms.
 
 The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM).
-It guides where to pull; no guarantee rests on it."""
+It guides where to pull; no guarantee rests on it.
+
+The posterior where nothing was declared of rewards: their place and their spread are learned."""
 
 import math
 from copy import copy, deepcopy
@@ -9,13 +16,86 @@ from copy import copy, deepcopy
 import numpy as np
 from scipy.special import polygamma, xlogy
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, product
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped, product
 from shortlist.exploration import tuning
-from shortlist.exploration.grid import Grid, Span
 from shortlist.exploration.sharing import share_out
-from shortlist.grouping import grouped
-from shortlist.reward_models import RewardModel
+from shortlist.reward_models import UNIT_SIGMA, Bounded, RewardModel, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards
+
+BEST_KNOWN = 0.9  # quantile of the pulls: the grid resolves all but the arms pulled most
+# share of the span at both ends without a point: a mean of 0 or 1 would rule out all but one kind
+# of rewards
+EDGE = 1e-9
+
+Span = tuple[float, float]
+
+
+class Grid:
+    """Points, the flat prior on them, and for which data they were made."""
+
+    def __init__(self, *, has_range: bool) -> None:
+        self.has_range = has_range
+        self.points: FloatArray
+        self.flat: FloatArray
+        self.log_points: FloatArray  # log-likelihood of a success, and
+        self.log_rest: FloatArray  # of a failure, where rewards have a range
+        self.set((np.arange(tuning.EVEN) + 0.5) / tuning.EVEN)
+        self._resolved = 2 * tuning.BLURRED / tuning.EVEN  # the standard error it was made for
+        self._covered: Span = (0.0, 1.0)
+
+    def set(self, points: FloatArray) -> None:
+        """Hold posteriors at these points, rising."""
+        self.points = points
+        widths = np.gradient(points)
+        self.flat = widths / widths.sum()
+        if self.has_range:
+            self.log_points = np.log(points)
+            self.log_rest = np.log1p(-points)
+
+    def fit(self, pulls: IntArray, sums: FloatArray, k: int, noise: float, span: Span) -> bool:
+        """Make the grid anew if arms are known twice as well by now, or means lie beyond it.
+
+        `noise` is the variance of a reward, `span` where means can be. Whether it was made anew."""
+        error = standard_error(pulls, noise)
+        low, high = span
+        covered = self._covered[0] <= low and high <= self._covered[1]
+        if covered and error > self._resolved / 2:
+            return False
+        self._resolved = error
+        self._covered = span
+        # arms that were never pulled are taken to be like all others
+        means = np.where(pulls > 0, sums / np.maximum(pulls, 1), sums.sum() / pulls.sum())
+        self.set(points_around(empirical_boundary(means, k), error, span))
+        return True
+
+
+def standard_error(pulls: IntArray, noise: float) -> float:
+    """The standard error of the mean of an arm that is pulled as often as the best known ones."""
+    rank = int(BEST_KNOWN * pulls.size)
+    often = max(1, int(np.partition(pulls, rank)[rank]))
+    return math.sqrt(noise / often)
+
+
+def empirical_boundary(means: FloatArray, k: int) -> float:
+    """Halfway between the k-th and the next empirical mean."""
+    ordered = np.partition(means, -k)
+    return float(ordered[-k] + ordered[:-k].max()) / 2
+
+
+def points_around(boundary: float, error: float, span: Span) -> FloatArray:
+    """Half of the points evenly over the span, the others geometrically away from the boundary.
+
+    The nearest are a quarter of the standard error apart: there it matters on which side a mean
+    lies, and elsewhere only that it is far."""
+    low, high = span
+    even = np.linspace(low, high, tuning.FINE // 2 + 2)[1:-1]
+    distances = np.geomspace(error / 4, high - low, tuning.FINE // 4)
+    distances = np.append(0.0, distances)
+    points = np.concatenate([even, boundary - distances, boundary + distances])
+    edge = EDGE * (high - low)
+    inside = (points > low + edge) & (points < high - edge)
+    return np.unique(points[inside])
+
 
 LARGEST_VARIANCE = 0.25  # of a reward on the unit scale, whatever its law
 LEAST_VARIANCE = 1e-4  # below, grids of means without a range would be finer than floats need
@@ -324,3 +404,79 @@ def _expected(functions: FloatArray, weights: FloatArray) -> FloatArray:
     """Every function of the mean, expected for every row: (functions, rows)."""
     expected: FloatArray = np.einsum("fg,rg->fr", functions, weights)
     return expected
+
+
+TOLERANCE = 1e-9  # of a sum of squares beyond the sum that rounding may make up
+
+
+def posterior_of(n_arms: int, k: int, rewards: RewardModel) -> Posterior:
+    """The posterior that suits what was declared of rewards."""
+    if isinstance(rewards, Undeclared):
+        return UndeclaredPosterior(n_arms, k)
+    return Posterior(n_arms, k, rewards)
+
+
+class UndeclaredPosterior(Posterior):
+    """As for rewards in [0, 1] as long as they can be such; from then on a normal model.
+
+    In [0, 1] no sum of squares exceeds the sum. Where one does, rewards are moved and scaled by
+    their mean and spread so far, and the variance of every arm is drawn to that of all (Smyth
+    2004). So the choice does not depend on the units of rewards."""
+
+    def __init__(self, n_arms: int, k: int) -> None:
+        super().__init__(n_arms, k, Bounded())
+        self._centre, self._scale = 0.0, 1.0
+
+    def add(self, pulls: Pulls, rewards: Rewards) -> None:
+        """Take in the reply to a request."""
+        super().add(pulls, self._scaled(pulls.times, rewards.sums, rewards.squares))
+
+    def refresh(self) -> None:
+        """Fit the prior to all arms and update every posterior."""
+        if self.rewards.has_range and (self.squares > self.sums * (1 + TOLERANCE)).any():
+            self._leave_range()
+        super().refresh()
+
+    def _leave_range(self) -> None:
+        """Go over to the normal model, with the rewards so far."""
+        centre = float(self.sums.sum() / self.spent)
+        spread = math.sqrt(max(0.0, float(self.squares.sum() / self.spent) - centre**2))
+        self._centre, self._scale = centre, 2 * spread or 1.0
+        rewards = self._scaled(self.pulls, self.sums, self.squares)
+        self.sums, self.squares = rewards.sums, rewards.squares
+        self.rewards = SubGaussian(UNIT_SIGMA)
+        self._grid = Grid(has_range=False)
+        self.prior = self.flat
+
+    def _scaled(self, times: IntArray, sums: FloatArray, squares: FloatArray) -> Rewards:
+        """The same rewards as (x - centre) / scale; no variance is rounded down."""
+        if self.rewards.has_range and self._scale == 1.0:
+            return Rewards(sums, squares)
+        centre, scale = self._centre, self._scale
+        around = squares - 2 * centre * sums + times * centre**2
+        rounded = 4 * ROUNDED * (centre / scale) ** 2 * times
+        return Rewards((sums - times * centre) / scale, around / scale**2 + rounded)
+
+    def variance(self) -> float:
+        """Variance of a reward around its arm's mean, pooled over arms; the total is worth one."""
+        if self.rewards.has_range:
+            return super().variance()
+        within = float(self._within().sum())
+        freedom = float(np.maximum(self.pulls - 1, 0).sum())
+        return max(LEAST_VARIANCE, (within + LARGEST_VARIANCE) / (freedom + 1))
+
+    def _within(self) -> FloatArray:
+        """Squared deviations from every arm's mean: (arms,)."""
+        within: FloatArray = np.maximum(0.0, self.squares - self.sums**2 / self._counts)
+        return within
+
+    def _log_likelihood(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
+        """That of Student's t, where the variance of an arm is learned, too: (arms, grid)."""
+        if self.rewards.has_range:
+            return super()._log_likelihood(pulls, sums)
+        freedom = SHARED[0] + np.maximum(pulls - 1, 0)  # (arms,)
+        variances = (SHARED[0] * self.variance() + self._within()) / freedom
+        means = sums / np.maximum(pulls, 1)  # (arms,)
+        squared = (self.grid - means[:, None]) ** 2 * (pulls / variances)[:, None]
+        log: FloatArray = -(freedom[:, None] + 1) / 2 * np.log1p(squared / freedom[:, None])
+        return self._trimmed(log)

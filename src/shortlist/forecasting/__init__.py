@@ -3,7 +3,6 @@
 `beliefs` draws means that the arms may have, `trials` runs searches on them, `prospects` says what
 came out, `picture` draws it."""
 
-from shortlist.forecasting.prospects import Forecast, Prospect
-from shortlist.forecasting.trials import forecast
+from shortlist.forecasting.trials import Forecast, Prospect, forecast
 
 __all__ = ["Forecast", "Prospect", "forecast"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.digits import bound_text, confidence_text, given_text
 from shortlist.errors import InvalidInput
-from shortlist.forecasting.prospects import Forecast, Prospect, quantiles
+from shortlist.forecasting.trials import Forecast, Prospect, quantiles
+from shortlist.formatting import bound_text, confidence_text, given_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

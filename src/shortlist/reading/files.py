@@ -1,8 +1,19 @@
-"""Files of text that the user gives, refused in words if they are none, or have no end."""
+"""Files of text that the user gives, refused in words if they are none, or have no end.
+
+Parquet files, by pyarrow or by polars, whichever is installed.
+
+Files of columns: a CSV with a header, or one value a line; every error names file and line.
+
+The column of a file that names the arms."""
 
 import csv
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -34,3 +45,201 @@ def _lines(file: IO[Any], path: str) -> Iterator[str]:
                 f"{path} has a line of more than {LONGEST:,} characters, but must be lines of text"
             )
         yield line
+
+
+ENDINGS = (".parquet", ".pq")
+MOST_VALUES = 3 * 10**7  # as many as the most cells take, a line each with arm, item and score
+
+Values = Mapping[str, Sequence[Any]]  # of every column
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a file is to be read as Parquet, which its name says."""
+    return Path(path).suffix.lower() in ENDINGS
+
+
+def read_parquet(path: str) -> Values:
+    """The columns of a file by name, None where a value is missing."""
+    reader = next((each for name, each in READERS.items() if find_spec(name)), None)
+    if reader is None:
+        raise InvalidInput(
+            f"{path} is a Parquet file, but neither pyarrow nor polars is installed:"
+            " pip install 'shortlist[parquet]'"
+        )
+    try:
+        return reader(path)
+    except InvalidInput:
+        raise
+    except Exception as error:  # each library has errors of its own for what is no Parquet
+        raise InvalidInput(f"{path} cannot be read as a Parquet file: {error}") from error
+
+
+def _by_pyarrow(path: str) -> Values:
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(path) as file:
+        _check_size(path, file.metadata.num_rows, file.metadata.num_columns)
+        table = file.read()
+    columns: dict[str, Sequence[Any]] = table.to_pydict()
+    return columns
+
+
+def _by_polars(path: str) -> Values:
+    import polars
+
+    frame = polars.scan_parquet(path)
+    rows = frame.select(polars.len()).collect().item()
+    _check_size(path, rows, len(frame.collect_schema()))
+    return frame.collect().to_dict(as_series=False)
+
+
+def _check_size(path: str, rows: int, columns: int) -> None:
+    if rows * columns > MOST_VALUES:
+        raise InvalidInput(
+            f"{path} has {rows:,} rows of {columns:,} values, but must have at most"
+            f" {MOST_VALUES:,} values"
+        )
+
+
+READERS = {"pyarrow": _by_pyarrow, "polars": _by_polars}
+
+
+MOST_ROWS = 10**6  # as many as there may be arms, below a header
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+Rows = tuple[tuple[int, list[str]], ...]  # each with the number of its line
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: where it stands, for messages, and its cells by the names of their columns."""
+
+    where: str
+    cells: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.cells[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The lines of a file that are not blank, and the header above them.
+
+    Columns are looked up by the names in `header` in lower case."""
+
+    path: str
+    header: tuple[str, ...]  # as it stands in the file, or the one column that needs none
+    headed: bool  # whether it stands in the file
+    first: int  # the first line that is not blank
+    rows: Rows  # below the header
+    separator: str  # between two cells, in words
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name.lower() for name in self.header)
+
+    def lines(self, hint: str = "", *, pad: bool = False) -> Iterator[Line]:
+        """Every line, if it has a cell for each column; with `pad` it may end early."""
+        _check_different(self.path, self.names)
+        for number, row in self.rows:
+            where = f"{self.path}, line {number}"
+            missing = len(self.header) - len(row)
+            if missing < 0 or (missing and not pad):
+                rule = f"must have {len(self.header)}: {', '.join(self.header)}"
+                raise InvalidInput(f"{where} has {len(row)} values, but {rule}{hint}")
+            yield Line(where, dict(zip(self.names, [*row, *[""] * missing], strict=True)))
+
+
+def read_columns(path: str, only: str | None = None) -> Columns:
+    """Read a CSV in UTF-8, or stdin for -; commas, semicolons or tabs part its cells.
+
+    Its first line is a header. With `only`, it is one if that name is in it; otherwise the file is
+    this one column."""
+    with open_text(path) as file:
+        text = list(islice(file, MOST_ROWS + 2))
+        if len(text) > MOST_ROWS + 1:
+            raise InvalidInput(f"{path} has more lines than {MOST_ROWS:,}, but that is the limit")
+        parted = {separator: _rows(text, separator) for separator in SEPARATORS}
+    separator, rows = max(parted.items(), key=lambda each: _fit(each[1], only))
+    begins = _header(rows)
+    headed = only is None or only in map(str.lower, begins)
+    header = begins if headed else (str(only),)
+    first = rows[0][0] if rows else 0
+    below = rows[1:] if headed else rows
+    return Columns(path, header, headed, first, below, SEPARATORS[separator])
+
+
+def _rows(text: Sequence[str], separator: str) -> Rows:
+    reader = csv.reader(text, delimiter=separator)
+    return tuple((reader.line_num, row) for row in reader if not _blank(row))
+
+
+def _fit(rows: Rows, only: str | None) -> tuple[bool, int]:
+    """How well a separator fits: whether it shows the column `only`, then how many cells it parts.
+
+    Those of the header count if there is one, else those of any line: nothing that may be two
+    cells is taken for one without a word."""
+    header = _header(rows)
+    named = only is not None and only in map(str.lower, header)
+    if named or only is None:
+        return named, len(header)
+    return named, max((len(row) for _, row in rows), default=0)
+
+
+def _header(rows: Rows) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in rows[0][1]) if rows else ()
+
+
+def _check_different(path: str, names: Sequence[str]) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1 and name]
+    if twice:
+        raise InvalidInput(f"two columns of {path} are called `{twice[0]}`, but names must differ")
+
+
+def _blank(row: list[str]) -> bool:
+    """Whether there is nothing in a line; quotes with nothing in them are something."""
+    return row != [""] and not any(cell.strip() for cell in row)
+
+
+COLUMN = "arm"  # what the column of labels is called in every file
+# what it is called elsewhere: as a first line hardly ever the label of an arm
+ELSEWHERE = frozenset(
+    [
+        "alternative",
+        "alternatives",
+        "arms",
+        "candidate",
+        "candidates",
+        "choice",
+        "choices",
+        "id",
+        "ids",
+        "item",
+        "items",
+        "key",
+        "keys",
+        "label",
+        "labels",
+        "name",
+        "names",
+        "option",
+        "options",
+        "title",
+        "titles",
+        "treatment",
+        "treatments",
+        "variant",
+        "variants",
+    ]
+)
+
+
+def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:
+    """Refuse a first line that calls the column of labels something else."""
+    word = next((cell.strip() for cell in cells if cell.strip().lower() in ELSEWHERE), None)
+    if word is not None:
+        raise InvalidInput(
+            f"{path}, line {first} says {word!r}, as if that were the name of a column, but the"
+            f" column of labels must be called `{COLUMN}` (if an arm is called so, write a first"
+            f" line `{COLUMN}` above it)"
+        )

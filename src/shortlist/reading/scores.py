@@ -1,15 +1,18 @@
-"""Files of scores: a row an arm and a column an item, or a line a cell with arm, item and score."""
+"""Files of scores: a row an arm and a column an item, or a line a cell with arm, item and score.
+
+Scores that a user gives in Python: the name of a file, or a data frame that names its arms."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from shortlist.digits import given_text
 from shortlist.errors import InvalidInput
-from shortlist.reading.columns import read_columns
-from shortlist.reading.parquet import is_parquet, read_parquet
+from shortlist.formatting import given_text
+from shortlist.reading.files import is_parquet, read_columns, read_parquet
+from shortlist.validation import encodable, shown
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -178,3 +181,23 @@ def _score(cell: object, where: str) -> float:
             " not known"
         )
     return score
+
+
+def named_scores(scores: object) -> ScoreFile | None:
+    """The scores in a file, or in a data frame with a column `arm`; None for anything else."""
+    if isinstance(scores, str | os.PathLike):
+        path = os.fspath(scores)
+        if not isinstance(path, str) or not encodable(path) or not os.path.isfile(path):
+            raise InvalidInput(f"`scores` is {shown(scores)}, but there is no such file")
+        return read_scores(path)
+    names = [str(name) for name in getattr(scores, "columns", ())]
+    if "arm" not in map(str.lower, names):
+        return None
+    frame: Any = scores
+    columns = {name: [_known(cell) for cell in frame[name]] for name in names}
+    return scores_of(grid_of("`scores`", columns))
+
+
+def _known(cell: object) -> object:
+    """None for NaN, which is what data frames have where nothing is."""
+    return None if isinstance(cell, float) and math.isnan(cell) else cell

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shortlist.algorithms import AlgorithmLike, find
-from shortlist.reproduction.design.design import QUICK_RUNS, RUNS, Design
-from shortlist.reproduction.design.panels import choose
-from shortlist.reproduction.report.figures import check_matplotlib
-from shortlist.reproduction.report.page import write_report
-from shortlist.reproduction.runs.results import results
+from shortlist.reproduction.design import QUICK_RUNS, RUNS, Design, choose
+from shortlist.reproduction.report import check_matplotlib, write_report
+from shortlist.reproduction.runs import results
 from shortlist.validation import check_sendable, whole
 
 

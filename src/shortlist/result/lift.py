@@ -5,13 +5,17 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, shown_label
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray, confidence_of
 from shortlist.confidence import delta_of, differences, ratios
-from shortlist.digits import confidence_text, interval_text, mean_text
+from shortlist.formatting import (
+    Tabular,
+    TextTable,
+    confidence_text,
+    interval_text,
+    mean_text,
+    plain,
+)
 from shortlist.problem import Problem
-from shortlist.result.plain import plain
-from shortlist.rounding import confidence_of
-from shortlist.tables import Tabular, TextTable
 
 SHOWN = 40  # arms in a table
 

@@ -1,37 +1,67 @@
-"""What `select` returns: the choice, what it may cost, and what it rests on."""
+"""Figures in what JSON knows.
+
+Why a search ended.
+
+What a search learned about one arm.
+
+What `select` returns: the choice, what it may cost, and what it rests on.
+
+An error that ends a selection carries what was found by then: nothing paid is lost."""
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
 from shortlist.confidence import places
-from shortlist.digits import (
+from shortlist.driver import Outcome
+from shortlist.errors import InvalidInput, ShortlistError, UnknownName
+from shortlist.formatting import (
+    Tabular,
+    TextTable,
     amount_text,
     bound_text,
     confidence_text,
     given_text,
     interval_text,
+    known_before,
     mean_text,
+    plain,
+    plural,
+    readable,
 )
-from shortlist.display import known_before, plural
-from shortlist.driver import Outcome
-from shortlist.errors import InvalidInput, UnknownName
-from shortlist.metrics import ROUNDING
 from shortlist.problem import FixedConfidence, Goal, Problem
+from shortlist.regret import ROUNDING
 from shortlist.result.arm_result import ArmResult, arms_of, spending_of, waiting_of
-from shortlist.result.ending import Ending
-from shortlist.result.frame import frame_of
 from shortlist.result.lift import Lift, lift_of
-from shortlist.result.plain import plain
+from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged
 from shortlist.search import Answer
-from shortlist.tables import Tabular, TextTable, readable
 from shortlist.validation import shown
+
+
+class Ending(StrEnum):
+    """Why a search ended."""
+
+    EPSILON = "epsilon"
+    """The regret bound is as low as the epsilon asked for."""
+    BUDGET = "budget"
+    """The budget was spent first."""
+    LIMITS = "limits"
+    """The limits of arms allow no more pulls."""
+    RETIRED = "retired"
+    """It ended by itself, but arms left and it proves nothing about the others."""
+    REFUTED = "refuted"
+    """It reached epsilon, but the rewards refute the declaration that the bound rests on."""
+    SEARCH = "search"
+    """It ended by itself without a bound as low as epsilon."""
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -255,7 +285,7 @@ class Result(Tabular):
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure."""
-        from shortlist.result.picture import draw
+        from shortlist.result.plots import draw
 
         chosen, others = self._best_first()
         return draw([*chosen, *others], self._title, "mean reward", ax)
@@ -391,3 +421,22 @@ def arm_cells(arm: ArmResult) -> tuple[str, ...]:
     """An arm in words, under `HEADER`."""
     mean = mean_text(arm.mean, arm.low, arm.high)
     return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)
+
+
+@contextmanager
+def carrying(partial: Callable[[], Result]) -> Iterator[None]:
+    """Give every error, an interrupt too, an attribute `partial`, if anything was pulled."""
+    try:
+        yield
+    except BaseException as error:
+        with suppress(ShortlistError):  # a store that cannot be read has nothing to add
+            _carry(error, partial())
+        raise
+
+
+def _carry(error: BaseException, result: Result) -> None:
+    if result.pulls:
+        vars(error)["partial"] = result  # some errors refuse to have an attribute set
+        error.add_note(
+            f"`partial` of this error is the result after {plural(result.pulls, 'pull')}"
+        )

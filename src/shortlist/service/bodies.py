@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from starlette.requests import Request
 
 from shortlist.arms import Arm, Label
+from shortlist.engine import Ticket
 from shortlist.errors import InvalidInput
-from shortlist.experiment import Ticket
 from shortlist.service.limits import Limits
 from shortlist.service.replies import TOO_MUCH, Refusal
 from shortlist.validation import number, shown, whole

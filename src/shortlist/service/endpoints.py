@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 
+from shortlist.engine import Experiment, export_lines
 from shortlist.errors import InvalidInput, ShortlistError
-from shortlist.experiment import Experiment, export_lines
 from shortlist.service.bodies import (
     NAMED,
     arms_given,
@@ -18,10 +18,10 @@ from shortlist.service.bodies import (
     results,
     text,
 )
+from shortlist.service.experiment_cache import Opened
+from shortlist.service.group_commit import Act, Results
 from shortlist.service.limits import Limits
-from shortlist.service.opened import Opened
 from shortlist.service.replies import TOO_MUCH, Refusal
-from shortlist.service.writes import Act, Results
 from shortlist.validation import shown, whole
 from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
 

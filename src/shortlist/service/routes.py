@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from shortlist.service import endpoints, schemas
 from shortlist.service.endpoints import Inquiry, Reply
+from shortlist.service.group_commit import Act, Results
 from shortlist.service.schemas import Schema
-from shortlist.service.writes import Act, Results
-from shortlist.storage.tokens import Scope
+from shortlist.stores.base import Scope
 from shortlist.wire import Json
 
 ONE = "/v1/experiments/{name}"

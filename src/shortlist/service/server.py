@@ -12,9 +12,9 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shortlist.errors import NotAllowed
+from shortlist.service.auth import Tokens
 from shortlist.service.limits import Limits
 from shortlist.service.service import Service
-from shortlist.service.tokens import Tokens
 
 BACKLOG = 2048  # connections that wait to be accepted
 GRACE = 10  # seconds for what is under way when the service is told to end

@@ -15,21 +15,20 @@ from urllib.parse import unquote
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
+from shortlist.engine.tickets import Receipt
 from shortlist.errors import ShortlistError
-from shortlist.experiment.ticket import Receipt
+from shortlist.service.auth import SAFE, Gate, Tokens
 from shortlist.service.bodies import read_body
 from shortlist.service.endpoints import Inquiry
-from shortlist.service.gate import SAFE, Gate
+from shortlist.service.experiment_cache import Clock, Opened
+from shortlist.service.group_commit import Act, Pending, Results
 from shortlist.service.limits import Limits, Pace
-from shortlist.service.metrics import Metrics
-from shortlist.service.opened import Clock, Opened
+from shortlist.service.prometheus import Metrics
 from shortlist.service.replies import HEADERS, Refusal, error_reply, json_reply
 from shortlist.service.routes import Answer, ApiRoute, Write
-from shortlist.service.tokens import Tokens
-from shortlist.service.writes import Act, Pending, Results
-from shortlist.storage import Store
-from shortlist.storage.tokens import Scope
-from shortlist.traces import span
+from shortlist.stores import Store
+from shortlist.stores.base import Scope
+from shortlist.telemetry import span
 
 METHODS = (*SAFE, "POST")
 THREADS = 16  # that wait for the store

@@ -1,4 +1,6 @@
-"""Many independent runs of one algorithm on one instance, in as many processes as wanted."""
+"""Drive one search against simulated arms.
+
+Many independent runs of one algorithm on one instance, in as many processes as wanted."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,18 +13,22 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.digits import given_text
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
-from shortlist.items import Items, ScoresGiven, checked_order
-from shortlist.metrics import ROUNDING, aggregate_regret
-from shortlist.problem import Goal, Problem, goal_of
-from shortlist.reading.given import named_scores
-from shortlist.simulation.bandit import Bandit, BernoulliBandit, BetaBandit, GaussianBandit
-from shortlist.simulation.drive import drive
-from shortlist.simulation.matrix import ScoreTable, model_of_scores, score_matrix
+from shortlist.formatting import Tabular, TextTable, figures, given_text
+from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
+from shortlist.reading.scores import named_scores
+from shortlist.regret import ROUNDING, aggregate_regret
 from shortlist.simulation.parallel import parallel_map
-from shortlist.tables import Tabular, TextTable, figures
+from shortlist.simulation.worlds import (
+    Bandit,
+    BernoulliBandit,
+    BetaBandit,
+    GaussianBandit,
+    ScoreTable,
+    model_of_scores,
+    score_matrix,
+)
 from shortlist.validation import (
     arm_means,
     check_sendable,
@@ -32,6 +38,22 @@ from shortlist.validation import (
     reals,
     shown,
 )
+
+
+def drive(
+    algorithm: Algorithm,
+    problem: Problem,
+    bandit: Bandit,
+    rng: np.random.Generator,
+    **options: object,
+) -> Outcome:
+    """Run `algorithm` to its end on `bandit`.
+
+    Search and rewards get independent streams of `rng`."""
+    search_rng, reward_rng = rng.spawn(2)
+    run = counted(algorithm, problem, search_rng, **options)
+    return finish(run, lambda request: bandit.pull(request.arms, request.times, reward_rng))
+
 
 BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,

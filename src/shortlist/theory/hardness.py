@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput
-from shortlist.tables import Tabular, TextTable, figures
+from shortlist.formatting import Tabular, TextTable, figures
 from shortlist.validation import arm_means, check_choice, number, shown
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shortlist.algorithms.subroutines.elim import Removal, elim, reverse_elim
+from shortlist.algorithms.subroutines.elimination import Removal, elim, reverse_elim
 from shortlist.arrays import IntArray
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit
+from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
 RUNS = 500

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from shortlist.algorithms.subroutines.eps_split import eps_split
-from shortlist.algorithms.subroutines.est_kth_arm import est_kth_arm, halve, pulls_for
+from shortlist.algorithms.subroutines.elimination import eps_split, est_kth_arm, halve, pulls_for
 from shortlist.arrays import FloatArray
 from shortlist.search import Pulls
-from shortlist.simulation.bandit import BernoulliBandit, GaussianBandit
+from shortlist.simulation.worlds import BernoulliBandit, GaussianBandit
 
 Finish = Callable[..., Any]
 RUNS = 500

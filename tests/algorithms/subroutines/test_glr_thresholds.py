@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln, xlog1py, xlogy
 
-from shortlist.algorithms.subroutines.divergence import BERNOULLI
-from shortlist.algorithms.subroutines.glr_thresholds import (
+from shortlist.algorithms.subroutines.likelihood_ratio import (
+    BERNOULLI,
     Look,
     Threshold,
     c_exp,

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from shortlist.algorithms.subroutines.divergence import (
+from shortlist.algorithms.subroutines.likelihood_ratio import (
     BERNOULLI,
     GAUSSIAN,
     Divergence,
+    best_proportions,
     swap_evidence,
 )
-from shortlist.algorithms.subroutines.proportions import best_proportions
 from shortlist.arrays import FloatArray
 
 SCALE = 10**8  # evidence takes whole pulls

@@ -1,4 +1,6 @@
-"""Pull arms and rank what that gave: the two steps that every algorithm of the paper is made of."""
+"""Pull arms and rank what that gave: the two steps that every algorithm of the paper is made of.
+
+Share pulls out among arms."""
 
 from collections.abc import Generator
 
@@ -29,3 +31,10 @@ def best(values: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
         return np.empty(0, dtype=np.int64)
     shuffled = rng.permutation(values.size)
     return shuffled[np.argsort(-values[shuffled], kind="stable")[:k]]
+
+
+def even_shares(total: int, parts: int, rng: np.random.Generator) -> IntArray:
+    """Share `total` pulls among `parts` arms as evenly as can be, the remainder at random."""
+    shares = np.full(parts, total // parts)
+    shares[rng.permutation(parts)[: total % parts]] += 1
+    return shares

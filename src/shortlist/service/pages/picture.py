@@ -11,9 +11,8 @@ from math import inf, isfinite, log10
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.digits import bound_text, end_texts, interval_text, mean_text
-from shortlist.display import plural
-from shortlist.experiment.status import ArmsTold
+from shortlist.engine.status import ArmsTold
+from shortlist.formatting import bound_text, end_texts, interval_text, mean_text, plural
 
 SIDE = 1000.0
 FEW = 60  # arms that have a bar each

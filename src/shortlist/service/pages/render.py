@@ -7,9 +7,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shortlist.digits import given_text, percent_text
-from shortlist.service.pages.view import LONG, View
-from shortlist.service.pages.words import DECIDED, MARKS, PLACES, headline
+from shortlist.formatting import given_text, percent_text
+from shortlist.service.pages.view import DECIDED, LONG, MARKS, PLACES, View, headline
 
 PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while one looks
 

@@ -8,10 +8,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from shortlist.errors import LimitExceeded, ShortlistError
-from shortlist.service.opened import Opened
-from shortlist.service.pages.bounds import Course
+from shortlist.service.experiment_cache import Opened
 from shortlist.service.pages.render import parts
-from shortlist.service.pages.view import begun_course, look
+from shortlist.service.pages.view import Course, begun_course, look
 from shortlist.service.replies import HEADERS
 from shortlist.service.service import FAILED, Service, logger
 

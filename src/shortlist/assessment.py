@@ -1,0 +1,359 @@
+"""What past results prove: `assess`."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
+from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
+from shortlist.certificates.certify import check_possible, on_unit_scale
+from shortlist.certificates.past.bound import Evidence, Totals, settled
+from shortlist.certificates.past.verdict import Verdict, judge
+from shortlist.errors import InvalidInput
+from shortlist.formatting import Tabular, TextTable, bound_text, confidence_text, plain, plural
+from shortlist.reading.counts import Counts, counts_of
+from shortlist.result import ArmResult
+from shortlist.result.plots import frame_of_rows
+from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells
+from shortlist.reward_models import (
+    Binary,
+    Bounded,
+    RewardModel,
+    RewardsDeclared,
+    Undeclared,
+    model_of,
+)
+from shortlist.validation import check_choice, flag, number, shown, whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TIERS = ("in", "out", "tied")
+NAMED = 10  # arms of a tier that are named
+
+
+@dataclass(frozen=True)
+class Assessment(Tabular):
+    """The K best arms of past results, and what these results prove.
+
+    With probability at least `confidence`, both are true: the mean reward of `top`, averaged over
+    its arms, is at most `regret_bound` below that of the best set of its size; and the tiers "in"
+    and "out" are right."""
+
+    top: tuple[OwnLabel, ...]  #: the arms with the best mean rewards, best first
+    regret_bound: float  #: what this choice loses at most, in units of the rewards; may be infinite
+    confidence: float  #: the probability with which `regret_bound` and `tiers` hold together
+    #: "in": among the K best; "out": not among them; "tied": not known. An arm in "in" has a mean
+    #: of at least the K-th best one, an arm in "out" a mean of at most the (K+1)-th best
+    tiers: Mapping[str, tuple[OwnLabel, ...]] = field(hash=False)
+    fixed: bool  #: whether the pulls of every arm were fixed before any reward was seen
+    pulls: int  #: rewards that it rests on
+    #: all arms, in the order they were given; their intervals hold together with probability
+    #: `confidence`, which is a statement of its own
+    arms: tuple[ArmResult, ...] = field(repr=False)
+    rewards: RewardModel = field(repr=False)  #: what was declared about the rewards
+    minimize: bool = field(repr=False)  #: whether small rewards are the good ones
+
+    @property
+    def verdict(self) -> str:
+        """What may be lost, in a sentence."""
+        if not math.isfinite(self.regret_bound):
+            return "Nothing is guaranteed about what this choice loses: an arm was never pulled."
+        return (
+            f"At most {bound_text(self.regret_bound)} of mean reward is lost, with"
+            f" {confidence_text(self.confidence)} confidence."
+        )
+
+    @property
+    def table(self) -> TextTable:
+        """The chosen arms, best first, and below them the others."""
+        chosen, others = self._best_first()
+        return TextTable((*HEADER, "tier"), self._rows(chosen), self._rows(others))
+
+    def tables(self) -> tuple[TextTable]:
+        """The table, with what it is of above, and the bound and the tiers below."""
+        table = self.table
+        below = "\n".join((self.verdict, *self._sure(), self._assumption))
+        return (TextTable(table.header, table.rows, table.faint, self._title, below),)
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """All arms as a data frame of pandas, or of polars if only that is installed.
+
+        Columns: arm, pulls, mean, low, high, chosen, tier."""
+        return frame_of_rows(self._records(), library)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure.
+
+        Filled circles are arms in tier "in", open circles are tied, crosses are "out"."""
+        from shortlist.result.plots import Mark, draw
+
+        chosen, others = self._best_first()
+        tier = self._tier_of()
+        marks = {
+            arm.label: Mark(
+                arm.chosen,
+                f"{'chosen' if arm.chosen else 'not chosen'}, {tier[arm.label]}",
+                shape="X" if tier[arm.label] == "out" else "o",
+                filled=tier[arm.label] != "tied",
+            )
+            for arm in self.arms
+        }
+        title = "\n".join((self._title, self.verdict, self._assumption))
+        return draw([*chosen, *others], title, "mean reward", ax, marks)
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as JSON has it; None for what is not known, as a mean without pulls."""
+        return {
+            "n_arms": len(self.arms),
+            "k": len(self.top),
+            "top": [plain_label(label) for label in self.top],
+            "regret_bound": plain(self.regret_bound),
+            "confidence": self.confidence,
+            "tiers": {
+                name: [plain_label(label) for label in labels]
+                for name, labels in self.tiers.items()
+            },
+            "fixed": self.fixed,
+            "minimize": self.minimize,
+            "pulls": self.pulls,
+            "arms": plain(self._records()),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as one line of JSON."""
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"{len(self.top):,} of {len(self.arms):,} arms, the best mean rewards of"
+            f" {self.pulls:,} pulls"
+        )
+
+    @property
+    def _assumption(self) -> str:
+        if self.fixed:
+            return "This holds if the pulls of every arm were fixed before any reward was seen."
+        return "This holds however the pulls were shared out, and whenever they ended."
+
+    def _sure(self) -> tuple[str, str, str]:
+        """Which arms are in or out, a line each, and with which confidence."""
+        k = len(self.top)
+        best = "the best one" if k == 1 else f"among the best {k:,}"
+        confidence = f"With {confidence_text(self.confidence)} confidence"
+        return (
+            f"{confidence} {best}: {_listed(self.tiers['in'])}.",
+            f"{confidence} not {best}: {_listed(self.tiers['out'])}.",
+            f"Bound and tiers hold together {confidence.lower()}; the intervals separately.",
+        )
+
+    def _best_first(self) -> tuple[list[ArmResult], list[ArmResult]]:
+        """The chosen arms and the others, each from best to worst."""
+        ordered = sorted(self.arms, key=self._rank)
+        chosen = [arm for arm in ordered if arm.chosen]
+        return chosen, [arm for arm in ordered if not arm.chosen]
+
+    def _rank(self, arm: ArmResult) -> tuple[float, int]:
+        """Small for the best; arms never pulled come last."""
+        if arm.mean is None:
+            return math.inf, 0
+        return (arm.mean if self.minimize else -arm.mean), -arm.pulls
+
+    def _records(self) -> list[dict[str, object]]:
+        tier = self._tier_of()
+        return [_record(arm, tier[arm.label]) for arm in self.arms]
+
+    def _tier_of(self) -> dict[OwnLabel, str]:
+        return {label: name for name, labels in self.tiers.items() for label in labels}
+
+    def _rows(self, arms: Sequence[ArmResult]) -> list[tuple[str, ...]]:
+        tier = self._tier_of()
+        rows = [(*arm_cells(arm), tier[arm.label]) for arm in arms[:CHOSEN_SHOWN]]
+        if len(arms) > CHOSEN_SHOWN:
+            rows.append((f"... {len(arms) - CHOSEN_SHOWN:,} more", *[""] * len(HEADER)))
+        return rows
+
+
+def _record(arm: ArmResult, tier: str) -> dict[str, object]:
+    kept = ("pulls", "mean", "low", "high", "chosen")
+    figures = {name: value for name, value in asdict(arm).items() if name in kept}
+    return {"label": plain_label(arm.label), **figures, "tier": tier}
+
+
+def _listed(labels: Sequence[OwnLabel]) -> str:
+    """The first of some arms by their names, and how many more there are."""
+    if not labels:
+        return "none"
+    more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+    return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
+
+
+MOST_ASSESSED = 2000  # arms: all pairs of them are compared
+LEAST_DELTA = 1e-200  # shares of less are no numbers any more
+MOST_PULLS = 10**9  # of an arm: tails of more are not computed to enough digits
+NOT_GIVEN = (
+    "`fixed` is not given, but must be True, if the pulls of every arm were fixed before any reward"
+    " was seen, or False, if they were not or you are not sure"
+)
+
+
+def assess(
+    counts: Any,
+    k: int,
+    *,
+    fixed: bool | None = None,
+    delta: float = 0.05,
+    rewards: RewardsDeclared | None = None,
+    minimize: bool = False,
+) -> Assessment:
+    """Find the K best arms of past results, and bound what this choice can lose.
+
+    The bound is right although the same rewards chose the arms: it holds for all sets of K arms at
+    once. Rewards must be independent of each other, and the results complete: no arm and no reward
+    left out because of its value.
+
+    Args:
+        counts: Past results: a mapping {arm: (pulls, successes)}, or {arm: (pulls, sum, squares)}
+            with the sum of the rewards and of their squares; a data frame or the name of a CSV file
+            with columns arm, pulls, and successes or sum, and perhaps squares. Squares make the
+            bound smaller where rewards vary little.
+        k: Number of arms to keep, from 1 to one less than there are.
+        fixed: True if the pulls of every arm were fixed before any reward was seen. False if they
+            were not: you stopped when it looked good, or pulled good arms more often. If you are
+            not sure, False. Has no default.
+        delta: Probability that the bound or a tier is wrong. The intervals are a separate
+            statement: the probability that any of them is wrong is at most delta, too. Default
+            0.05.
+        rewards: What rewards can be: "binary", a range (low, high) or `SubGaussian(sigma)`.
+            Default: binary where successes are counted, that is in a column `successes` or in
+            pairs of a mapping; else (0, 1).
+        minimize: Whether the best arms are those of the smallest mean rewards. Default False.
+
+    Returns:
+        The arms to keep, the bound, the tiers "in", "out" and "tied", and an interval for every
+        mean. It prints as a table.
+
+    Raises:
+        InvalidInput: If `fixed` is not given, or a value breaks its rule; of a file, with the line.
+
+    Example:
+        >>> import shortlist
+        >>> ads = {"blue": (400, 48), "red": (400, 30), "green": (400, 9)}
+        >>> found = shortlist.assess(ads, k=1, fixed=True)
+        >>> found.top, found.tiers["out"]
+        (('blue',), ('green',))
+        >>> found.regret_bound < 0.02
+        True
+    """
+    if fixed is None:
+        raise InvalidInput(NOT_GIVEN)
+    fixed, minimize = flag("fixed", fixed), flag("minimize", minimize)
+    delta = number("delta", delta, above=LEAST_DELTA, below=1)
+    given = counts_of(counts)
+    labels = _labels(given)
+    k = whole("k", k, at_least=1)
+    check_choice(len(labels), k)
+    model = _model(rewards, given)
+    _check(given, model)
+    squared = given.squares is not None
+    evidences = settled(model, given.pulls, fixed=fixed, squared=squared)
+    totals = _unit(given, model)
+    totals = evidences[0].mirrored(totals) if minimize else totals
+    found = judge(totals, k, delta, evidences)
+    return _assessment(given, labels, model, found, evidences[0], delta, minimize)
+
+
+def _labels(counts: Counts) -> tuple[OwnLabel, ...]:
+    size = len(counts.where)
+    if size > MOST_ASSESSED:
+        raise InvalidInput(
+            f"{counts.source} has {size:,} arms, but must have at most {MOST_ASSESSED:,}"
+        )
+    if size < 2:
+        raise InvalidInput(f"{counts.source} has {plural(size, 'arm')}, but must have at least 2")
+    return labels_of(size if counts.labels is None else counts.labels)
+
+
+def _model(rewards: RewardsDeclared | None, counts: Counts) -> RewardModel:
+    if rewards is None:
+        return Binary() if counts.counted else Bounded()
+    model = model_of(rewards)
+    if isinstance(model, Undeclared):
+        raise InvalidInput(f"`rewards` is {shown(rewards)}, but must be declared to prove anything")
+    return model
+
+
+def _check(counts: Counts, model: RewardModel) -> None:
+    """Refuse what no such rewards can give."""
+    if counts.pulls.max() > MOST_PULLS:
+        arm = int(counts.pulls.argmax())
+        raise InvalidInput(
+            f"{counts.where[arm]} says {counts.pulls[arm]:,} pulls, but must say at most"
+            f" {MOST_PULLS:,}"
+        )
+    check_possible(counts.where, counts.pulls, counts.sums, counts.squares, model)
+
+
+def _unit(counts: Counts, model: RewardModel) -> Totals:
+    """The results on the unit scale, with what rounding may have done to them."""
+    sums, squares = on_unit_scale(counts.pulls, counts.sums, counts.squares, model)
+    blur = 0.0
+    if not model.is_binary:
+        farthest = float(np.abs(sums / np.maximum(counts.pulls, 1)).max())
+        blur = ROUNDED * (1 + model.distance + farthest)
+    return Totals(counts.pulls, sums, squares, blur)
+
+
+def _assessment(
+    counts: Counts,
+    labels: tuple[OwnLabel, ...],
+    model: RewardModel,
+    found: Verdict,
+    evidence: Evidence,
+    delta: float,
+    minimize: bool,
+) -> Assessment:
+    """What was found, in labels and in units of the rewards."""
+    low, high = found.low, found.high
+    if minimize:
+        low, high = evidence.mirror - high, evidence.mirror - low
+    low, high = (end * model.scale + model.shift for end in (low, high))
+    arms = tuple(_arms(labels, counts.pulls, counts.sums, low, high, found.chosen.tolist()))
+    sign = 1 if minimize else -1
+    top = sorted((arm for arm in arms if arm.chosen), key=lambda arm: sign * (arm.mean or 0.0))
+    tier = np.where(found.inside, "in", np.where(found.outside, "out", "tied")).tolist()
+    return Assessment(
+        top=tuple(arm.label for arm in top),
+        regret_bound=found.regret_bound * model.scale,
+        confidence=confidence_of(delta),
+        tiers={
+            name: tuple(label for label, own in zip(labels, tier, strict=True) if own == name)
+            for name in TIERS
+        },
+        fixed=evidence.fixed,
+        pulls=int(counts.pulls.sum()),
+        arms=arms,
+        rewards=model,
+        minimize=minimize,
+    )
+
+
+def _arms(
+    labels: tuple[OwnLabel, ...],
+    pulls: IntArray,
+    sums: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    chosen: list[bool],
+) -> list[ArmResult]:
+    columns = (pulls.tolist(), sums.tolist(), low.tolist(), high.tolist(), chosen)
+    return [
+        ArmResult(label, times, total / times if times else None, below, above, own)
+        for label, times, total, below, above, own in zip(labels, *columns, strict=True)
+    ]

@@ -1,0 +1,293 @@
+"""Check a set that was chosen elsewhere: how much can it lose, by fresh rewards of every arm?"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.certificates.split.bound import declare
+from shortlist.errors import InvalidInput
+from shortlist.formatting import given_text
+from shortlist.problem import unit_epsilon
+from shortlist.regret import ROUNDING, chosen_arms
+from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
+from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, listed, number, shown
+
+UNIT = Bounded()
+MOST_PULLS = 2**62  # of an arm, as everywhere: counts are 64-bit
+WRITTEN = 2e-9  # relative error of a variance around 0 from sums and squares of ten digits
+
+
+def certify(
+    top: npt.ArrayLike,
+    pulls: npt.ArrayLike,
+    sums: npt.ArrayLike,
+    *,
+    boundary: float,
+    fresh: bool | None = None,
+    delta: float = 0.05,
+    epsilon: float | None = None,
+    rewards: RewardsDeclared = UNIT,
+    strength: float | None = None,
+    squares: npt.ArrayLike | None = None,
+) -> float:
+    """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
+
+    With probability at least 1 - `delta` the regret is at most the number returned. Fix everything
+    but `sums` and `squares` before you see the rewards, or the probability does not hold. If the
+    same rewards chose the set, use `assess`.
+
+    Args:
+        top: The chosen arms, as positions from 0.
+        pulls: Fresh pulls of every arm, at least one each.
+        sums: Sum of the rewards of these pulls, per arm.
+        boundary: A value between the worst chosen and the best other mean, as believed beforehand.
+        fresh: Must be True. You state that all these rewards were drawn after the set was chosen,
+            and that none of them was used to choose it.
+        delta: Probability of losing more than the bound. Default 0.05.
+        epsilon: Makes the bound tight near this value, and infinite where it would exceed it.
+            Default: no such value.
+        rewards: What rewards can be: a range (low, high), "binary" or a reward model. Default
+            (0, 1).
+        strength: Trades ln(1/delta) against the noise. Default: computed from the pulls, or from
+            epsilon.
+        squares: Sums of the squared rewards, per arm. They make the bound smaller where rewards
+            have a range and vary less in it than 0/1 rewards would.
+
+    Returns:
+        The bound, rounded outward, in units of the rewards.
+
+    Raises:
+        InvalidInput: If `fresh` is not True, or a value breaks its rule. An `epsilon` less than
+            rounding can make up is refused, a `strength` below 1e-60 or above 1e60 on the unit
+            scale, and sub-Gaussian means or a boundary farther from 0 than 1e9 sigma.
+
+    Example:
+        >>> import shortlist
+        >>> sums = [330, 310, 120, 90, 100]
+        >>> bound = shortlist.certify([0, 1], [400] * 5, sums, boundary=0.5, fresh=True)
+        >>> bound < 0.05
+        True
+    """
+    _check_fresh(fresh)
+    model = model_of(rewards)
+    counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
+    k = int(chosen.sum())
+    delta = number("delta", delta, above=0, below=1)
+    threshold = -math.log(delta)
+    if epsilon is None:
+        reach = model.widest_gap
+        unit_strength = _strength_for_noise(counts, threshold)
+    else:
+        epsilon = number("epsilon", epsilon, above=0)
+        reach = k * unit_epsilon(epsilon, counts.size, k, model)
+        unit_strength = 2 * threshold / reach
+    if strength is not None:
+        unit_strength = _unit_strength(strength, model)
+    certificate = declare(
+        chosen,
+        _unit_boundary(boundary, model),
+        counts,
+        strength=unit_strength,
+        delta=delta,
+        reach=reach,
+        rewards=model.unit(),
+        blur=ROUNDED * model.distance,
+    )
+    seen = on_unit_scale(counts, totals, _checked_squares(squares, counts, totals), model)
+    bound = certificate.bound(*seen)
+    # no more arms than these can be exchanged, each for one as far off as can be
+    most = model.widest_gap * min(k, chosen.size - k) / k
+    bound = min(most, bound) * model.scale
+    return math.inf if epsilon is not None and bound > epsilon else bound
+
+
+def _check_fresh(fresh: object) -> None:
+    """Refuse rewards that may have chosen the set: the best of many noisy means flatter it."""
+    if fresh is not None and flag("fresh", fresh):
+        return
+    given = "not given" if fresh is None else "False"
+    raise InvalidInput(
+        f"`fresh` is {given}, but must be True: the bound holds only for rewards drawn after the"
+        " set was chosen, none of which was used to choose it; for rewards that also chose the set"
+        " use `assess`"
+    )
+
+
+def _strength_for_noise(pulls: IntArray, threshold: float) -> float:
+    """Twice the strength at which ln(1/delta) costs as much as the noise, if all arms are charged.
+
+    The noise costs sum_i strength / 8N_i at most, and ln(1/delta) threshold / strength. But arms
+    clearly on their own side are not charged, so the noise costs less."""
+    return 2 * math.sqrt(8 * threshold / float((1 / pulls).sum()))
+
+
+def _unit_strength(strength: float, rewards: RewardModel) -> float:
+    """The strength on the unit scale, if floats can compute with it there."""
+    unit = number("strength", strength, above=0) * rewards.scale
+    if not SMALLEST < unit < LARGEST:
+        raise InvalidInput(
+            f"`strength` is {shown(strength)}, but must be between"
+            f" {given_text(SMALLEST / rewards.scale)} and {given_text(LARGEST / rewards.scale)}"
+            " for such rewards"
+        )
+    return unit
+
+
+def _unit_boundary(boundary: float, rewards: RewardModel) -> float:
+    """The boundary on the unit scale, if it can be one."""
+    edge = number("boundary", boundary)
+    unit = (edge - rewards.shift) / rewards.scale
+    low, high = rewards.support
+    if rewards.has_range and not low <= edge <= high:
+        raise InvalidInput(
+            f"`boundary` is {shown(boundary)}, but must be between {given_text(low)} and"
+            f" {given_text(high)} like the rewards"
+        )
+    if not rewards.has_range and not rewards.admits(edge):
+        raise InvalidInput(
+            f"`boundary` is {shown(boundary)}, but must be {rewards.rule}, as rewards are"
+        )
+    return min(max(0.0, unit), 1.0) if rewards.has_range else unit
+
+
+def _fresh(
+    top: npt.ArrayLike, pulls: npt.ArrayLike, sums: npt.ArrayLike, rewards: RewardModel
+) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Pulls and sums per arm and the mask of the chosen ones, if they fit together."""
+    counts, totals = listed("pulls", pulls), listed("sums", sums)
+    if counts.ndim != 1 or counts.shape != totals.shape:
+        raise InvalidInput(
+            f"`pulls` has shape {counts.shape} and `sums` {totals.shape}, but both need one number"
+            " per arm"
+        )
+    whole = np.issubdtype(counts.dtype, np.integer)
+    if not whole or np.any(counts < 1) or np.any(counts > MOST_PULLS):
+        raise InvalidInput(
+            f"`pulls` is {shown(pulls)}, but every arm needs a whole number of at least 1 and at"
+            " most 2^62"
+        )
+    if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
+        raise InvalidInput(f"`sums` is {shown(sums)}, but must be numbers")
+    wrong = np.flatnonzero(~possible_sums(totals, counts, rewards))
+    if wrong.size:
+        raise InvalidInput(
+            f"the sum of arm {wrong[0]} is {totals[wrong[0]]}, but must be that of"
+            f" {counts[wrong[0]]} rewards, each {rewards.rule}"
+        )
+    arms = chosen_arms(top, counts.size)
+    check_choice(counts.size, arms.size)
+    chosen = np.zeros(counts.size, dtype=np.bool_)
+    chosen[arms] = True
+    return counts.astype(np.int64), totals.astype(np.float64), chosen
+
+
+def _checked_squares(
+    squares: npt.ArrayLike | None, pulls: IntArray, sums: FloatArray
+) -> FloatArray | None:
+    """The sums of squares, if they can be those of so many rewards with these sums."""
+    if squares is None:
+        return None
+    given = listed("squares", squares)
+    if given.shape != sums.shape or given.dtype.kind not in "iuf":
+        raise InvalidInput(f"`squares` is {shown(squares)}, but must be a number for each arm")
+    wrong = np.flatnonzero(~possible_squares(given, pulls, sums))
+    if wrong.size:
+        arm = wrong[0]
+        raise InvalidInput(
+            f"the sum of squares of arm {arm} is {given[arm]}, but {pulls[arm]} rewards with the"
+            f" sum {sums[arm]:.15g} have at least {sums[arm] ** 2 / pulls[arm]:.15g}"
+        )
+    return given.astype(np.float64)
+
+
+def on_unit_scale(
+    pulls: IntArray, sums: FloatArray, squares: FloatArray | None, rewards: RewardModel
+) -> tuple[FloatArray, FloatArray | None]:
+    """The sums, and the squares where they are of use, of rewards as (x - shift) / scale.
+
+    Far from 0 the variance is a small difference of large sums: squares are rounded up by all that
+    was lost if sums and squares were written with ten digits."""
+    shift, scale = rewards.shift, rewards.scale
+    unit = (sums - pulls * shift) / scale
+    if squares is None:
+        return unit, None
+    around = squares - 2 * shift * sums + pulls * shift**2
+    return unit, around / scale**2 + WRITTEN * rewards.distance**2 * pulls
+
+
+def check_possible(
+    where: Sequence[str],
+    pulls: IntArray,
+    sums: FloatArray,
+    squares: FloatArray | None,
+    rewards: RewardModel,
+) -> None:
+    """Refuse the first arm whose sums cannot be those of so many rewards; `where` it stands."""
+    if rewards.is_binary and np.any(sums > pulls):
+        arm = int(np.argmax(sums > pulls))
+        raise InvalidInput(f"{where[arm]}: {sums[arm]:,.15g} successes exceed {pulls[arm]:,} pulls")
+    rule = f"the sum of rewards, each {rewards.rule}"
+    _check_each(where, pulls, possible_sums(sums, pulls, rewards), sums, rule)
+    if squares is not None:
+        _check_squares(where, pulls, sums, squares, rewards)
+
+
+def _check_squares(
+    where: Sequence[str],
+    pulls: IntArray,
+    sums: FloatArray,
+    squares: FloatArray,
+    rewards: RewardModel,
+) -> None:
+    """Refuse squares that are too small for their sum, or too large for the range of rewards."""
+    if rewards.is_binary and np.any(squares != sums):
+        arm = int(np.argmax(squares != sums))
+        raise InvalidInput(
+            f"{where[arm]} says squares of {squares[arm]:.15g} for {sums[arm]:.15g} successes, but"
+            " they must be equal: 0 and 1 are their own squares"
+        )
+    rule = "what squares of rewards with its sum add up to"
+    possible = possible_squares(squares, pulls, sums) & _in_range(squares, pulls, sums, rewards)
+    _check_each(where, pulls, possible, squares, rule)
+
+
+def _in_range(
+    squares: FloatArray, pulls: IntArray, sums: FloatArray, rewards: RewardModel
+) -> BoolArray:
+    """Which squares fit rewards in [low, high]: (x - low)(high - x) is never negative."""
+    if not rewards.has_range:
+        return np.ones(squares.size, dtype=np.bool_)
+    low, high = rewards.support
+    blur = ROUNDING * pulls * max(abs(low), abs(high)) ** 2
+    result: BoolArray = squares <= (low + high) * sums - low * high * pulls + blur
+    return result
+
+
+def _check_each(
+    where: Sequence[str], pulls: IntArray, possible: BoolArray, told: FloatArray, rule: str
+) -> None:
+    if not possible.all():
+        arm = int(possible.argmin())
+        raise InvalidInput(
+            f"{where[arm]} says {told[arm]:.15g} for {pulls[arm]:,} pulls, but must say {rule}"
+        )
+
+
+def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
+    """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
+    if not rewards.has_range:
+        means = sums / np.maximum(pulls, 1)
+        admitted = rewards.admits(means) & ((pulls > 0) | (sums == 0))
+        return np.asarray(admitted, dtype=np.bool_)
+    unit = (sums - pulls * rewards.shift) / rewards.scale
+    whole = unit == np.round(unit) if rewards.is_binary else True
+    return (unit >= -ROUNDING * pulls) & (unit <= (1 + ROUNDING) * pulls) & whole
+
+
+def possible_squares(squares: FloatArray, pulls: IntArray, sums: FloatArray) -> BoolArray:
+    """Which sums of squares can be those of so many rewards with these sums."""
+    least = sums**2 / np.maximum(pulls, 1)  # Cauchy and Schwarz
+    return (squares >= least * (1 - WRITTEN)) & np.isfinite(squares)

@@ -1,0 +1,397 @@
+"""Where a race stands: who is chosen by what was drawn, and who is to be pulled next.
+
+The swap race: few arms, ties, one best.
+
+All arms walk through common stages and bet on their rewards with common clocks; the capital
+against a swap of arms then depends on the means only through the gap of that swap. Ville's
+inequality bounds the gap of every swap at every stage at once, so a race may sample, stop and
+answer as it likes. Behind it stands a fixed design as a safety net. docs/pairs.md has the theorem
+and its proof."""
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, IntArray, total_before
+from shortlist.budget import Purse
+from shortlist.certificates.frame import Retired
+from shortlist.certificates.pairs.bound import Draws
+from shortlist.certificates.pairs.planning import (
+    Chase,
+    Pace,
+    Standing,
+    centres,
+    next_stage,
+    next_times,
+    parts_of,
+    stage_with,
+)
+from shortlist.certificates.pairs.swap_bounds import Bounds
+from shortlist.problem import Problem
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+
+CATCH_UP = 0.34  # share of its lag that an arm makes up at once
+
+
+class Race(Bounds):
+    """Who is chosen and who is pulled next; no guarantee rests on it.
+
+    With `pilot_apart` nothing rests on the rewards of the first request either, so that they may
+    decide whether there is a race at all."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        pace: Pace,
+        retired: Retired | None = None,
+        *,
+        pilot_apart: bool = False,
+    ) -> None:
+        pilot = 0 if pace.together else max(1, pace.batch // problem.n_arms)
+        super().__init__(problem, rng, pilot, retired, apart=pilot_apart)
+        self.rng, self.pace = rng, pace
+        self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
+        self.purse = Purse(problem)
+        self.most_pulls = problem.most_pulls if problem.limits is None else self.net.caps
+        # has too few pulls left for a stage
+        self.exhausted: BoolArray = np.zeros(problem.n_arms, dtype=np.bool_)
+        self.requests = 0  # large ones
+        self.stand()
+
+    def stand(self) -> None:
+        """Who is chosen now, and which pairs are open."""
+        n, k = self.problem.n_arms, self.problem.k
+        seen = self.open if self.open.any() else np.ones(n, dtype=np.bool_)
+        self.mean = float((self.sums[seen].sum() + 0.5) / (self.pulls[seen].sum() + 1))
+        smoothed = (self.sums + self.mean) / (self.pulls + 1)
+        smoothed[self.retired.arms] = -np.inf  # more than k arms stay
+        order = np.lexsort((self.rng.random(n), -smoothed))
+        self.edge: IntArray = order[[k, k - 1]]  # best outside, worst inside
+        self.choose(order[:k] if self.leader is None else np.array([self.leader]))
+
+    def choose(self, top: IntArray) -> None:
+        """Take `top`, bound its pairs, and see which are open."""
+        self.top: BoolArray = np.zeros(self.problem.n_arms, dtype=np.bool_)
+        self.top[top] = True
+        self.tighten()
+        pairs = self.pairs_above(self.closed_at)
+        self.doubtful = in_pair(pairs)
+        self.open_pairs = pairs & self._movable() if self.exhausted.any() else pairs
+        self.open = in_pair(self.open_pairs) & ~self.exhausted
+
+    def _movable(self) -> BoolArray:
+        """Pairs that more pulls can tell apart: (arm, arm).
+
+        Of an arm at its limit only those in which the other one lags behind it."""
+        at, stuck = self.stages.at, self.exhausted
+        waits = stuck[:, None] & (at[:, None] <= at)  # [j, b]: j cannot follow b, or go on with it
+        result: BoolArray = ~(waits | waits.T)
+        return result
+
+    def exhaust(self, arms: IntArray) -> None:
+        """Leave arms where they are: their limits allow for no further stage."""
+        self.exhausted[arms] = True
+        self.stand()
+
+    def left(self, arms: IntArray, times: IntArray) -> IntArray:
+        """Of every entry of a request, how many pulls its arm has left before it."""
+        result: IntArray = (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
+        return result
+
+    def dry(self, times: IntArray) -> BoolArray:
+        """Entries of arms at their limits: clocks would advance in a stage in which they earn
+        nothing."""
+        limited = self.problem.limits is not None
+        return np.asarray((times == 0) & limited, dtype=np.bool_)
+
+    def movers(self) -> tuple[IntArray, IntArray]:
+        """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
+        if self._chases():
+            return self._chase()
+        at = self.stages.at
+        arms = self._late()
+        last = at[self.open].max()
+        if self.pace.together:  # all open arms end in a new stage
+            arms, last = np.flatnonzero(self.open), self._plan_ahead()
+        share = 1.0 if self.pace.together else CATCH_UP
+        steps = np.maximum(1, share * (last - at[arms])).astype(np.int64)
+        before = np.cumsum(steps) - steps
+        stages = np.repeat(at[arms] - before, steps) + np.arange(1, steps.sum() + 1)
+        order = np.argsort(stages, kind="stable")
+        return stages[order], np.repeat(arms, steps)[order]
+
+    def _chases(self) -> bool:
+        """Whether likelihoods are likely to end the race: near 0 or 1 they do so sooner than bets.
+
+        Where the nominee's sample is complete, its rivals catch up."""
+        if self.likelihood is None or not self.pulls.any():
+            return False
+        nominee, _ = self.alone()
+        complete = self.pulls[nominee] == self.net.caps[nominee]
+        return self.net.near_end(self.mean) and not complete
+
+    def _chase(self) -> tuple[IntArray, IntArray]:
+        """The nominee runs ahead of its rivals, and those least told from it move on by a stage."""
+        at, last = self.stages.at, self.stages.last
+        nominee, rivals = self.alone()
+        rivals = rivals[self.open[rivals]]
+        steps = max(1, int(CATCH_UP * (last - at[nominee])))
+        ahead = at[nominee] + np.arange(1, steps + 1)
+        # a stage that is not planned yet will be like the last
+        own = self.stages.times(np.minimum(ahead, last), np.full(steps, nominee)).sum()
+        times = self.stages.times(np.minimum(at[rivals] + 1, last), rivals)
+        means = (self.sums + self.mean) / (self.pulls + 1)
+        best = self.problem.k == 1
+        chase = Chase.of(self.pulls, means, nominee, rivals, self.unit, best=best)
+        moved = rivals[chase.beside(int(own), times, self.rng)]
+        stages = np.concatenate([ahead, at[moved] + 1])
+        order = np.argsort(stages, kind="stable")
+        return stages[order], np.concatenate([np.full(steps, nominee), moved])[order]
+
+    def _plan_ahead(self) -> int:
+        """Plan a large request as stages; the last of them, or one that can never be."""
+        if self.stages.at[self.open].max() < self.stages.last:  # planned, but not affordable
+            return self.stages.last
+        left = self._left()
+        if left[self.open].max() <= 0:
+            return self.stages.last + 1
+        standing = self._standing(left)
+        self.requests += 1
+        for times in parts_of(next_times(standing, self.pace, self.requests), standing):
+            self.stages.plan(times)
+        return self.stages.last
+
+    def _late(self) -> IntArray:
+        """Arms that lag behind the other one in an open pair; if there are none, all open arms."""
+        at = self.stages.at
+        every = np.flatnonzero(self.open)
+        if at[every].min() == at[every].max():
+            return every
+        ahead = np.where(self.open_pairs, at, -1).max(axis=1) > at  # of j, some b
+        ahead |= np.where(self.open_pairs, at[:, None], -1).max(axis=0) > at  # of b, some j
+        return np.flatnonzero(ahead) if ahead.any() else every
+
+    def ready(self, stages: IntArray) -> bool:
+        """Fix a new stage if `stages` need one; False if all samples are planned in full."""
+        if stages[-1] <= self.stages.last:
+            return True
+        left = self._left()
+        if left[self.open].max() <= 0:
+            return False
+        stage = next_stage(self._standing(left), self.pace, self.stages.last + 1)
+        self.stages.add(stage)
+        return True
+
+    def _left(self) -> IntArray:
+        """Pulls that are not planned until samples are complete: (arm,)."""
+        left: IntArray = self.net.caps - self.stages.planned
+        return left
+
+    def _level(self) -> float:
+        """Logarithm of the capital needed against one pair, or of the odds if a lead decides."""
+        if self.net.lead is not None:
+            return -math.log(self.problem.delta)
+        return float(self.levels[0])
+
+    def _standing(self, left: IntArray) -> Standing:
+        return Standing(
+            pulls=self.pulls,
+            sums=self.sums,
+            squares=self.squares,
+            rewards=self.problem.rewards,
+            top=self.top,
+            open=self.open,
+            swapped=self.swapped,
+            edge=self.edge,
+            mean=self.mean,
+            unit=self.unit,
+            multiples=self.mixture.multiples,
+            level=self._level(),
+            sample=self.net.size,
+            planned=self.stages.planned,
+            left=left,
+            costs=self.purse.costs,
+            limited=self.problem.limits is not None,
+            worth=self.net.worth(self.sums),
+        )
+
+    def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> bool:
+        """Take in a reply, stage by stage; True if a part of it was enough to end the race."""
+        first = not self.pulls.any()
+        for q in np.unique(stages):
+            if q > len(self.stages.fixed) and self._fix(q, first=first):
+                return True
+            now = stages == q
+            here = arms[now]
+            stage = self.stages.fixed[q - 1]
+            draws = Draws(stage.times[here], given.sums[now], given.squares[now])
+            around = centres(self.pulls[here], self.sums[here], stage.mean, stage.weight)
+            self.stages.book(q, here, draws, around, self.problem.rewards)
+            self.count(here, draws)
+        self.look(first=first)
+        return False
+
+    def _fix(self, q: int, *, first: bool) -> bool:
+        """Fix the bets of stage q from all that is booked; True if that ends the race."""
+        if self.pulls.any():
+            self.look(first=first)
+            self.stand()
+            if self.bound() <= self.allowed or not self.open.any():
+                return True
+        times = self.stages.times(np.full(self.pulls.size, q), np.arange(self.pulls.size))
+        self.stages.fix(stage_with(times, self._standing(self._left())))
+        return False
+
+    def answer(self, bound: float, *, by_net: bool = False) -> Answer:
+        """The present choice with what is proved about it."""
+        top = np.flatnonzero(self.top)
+        evidence = {
+            "certificate": "pairs",
+            "stages": self.stages.last,
+            "safety net": by_net,
+            "pulls per arm at most": int(self.net.caps.max()),
+        }
+        if not math.isfinite(bound):
+            return Answer(top, evidence=evidence)
+        regret = bound / self.problem.k
+        if bound <= self.allowed:  # dividing may have rounded up
+            regret = min(regret, self.problem.epsilon)
+        return Answer(top, regret, 1 - self.problem.delta, evidence)
+
+    def progress(self, round_: int, bound: float) -> Progress:
+        """For display."""
+        known = bound / self.problem.k if math.isfinite(bound) else None
+        undecided = int(self.doubtful.sum())
+        accepted = int((self.top & ~self.doubtful).sum())
+        rejected = self.problem.n_arms - undecided - accepted
+        top = tuple(np.flatnonzero(self.top).tolist())
+        return Progress(round_, accepted, rejected, undecided, known, top)
+
+
+def in_pair(pairs: BoolArray) -> BoolArray:
+    """Which arms are in one of these pairs, on either side."""
+    return np.asarray(pairs.any(axis=0) | pairs.any(axis=1), dtype=np.bool_)
+
+
+def swap_race(
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired | None = None,
+    *,
+    batch: int = 4,
+    growth: float = 0.02,
+    least: int | None = None,
+    rounds: int | None = None,
+) -> Search:
+    """Race all swaps of arms against each other until none can cost more than K epsilon.
+
+    R_T <= its bound with probability >= 1 - delta, whenever it ends: at epsilon, at the budget, or
+    by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
+    Where costs of arms differ, one is pulled in proportion to its cost to the power of -1/2.
+    Where arms have limits there is no net: an arm that may not be pulled through the next stage
+    stays where it is, the others go on, and the bound is what all pairs have earned by then.
+    A request has about `batch` pulls and `growth` times what was spent, or at least `least` unless
+    fewer complete all samples or limits leave fewer; or there are at most `rounds` requests, and
+    one more if rewards in [0, 1] that were all 0 or 1 turn out not to be, or if an arm retires in
+    the last one. Arms that have retired are in no pair any more: the bound is about the others."""
+    return run(Race(problem, rng, Pace(batch, growth, rounds, least or 0), retired))
+
+
+def run(race: Race) -> Search:
+    """Pull, book and stand until the bound is small, or pulls run out."""
+    rounds = race.pace.rounds
+    requests = 0
+    while (bound := race.bound()) > race.allowed:
+        if not race.open.any() or requests == rounds:
+            break
+        if not race.racing or (requests + 1 == rounds and race.net.holds):
+            return (yield from last_resort(race, requests, at_once=True))
+        stages, arms = race.movers()
+        if not race.ready(stages):
+            return (yield from last_resort(race, requests, at_once=race.pace.together))
+        times = race.stages.times(stages, arms)
+        left = race.left(arms, times)
+        dry = race.dry(times)
+        stuck = (dry | (times > left)) & (stages == race.stages.at[arms] + 1)
+        if stuck.any():
+            race.exhaust(arms[stuck])
+            continue
+        fits = race.purse.affords(arms, times) & (times <= left) & ~dry
+        if not fits.any():
+            break
+        requests += 1
+        progress = race.progress(requests, bound)
+        given = yield from _draw(race, arms[fits], times[fits], progress)
+        if race.book(stages[fits], arms[fits], given):
+            return race.answer(race.bound())
+        race.stand()
+    return race.answer(bound)
+
+
+def last_resort(race: Race, requests: int, *, at_once: bool) -> Search:
+    """Complete the samples of the arms in doubt and choose among them by these.
+
+    An arm is in doubt if it is in an open pair, also of the new choice; `at_once`: if it is in a
+    pair that is not known to be in the right order, and then no new choice can bring in another."""
+    if not race.net.holds:  # every arm is at its limit
+        return race.answer(race.bound())
+    complete = _in_doubt(race, at_once=at_once)
+    while True:
+        missing = np.where(complete, race.net.caps - race.pulls, 0)
+        if not race.purse.affords(np.arange(missing.size), missing).all():
+            return race.answer(race.bound())
+        if missing.any():
+            requests += 1
+            before = race.retired.count
+            yield from _complete(race, missing, race.progress(requests, race.bound()))
+            if race.retired.count > before:  # what it beat was not compared with the others
+                race.stand()
+                complete = (complete | _in_doubt(race, at_once=at_once)) & ~race.retired.arms
+            continue  # the samples may have become larger
+        _choose_by_samples(race, complete)
+        joining = race.open & ~complete
+        if at_once or not joining.any():
+            return race.answer(min(race.bound(), race.allowed), by_net=True)
+        complete |= joining
+
+
+def _in_doubt(race: Race, *, at_once: bool) -> BoolArray:
+    """The arms whose samples are to be complete: those in open pairs of the present choice.
+
+    If all is to be decided `at_once`, those in a pair that is not known to be in the right order:
+    any other arm is on its side of the choice, whatever the samples say of these."""
+    return in_pair(race.pairs_above(0.0)) if at_once else race.open.copy()
+
+
+def _choose_by_samples(race: Race, complete: BoolArray) -> None:
+    """Replace the chosen arms whose samples are complete by the best of all such arms."""
+    kept = np.flatnonzero(race.top & ~complete)
+    ranked = race.net.order(race.sums)
+    ranked = ranked[complete[ranked]]
+    race.choose(np.concatenate([kept, ranked[: race.problem.k - kept.size]]))
+
+
+def _complete(race: Race, missing: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
+    """Draw what is missing, outside of all stages."""
+    arms = np.flatnonzero(missing)
+    pulls = Pulls(arms, missing[arms], progress)
+    given = yield pulls
+    race.purse.pay(pulls, given)
+    race.count(arms, Draws(missing[arms], given.sums, given.squares))
+    race.net.look(race.pulls, race.sums, race.squares, first=False)
+
+
+def _draw(
+    race: Race, arms: IntArray, times: IntArray, progress: Progress
+) -> Generator[Pulls, Rewards, Rewards]:
+    """Ask for the entries that have pulls; the others give nothing."""
+    pulled = times > 0
+    sums, squares = np.zeros(times.size), np.zeros(times.size)
+    if pulled.any():
+        pulls = Pulls(arms[pulled], times[pulled], progress)
+        given = yield pulls
+        race.purse.pay(pulls, given)
+        sums[pulled], squares[pulled] = given.sums, given.squares
+    return Rewards(sums, squares)

@@ -1,0 +1,253 @@
+"""What a race has proved: bounds on the gaps of all swaps, from all that was drawn so far.
+
+They hold at every stage at once, however arms are chosen and pulled: docs/pairs.md."""
+
+import math
+
+import numpy as np
+
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.certificates.fixed_design import log_swaps
+from shortlist.certificates.frame import Retired
+from shortlist.certificates.pairs.bound import (
+    Draws,
+    Mixture,
+    Stages,
+    log_capital,
+    pair_gaps,
+    set_gap,
+)
+from shortlist.certificates.pairs.fallback import Net
+from shortlist.certificates.pairs.likelihood import Likelihood
+from shortlist.certificates.pairs.planning import pilot_stage
+from shortlist.problem import Problem
+
+NO_BETS = 1e-200  # instead of a clock of 0 ...
+NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
+MOST_CUTS = 8  # stages tried in the bound on sets where arms are left behind by their limits
+NOMINATED = 20  # pulls of an arm from which on it is told from the others by likelihoods
+LARGEST_ODDS = 100.0  # logarithm of a ratio of odds: no mean is nearer to 0 and 1 than a float is
+
+
+class Bounds:
+    """What was drawn, how delta is shared out, and the bounds that follow for a choice `top`."""
+
+    top: BoolArray  # the arms chosen
+    doubtful: BoolArray  # arms in pairs that are not settled
+    mean: float  # of the arms in doubt
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        pilot: int,
+        retired: Retired | None,
+        *,
+        apart: bool,
+    ) -> None:
+        n, k = problem.n_arms, problem.k
+        self.problem = problem
+        self.retired = Retired(n) if retired is None else retired
+        self.allowed = k * problem.epsilon
+        self.swapped = min(k, n - k)  # arms in a swap, at most
+        # A pair that is the only one in doubt may lose all that is allowed.
+        self.closed_at = self.allowed if self.swapped == 1 else 0.0
+        self.pulls: IntArray = np.zeros(n, dtype=np.int64)
+        self.sums: FloatArray = np.zeros(n)
+        self.squares: FloatArray = np.zeros(n)
+        self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
+        self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
+        self.net = Net(problem, pilot, rng, apart=apart)
+        self.leader: int | None = None  # of two arms: so far ahead that it is chosen
+        self.likelihood = Likelihood(n) if self.net.compares else None
+        self._share_out()
+        self.unit = self._unit()
+        self._settle_bets(apart=self.net.pilot_apart)
+
+    def _settle_bets(self, *, apart: bool) -> None:
+        """Which gaps are betted on; where a lead decides, only large ones are left to bets."""
+        mixture = Mixture.of_large if self.net.leads else Mixture.of
+        self.mixture = mixture(self.unit)
+        clocks = self.mixture.weights.size
+        self.stages = Stages(self.problem.n_arms, clocks)
+        if apart:  # no bets in the pilot
+            self.stages.add(pilot_stage(self.problem.n_arms, clocks, self.net.pilot))
+
+    def _share_out(self) -> None:
+        """Give every swap its part of what the net leaves of delta."""
+        self.levels = self._levels(self.net.delta_left)
+        self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
+
+    def _levels(self, delta: float) -> FloatArray:
+        """ln(1 / delta_m) of one swap of m arms: sizes weigh 1/m, swaps of one size the same."""
+        if delta <= 0:
+            return np.full(self.swapped, np.inf)
+        sizes = np.arange(1, self.swapped + 1)
+        log_share = -np.log(sizes * (1 / sizes).sum())
+        swaps = log_swaps(self.problem.n_arms, self.problem.k)
+        result: FloatArray = swaps - log_share - math.log(delta)
+        return result
+
+    def _unit(self) -> float:
+        """The gap that is to be told from 0; with a small budget, or small limits and swaps of
+        several arms, no less than can be told."""
+        unit = self.allowed / self.swapped
+        if not self.racing:
+            return unit
+        budget = self.problem.goal.budget
+        if budget is not None:
+            every = float(self.problem.prices.sum())  # what a pull of every arm costs
+            unit = max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
+        if self.problem.limits is not None and self.swapped > 1:
+            each = self.levels[-1] / self.swapped  # of a swap of all, for every arm of it
+            unit = max(unit, 0.5 * math.sqrt(each / float(np.median(self.net.caps))))
+        return unit
+
+    @property
+    def racing(self) -> bool:
+        """Whether the net has left anything of delta."""
+        return math.isfinite(self.levels[0])
+
+    def pairs_above(self, gap: float) -> BoolArray:
+        """[j, b]: j outside may be better than b inside by more than `gap`."""
+        result: BoolArray = (self.gaps > gap) & self.outside[:, None] & self.top
+        return result
+
+    @property
+    def outside(self) -> BoolArray:
+        """The arms that stay and are not chosen: no bound is about an arm that has retired."""
+        return ~self.top & ~self.retired.arms
+
+    def look(self, *, first: bool) -> None:
+        """See what kind of rewards came, and where arms lie."""
+        led = self.net.leads
+        self.net.look(self.pulls, self.sums, self.squares, first=first)
+        if first:  # the pilot may have changed the shares of delta
+            self._share_out()
+            self.likelihood = self.likelihood if self.net.compares else None
+        if led and not self.net.leads:  # no bet was made in the pilot
+            self._settle_bets(apart=True)
+            self.stages.at[:] = self.stages.last
+        self.leader = self.net.leader(self.sums)
+        self._place()
+
+    def count(self, arms: IntArray, draws: Draws) -> None:
+        """Add rewards to what is known of these arms."""
+        if self.likelihood is not None and self.pulls.any():  # not in the pilot
+            known = Draws(self.pulls, self.sums, self.squares)
+            self.likelihood.count(arms, draws, known, self.mean)
+        self.pulls[arms] += draws.times
+        self.sums[arms] += draws.sums
+        self.squares[arms] += draws.squares
+
+    def tighten(self) -> None:
+        """Bound the pairs of the present choice by all that is known."""
+        if self.racing:
+            self._tighten()
+        if self.likelihood is not None:
+            self._compare(self.likelihood)
+        if self.leader is not None:  # of two arms: the other one is not better by more than allowed
+            gap = self.gaps[1 - self.leader, self.leader]
+            self.gaps[1 - self.leader, self.leader] = min(gap, self.allowed)
+
+    def _tighten(self) -> None:
+        """Bound the pairs of the present choice by the last stage that both arms completed."""
+        outside, inside = np.flatnonzero(self.outside), np.flatnonzero(self.top)
+        at = self.stages.at
+        q: int | IntArray = int(at[0])
+        if (at != q).any():
+            q = np.minimum(at[outside][:, None], at[inside])  # (j, b)
+        near = self.near[:, outside, None] & self.near[:, None, inside]  # (side, j, b)
+        level = np.where(near.any(0), self.edge_level, self.levels[0])
+        down = self.stages.down(q, outside[:, None])  # (j, b, clock), or (j, 1, clock)
+        up = self.stages.up(q, inside)  # (j, b, clock), or (b, clock)
+        clock = np.maximum(self.stages.clock(q), NO_BETS)
+        found = pair_gaps(down, up, clock, np.log(self.mixture.weights), level)
+        found += self._rounded(clock)
+        found[~(found <= NOT_BOUNDED)] = np.inf  # so that NaN can never close a pair
+        here = np.ix_(outside, inside)
+        self.gaps[here] = np.minimum(self.gaps[here], found)
+
+    def alone(self) -> tuple[int, IntArray]:
+        """The arm that is the only one chosen, or left out, and all others that stay."""
+        single = self.top if self.problem.k == 1 else ~self.top
+        return int(np.flatnonzero(single)[0]), np.flatnonzero(~single & ~self.retired.arms)
+
+    def _compare(self, likelihood: Likelihood) -> None:
+        """Close the pairs of that arm whose likelihood ratio is large enough."""
+        nominee, rivals = self.alone()
+        if self.pulls[nominee] < NOMINATED:
+            return
+        likelihood.nominate(nominee)
+        best, gap = self.problem.k == 1, self.allowed - 2 * self.problem.blur
+        evidence = likelihood.evidence(nominee, rivals, gap, best=best)
+        off = ROUNDED * (2 + self.stages.last) + LARGEST_ODDS * self.problem.blur  # a pull
+        evidence -= off * (self.pulls[nominee] + self.pulls[rivals])
+        closed = rivals[evidence >= -math.log(self.net.delta_compared)]
+        pairs = (closed, nominee) if best else (nominee, closed)
+        self.gaps[pairs] = np.minimum(self.gaps[pairs], self.allowed)
+
+    def _rounded(self, clock: FloatArray) -> FloatArray:
+        """What rounding can take off the gap of a pair: docs/pairs.md, "Rounding"."""
+        farthest = float(np.abs(self.sums / np.maximum(self.pulls, 1)).max())
+        largest = 1 + farthest + self.levels.max() / clock[..., 0]  # the first clock is the slowest
+        rounded: FloatArray = ROUNDED * (2 + self.stages.last) * largest + 2 * self.problem.blur
+        return rounded
+
+    def _place(self) -> None:
+        """See which arms lie near 0 or near 1: the capital against the contrary is large."""
+        if not self.net.placed or self.net.edge_share == self.net.share:
+            return
+        enough = 2 * self.problem.n_arms / (self.net.placing * self.problem.delta)
+        pulls, sums = self.pulls - self.net.skipped, self.sums - self.net.skipped_sums
+        against = np.stack([log_capital(pulls, sums), log_capital(pulls, pulls - sums)])
+        self.near |= against >= math.log(enough)
+
+    def bound(self) -> float:
+        """Bound on K R_T of the present choice among the arms that stay, at any time."""
+        worst = max(0.0, float(self.gaps[np.ix_(self.outside, self.top)].max()))
+        if self.swapped > 1 and math.isfinite(worst):
+            worst = min(worst, 1.0) if self.problem.rewards.has_range else worst
+            worst = max(worst, self._set_bound())
+        if not self.problem.rewards.has_range:
+            return worst
+        return min(worst, float(self.swapped))
+
+    def _set_bound(self) -> float:
+        """Bound on the gap of swaps of two or more arms; arms in no open pair are in none."""
+        if min((self.doubtful & self.outside).sum(), (self.doubtful & self.top).sum()) < 2:
+            return 0.0
+        at = self.stages.at[self.doubtful]
+        found = self._set_bound_at(int(at.min()), self.doubtful)
+        if self.problem.limits is None:  # then those that lag will catch up
+            return found
+        return min([found, *map(self._set_bound_from, _some_of(np.unique(at)[1:]))])
+
+    def _set_bound_from(self, q: int) -> float:
+        """The same, by stage q of the arms that completed it: any other arm of a swap adds at most
+        its worst pair."""
+        there = self.doubtful & (self.stages.at >= q)
+        gaps = np.where(self.pairs_above(0.0), self.gaps, 0.0)  # (j, b)
+        if self.problem.rewards.has_range:
+            gaps = np.minimum(gaps, 1.0)
+        worst = np.maximum(gaps.max(0), gaps.max(1))  # (arm,)
+        behind = np.sort(worst[self.doubtful & ~there])[-self.swapped :].sum()
+        pair = gaps[np.ix_(there, there)].max(initial=0.0)
+        return float(behind + max(pair, self._set_bound_at(q, there)))
+
+    def _set_bound_at(self, q: int, arms: BoolArray) -> float:
+        """Bound on the gap of swaps of two or more of these arms by stage q."""
+        outside, inside = np.flatnonzero(arms & self.outside), np.flatnonzero(arms & self.top)
+        if min(outside.size, inside.size) < 2:
+            return 0.0
+        down, up = self.stages.down(q, outside), self.stages.up(q, inside)
+        clock = np.maximum(self.stages.clock(q), NO_BETS)
+        found = set_gap(down, up, clock, np.log(self.mixture.weights), self.levels)
+        found += self.swapped * float(self._rounded(clock))
+        return found if found <= NOT_BOUNDED else math.inf
+
+
+def _some_of(stages: IntArray) -> list[int]:
+    """At most MOST_CUTS of these stages, spread evenly; the last one is among them."""
+    places = np.linspace(0, stages.size - 1, min(stages.size, MOST_CUTS))
+    return [int(stages[round(place)]) for place in places]

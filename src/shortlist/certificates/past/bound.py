@@ -1,0 +1,474 @@
+"""Values that a mean may have, cut into cells that are narrow where it matters.
+
+p-values for "the mean is at least theta", for a number of pulls that was fixed beforehand.
+
+0/1 rewards: P(Bin(N, theta) <= S), exact. Rewards in [0, 1]: the least of Hoeffding's bound
+exp(-N kl(S/N, theta)) and of E(Z - t)+ / (F - t) for some t, where F = N - S and Z is binomial of N
+trials with mean 1 - theta (Hoeffding's convex order, then Markov). Both fall in theta.
+
+Wealth of bets against "the mean is theta" that win if it is less: e-processes.
+
+Each is a nonnegative supermartingale from 1 at the true mean, however arms are pulled and whenever
+one stops. What is returned is a lower bound on its logarithm over a cell [low, high] of values
+theta, rounded down.
+
+Thresholds: what the charges of the 2m arms of one swap exceed with a small probability only.
+
+The swaps of m arms each have the share delta w_m / (C(k, m) C(n - k, m)) of delta, w_m ~ 1/m.
+
+Charges of every arm, by what was declared about its rewards and its number of pulls.
+
+Values are on the unit scale, and all charges are for means that are larger than the rewards say.
+Those for smaller means are the same of mirrored rewards.
+
+Bets on a whole swap with one tilt for all of its arms: e-processes for rewards in [0, 1].
+
+With a tilt l, the product of exp(-l x) / (1 - theta + theta exp(-l)) over the rewards x of an arm
+is a supermartingale from 1, as exp(-l x) lies below its chord. Its logarithm is the charge of
+theta, -l S - N ln(1 - theta a) with a = 1 - exp(-l). It is convex, so the reach has a closed form.
+
+A bet of strength s about a centre c multiplies the wealth by 1 - s (x - c) for an arm that may be
+better and by 1 + s (x - c) for one that may be worse. Both charges then have about the same slope
+at means near c, which makes a swap of them narrow: this gives the two tilts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from scipy.special import (
+    betainc,
+    betaln,
+    gammainc,
+    gammaincc,
+    gammaln,
+    logsumexp,
+    ndtri,
+    xlog1py,
+    xlogy,
+)
+
+from shortlist.arrays import ROUNDED, FloatArray, IntArray
+from shortlist.certificates.fixed_design import log_swaps
+from shortlist.certificates.pairs.bound import curvature
+from shortlist.confidence import JEFFREYS, TYPICAL
+from shortlist.reward_models import UNIT_SIGMA, RewardModel
+
+# standard errors from the mean reward, after the arcsine transformation
+NEAR = np.linspace(-6.0, 6.0, 601)
+FAR = np.geomspace(6.0, 56.0, 145)[1:]
+# so far that no wide cell is left at 10^9 pulls, where it would decide at low prices
+FARTHEST = np.geomspace(56.0, 1e5, 151)[1:]
+STEPS = np.concatenate([NEAR, FAR, FARTHEST])
+
+
+def cells(pulls: int, mean: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of cells that together are [0, 1], about a mean of this many rewards."""
+    angles = np.arcsin(np.sqrt(mean)) + STEPS / (2 * np.sqrt(pulls))
+    inner = np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
+    edges = np.maximum.accumulate(np.concatenate([[0.0], inner, [1.0]]))
+    return edges[:-1], edges[1:]
+
+
+TAIL_ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it
+LEAST = 1e-290  # p-values below are taken for this one
+MOST_SUMMED = 1e6  # pulls up to which differences of the incomplete beta function are exact
+OFFSETS = 12  # values of t
+
+
+def binary_tail(pulls: int, successes: float, theta: FloatArray) -> FloatArray:
+    """P(Bin(N, theta) <= S), rounded up."""
+    if successes >= pulls:
+        return np.ones(theta.size)
+    below = betainc(pulls - successes, successes + 1, 1 - theta)
+    return _rounded_up(below)
+
+
+def bounded_tail(pulls: int, total: float, theta: FloatArray) -> FloatArray:
+    """Bound on P(S' <= S) for independent rewards in [0, 1] with mean theta."""
+    lost = pulls - total
+    mean = total / pulls
+    divergence = xlogy(mean, mean) - xlogy(mean, theta)
+    divergence += xlogy(1 - mean, 1 - mean) - xlogy(1 - mean, 1 - theta)
+    divergence = np.where(theta > mean, divergence, 0.0)
+    best = np.exp(-pulls * np.maximum(0.0, divergence) * (1 - TAIL_ROUNDING))
+    if pulls <= MOST_SUMMED:
+        for start in _starts(pulls, lost):
+            best = np.minimum(best, _excess(pulls, lost, int(start), 1 - theta))
+    return _rounded_up(best)
+
+
+def _starts(pulls: int, lost: float) -> FloatArray:
+    """Values of t below F: 1 and a few standard deviations."""
+    offsets = np.geomspace(0.5, 2 * np.sqrt(pulls) + 1, OFFSETS)
+    starts = np.unique(np.ceil(lost - offsets))
+    result: FloatArray = starts[(starts >= 1) & (starts < lost) & (starts < pulls)]
+    return result
+
+
+def _excess(pulls: int, lost: float, start: int, mean: FloatArray) -> FloatArray:
+    """E(Z - t)+ / (F - t), and E(Z - t)+ = N mean P(Z' >= t) - t P(Z > t), Z' of one trial less."""
+    above = betainc(start, pulls - start, mean)
+    beyond = betainc(start + 1, pulls - start, mean)
+    gained = pulls * mean * above
+    excess = np.maximum(gained - start * beyond, 0.0) + TAIL_ROUNDING * gained
+    result: FloatArray = excess / (lost - start)
+    return result
+
+
+def _rounded_up(tails: FloatArray) -> FloatArray:
+    return np.clip(tails * (1 + TAIL_ROUNDING), LEAST, 1.0)
+
+
+STRENGTHS = 0.9 * 2.0 ** -np.arange(16)  # (bets,) of bets on the variance
+WEIGHTS = 1 / (np.arange(1, 17) * np.arange(2, 18))  # (bets,) they add up to less than 1
+WEALTH_ROUNDING = 1e-7  # of the logarithm of an incomplete beta function
+
+
+def mixture_wealth(pulls: int, total: float, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Of a mixture of likelihood ratios L(p) / L(theta) over p below theta, by Jeffreys' prior.
+
+    ln M(theta) - ln P(theta) - ln L(theta), where M(theta) is the integral of L(p) over the prior
+    below theta and P(theta) the prior below theta: both grow. It is at least -ln(2S + 1)."""
+    lost = pulls - total
+    whole = betaln(total + JEFFREYS, lost + JEFFREYS) - betaln(JEFFREYS, JEFFREYS)
+    nearest = np.clip(total / pulls, low, high)  # where the likelihood is largest in the cell
+    likelihood = xlogy(total, nearest) + xlog1py(lost, -nearest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = np.log(betainc(total + JEFFREYS, lost + JEFFREYS, low))
+        prior = np.log(betainc(JEFFREYS, JEFFREYS, high))
+        wealth = whole + below - prior - likelihood
+    rounding = (
+        ROUNDED * (abs(whole) + np.abs(np.nan_to_num(likelihood, neginf=0.0))) + WEALTH_ROUNDING
+    )
+    known = np.nan_to_num(wealth, nan=-np.inf, posinf=np.inf, neginf=-np.inf) - rounding
+    result: FloatArray = np.maximum(known, -math.log(2 * total + 1))
+    return result
+
+
+def spread_wealth(
+    pulls: int, total: float, squares: float, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Of bets 1 + l (theta - x) of several strengths l: large where rewards vary little.
+
+    y = l (theta - x) is at least -h with h = l (1 - theta), hence ln(1 + y) >= y - curvature(h) y^2
+    (`pairs/bets.py`). The sum of y^2 is convex in theta, so it is largest at an end of the cell."""
+    strength = STRENGTHS[:, None]
+    drift = strength * (pulls * low - total)  # (bets, cells)
+    around = [squares - 2 * theta * total + pulls * theta**2 for theta in (low, high)]
+    most = np.maximum(0.0, np.maximum(*around)) * (1 + WEALTH_ROUNDING)
+    gains = drift - curvature(strength * (1 - low)) * strength**2 * most
+    gains -= ROUNDED * (np.abs(drift) + strength * pulls)
+    result: FloatArray = logsumexp(gains + np.log(WEIGHTS)[:, None], axis=0)
+    return result
+
+
+LARGEST_SUMMED = 32  # arms on a side of a swap up to which the distribution is summed
+LEAST_LOG = -500.0  # logarithm of a probability below which it is bounded by its moments
+HALVINGS = 60
+SUM_ROUNDING = 1e-9  # relative, of the sum
+TILTS = np.linspace(0.0, 0.5, 402)[1:-1]  # of the moment generating function
+NEGLIGIBLE = 60.0  # standard deviations and more of a Poisson distribution
+
+
+def log_shares(n_arms: int, k: int, delta: float) -> FloatArray:
+    """(M,) Logarithm of the share of delta that every swap of m = 1 ... M arms has."""
+    sizes = np.arange(1, min(k, n_arms - k) + 1)
+    weights = (1 / sizes) / (1 / sizes).sum()
+    result: FloatArray = math.log(delta) + np.log(weights) - log_swaps(n_arms, k) - ROUNDED
+    return result
+
+
+def square_thresholds(log_probabilities: FloatArray, shift: float) -> FloatArray:
+    """(M,) What sum (Z_i + shift)^2 of 2m normal variables exceeds with these probabilities."""
+    return np.array(
+        [_threshold(m, float(log_p), shift) for m, log_p in enumerate(log_probabilities, 1)]
+    )
+
+
+@cache
+def _threshold(size: int, log_probability: float, shift: float) -> float:
+    high = _by_moments(size, log_probability, shift)
+    if size > LARGEST_SUMMED or log_probability < LEAST_LOG:
+        return high
+    low = 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        exceeded = _log_tail(middle, size, shift) > log_probability
+        low, high = (middle, high) if exceeded else (low, middle)
+    return high
+
+
+def _by_moments(size: int, log_probability: float, shift: float) -> float:
+    """Chernoff: E exp(s X) = (1 - 2s)^(-m) exp(2m shift^2 s / (1 - 2s)) for X of 2m variables."""
+    kept = 1 - 2 * TILTS
+    log_moment = -size * np.log(kept) + 2 * size * shift**2 * TILTS / kept
+    return float(((log_moment - log_probability) / TILTS).min() * (1 + SUM_ROUNDING))
+
+
+def _log_tail(value: float, size: int, shift: float) -> float:
+    """Logarithm of P(X > value): X is chi-square with 2 (m + J) degrees of freedom, J Poisson of
+    mean m shift^2.
+
+    Terms beyond the last are at most the Poisson probabilities themselves."""
+    mean = size * shift**2
+    last = int(mean + NEGLIGIBLE + 12 * math.sqrt(mean) + value)
+    count = np.arange(last + 1)
+    weights = np.exp(xlogy(count, mean) - mean - gammaln(count + 1))
+    tail = float(weights @ gammaincc(size + count, value / 2) + gammainc(last + 1, mean))
+    tail *= 1 + SUM_ROUNDING
+    return math.log(tail) if tail > 0 else -math.inf
+
+
+REMEMBERED = 4096  # arms with the same counts are computed once
+FINENESS = 6  # prices per factor of 2
+DEEPEST = 10  # factors of 2 from 4 down to the inverse of the most pulls, and beyond it
+EVEN, UNEVEN = 3.0, 1.0  # shifts of normal scores, where pulls are about equal, and else
+ABOUT = 4  # times as often is about equally often
+HALF = math.log(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What every arm gave on the unit scale: (arms,) each; `squares` may be unknown."""
+
+    pulls: IntArray
+    sums: FloatArray
+    squares: FloatArray | None
+    blur: float = 0.0  # of a mean, by rounding on the way to the unit scale
+
+    @property
+    def raised(self) -> "Totals":
+        """The largest that they may be without rounding: no charge is larger then."""
+        lifted = self.blur * self.pulls
+        squares = None if self.squares is None else self.squares + 2 * lifted
+        return Totals(self.pulls, self.sums + lifted, squares)
+
+    @property
+    def means(self) -> FloatArray:
+        """(arms,) NaN without pulls."""
+        with np.errstate(invalid="ignore"):
+            result: FloatArray = self.sums / self.pulls
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How arms are charged: all of it is settled before any reward is seen."""
+
+    fixed: bool  # whether the pulls were fixed beforehand
+    binary: bool  # rewards are 0 or 1
+    ranged: bool  # rewards lie in [0, 1]; else they are sub-Gaussian with sigma = 1/2
+    shift: float = 0.0  # of normal scores: used where pulls were fixed and rewards have a range
+
+    def thresholds(self, log_shares: FloatArray) -> FloatArray:
+        """(M,) What the charges of a swap of m arms exceed with these probabilities at most.
+
+        Half of a wealth that is not of tilted bets is theirs, where both are possible."""
+        if self.fixed and self.ranged:
+            return square_thresholds(log_shares, self.shift)
+        return HALF - log_shares if self.tilted else -log_shares
+
+    @property
+    def tilted(self) -> bool:
+        """Whether swaps are also betted on with one tilt for all of their arms."""
+        return self.ranged and not self.fixed
+
+    def largest_charge(self, thresholds: FloatArray) -> float:
+        """The largest charge of any one arm, as long as no swap is charged above `thresholds`.
+
+        Every arm is in a swap of two single arms. If no charge is negative, as squares are not, it
+        is at most the sum of both. Logarithms of wealth may be negative, so they give no limit."""
+        return float(thresholds[0]) if self.fixed and self.ranged else math.inf
+
+    def limit(self, probability: float) -> float:
+        """What the charge of one arm exceeds with this probability at most."""
+        if self.fixed and self.ranged:
+            return max(0.0, self.shift - float(ndtri(probability))) ** 2
+        return -math.log(probability)
+
+    @property
+    def mirror(self) -> float:
+        """What the mean of an arm and that of its mirrored rewards add up to."""
+        return 1.0 if self.ranged else 0.0
+
+    def mirrored(self, totals: Totals) -> Totals:
+        """The same arms with rewards 1 - x, or -x where they have no range."""
+        pulls, sums, squares = totals.pulls, totals.sums, totals.squares
+        if not self.ranged:
+            return Totals(pulls, -sums, squares, totals.blur)
+        turned = None if squares is None else pulls - 2 * sums + squares
+        return Totals(pulls, pulls - sums, turned, totals.blur)
+
+    def reaches(
+        self, totals: Totals, prices: FloatArray, largest: float, limit: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """(arms, prices) Reaches, and (arms,) the largest means that are charged at most `limit`.
+
+        A reach is the largest mean - price * charge over all means that are charged at most
+        `largest`."""
+        unknown = [None] * totals.sums.size
+        squares = unknown if totals.squares is None else totals.squares.tolist()
+        rows = zip(totals.pulls.tolist(), totals.sums.tolist(), squares, strict=True)
+        found = [_reach(self, *row, prices.size, largest, limit) for row in rows]
+        return np.array([reach for reach, _ in found]), np.array([end for _, end in found])
+
+
+Evidences = tuple[Evidence, ...]
+
+
+def settled(rewards: RewardModel, pulls: IntArray, *, fixed: bool, squared: bool) -> Evidences:
+    """How arms are charged, each way with an equal share of delta.
+
+    It depends on pulls only if those were fixed beforehand. Where squares are known, bets on the
+    variance are made, too: they prove more than tails if rewards vary little, and less if not."""
+    binary, ranged = rewards.is_binary, rewards.has_range
+    if not (fixed and ranged):
+        return (Evidence(fixed, binary, ranged),)
+    pulled = pulls[pulls > 0]
+    even = pulled.size == 0 or pulled.max() <= ABOUT * pulled.min()
+    tails = Evidence(True, binary, ranged, EVEN if even else UNEVEN)
+    return (tails, Evidence(False, binary, ranged)) if squared and not binary else (tails,)
+
+
+def prices_for(pulls: IntArray) -> FloatArray:
+    """(prices,) Lagrange multipliers to be tried: each of them gives a bound."""
+    factors = math.log2(max(1, int(pulls.max()))) + DEEPEST
+    return _prices(math.ceil(FINENESS * factors))
+
+
+def _prices(count: int) -> FloatArray:
+    """(count,) From 4 downward."""
+    result: FloatArray = 4 * 2.0 ** (-np.arange(count) / FINENESS)
+    return result
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _reach(
+    evidence: Evidence,
+    pulls: int,
+    total: float,
+    squares: float | None,
+    n_prices: int,
+    largest: float,
+    limit: float,
+) -> tuple[FloatArray, float]:
+    price = _prices(n_prices)
+    if not evidence.ranged:
+        return _sub_gaussian(evidence, pulls, total, price, limit)
+    if pulls == 0:
+        return np.ones(price.size), 1.0
+    low, high = cells(pulls, min(max(total / pulls, 0.0), 1.0))
+    charges = _charges(evidence, pulls, min(max(total, 0.0), pulls), squares, low, high)
+    possible = charges <= largest  # the first cell always is: tails at 0 are 1
+    reach = (high[possible, None] - charges[possible, None] * price).max(axis=0)
+    return reach, float(high[charges <= limit].max(initial=0.0))
+
+
+def _charges(
+    evidence: Evidence,
+    pulls: int,
+    total: float,
+    squares: float | None,
+    low: FloatArray,
+    high: FloatArray,
+) -> FloatArray:
+    """(cells,) Lower bound on the charge of every mean in a cell."""
+    if not evidence.fixed:
+        return _wealth(evidence, pulls, total, squares, low, high)
+    tail = (binary_tail if evidence.binary else bounded_tail)(pulls, total, low)
+    result: FloatArray = np.maximum(0.0, evidence.shift - ndtri(tail)) ** 2
+    return result
+
+
+def _wealth(
+    evidence: Evidence,
+    pulls: int,
+    total: float,
+    squares: float | None,
+    low: FloatArray,
+    high: FloatArray,
+) -> FloatArray:
+    """The logarithm of a wealth, half of it on the variance where squares are known."""
+    mixture = mixture_wealth(pulls, total, low, high)
+    if evidence.binary or squares is None:
+        return mixture
+    spread = spread_wealth(pulls, total, squares, low, high)
+    return np.logaddexp(mixture, spread) - HALF
+
+
+def _sub_gaussian(
+    evidence: Evidence, pulls: int, total: float, price: FloatArray, limit: float
+) -> tuple[FloatArray, float]:
+    """Charges (theta - mean)^2 / (2 s^2) - rest, solved for theta.
+
+    Pulls fixed: s^2 = sigma^2 / N and no rest. Else Robbins' normal mixture, which is larger."""
+    if pulls == 0:
+        return np.full(price.size, np.inf), math.inf
+    mean, variance, rest = total / pulls, UNIT_SIGMA**2 / pulls, 0.0
+    if not evidence.fixed:
+        variance *= 1 + TYPICAL / pulls
+        rest = math.log1p(pulls / TYPICAL) / 2
+    return mean + variance / (2 * price) + price * rest, mean + math.sqrt(
+        2 * variance * (limit + rest)
+    )
+
+
+CENTRES = (0.0, 0.5, 1.0)
+NEAR_PRICES = np.geomspace(0.8, 1.25, 9)  # around a price
+SWAP_STRENGTHS = tuple(0.9 * 2.0**-power for power in range(14))
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """Reaches of every arm and what swaps are charged, one column for each price that is tried."""
+
+    up: FloatArray  # (arms, columns) the largest mean - price * charge
+    down: FloatArray  # (arms, columns) the largest -mean - price * charge
+    costs: FloatArray  # (M, columns) price * threshold of swaps of m arms
+
+
+def joined(charged: Sequence[Charged]) -> Charged:
+    """The columns of all: each of them gives bounds."""
+    up, down = (np.hstack([getattr(each, name) for each in charged]) for name in ("up", "down"))
+    return Charged(up, down, np.hstack([each.costs for each in charged]))
+
+
+def tilted_charges(totals: Totals, mirrored: Totals, log_shares: FloatArray) -> Charged:
+    """Columns for every tilt; together they have half of the wealth, in equal parts."""
+    bets = [_bet(centre, strength) for centre in CENTRES for strength in SWAP_STRENGTHS]
+    stakes, better, worse = np.array(bets).T  # (bets,) each
+    typical = _typical_prices(totals)  # (prices,)
+    prices = (typical / stakes[:, None]).ravel()  # (columns,)
+    up = tilted_reach(totals, prices, np.repeat(better, typical.size))
+    down = tilted_reach(mirrored, prices, np.repeat(worse, typical.size)) - 1
+    thresholds = HALF + math.log(len(bets)) - log_shares  # (M,)
+    return Charged(up, down, prices * thresholds[:, None])
+
+
+def _bet(centre: float, strength: float) -> tuple[float, float, float]:
+    """The stake, and the tilts for arms that may be better and for those that may be worse."""
+    stake = strength / max(centre, 1 - centre)
+    better = math.log1p(stake * centre) - math.log1p(-stake * (1 - centre))
+    worse = math.log1p(stake * (1 - centre)) - math.log1p(-stake * centre)
+    return stake, better, worse
+
+
+def _typical_prices(totals: Totals) -> FloatArray:
+    """(prices,) About 1/N: the slope of the charge of an arm is about N times the stake."""
+    pulled = totals.pulls[totals.pulls > 0]
+    typical = np.unique(np.quantile(pulled, (0.0, 0.5, 1.0))) if pulled.size else np.ones(1)
+    result: FloatArray = (NEAR_PRICES / typical[:, None]).ravel()
+    return result
+
+
+def tilted_reach(totals: Totals, prices: FloatArray, tilts: FloatArray) -> FloatArray:
+    """(arms, columns) The largest theta - price * charge, where its slope in theta is 0."""
+    pulls, sums = totals.pulls[:, None], totals.sums[:, None]
+    gap = -np.expm1(-tilts)
+    theta = np.clip(1 / gap - prices * pulls, 0.0, 1.0)
+    lost, drift = tilts * sums, xlogy(pulls, 1 - theta * gap)
+    charge = -lost - drift - ROUNDED * (np.abs(lost) + np.abs(drift))
+    result: FloatArray = theta - prices * charge
+    return result

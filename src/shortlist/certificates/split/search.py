@@ -1,0 +1,364 @@
+"""The answer of a search that certifies: its set, its bound, and what the bound rests on.
+
+When to look, and which certificate to declare then.
+
+The final look: spend what is left of a budget on a bound, whatever it comes to.
+
+Explore freely, then prove the choice on fresh rewards by the split certificate."""
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.frame import Retired, continued, limited_pulls
+from shortlist.certificates.split import tuning
+from shortlist.certificates.split.bound import (
+    MOST_LOOKS,
+    Certificate,
+    Holdout,
+    share_after,
+    share_of,
+)
+from shortlist.certificates.split.fallback import FixedSamples
+from shortlist.certificates.split.planning import (
+    Draft,
+    Drafter,
+    StrengthSearch,
+    at_stage,
+    cost_of,
+    score_strengths,
+    usual_strengths,
+)
+from shortlist.exploration.expected_loss import explore_once
+from shortlist.exploration.posterior import Posterior
+from shortlist.problem import Problem
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+
+
+def answer_of(
+    draft: Draft, bound: float, delta: float, explored: int, holdout: Holdout, looks: int
+) -> Answer:
+    """The set of a draft with the bound it came to, after so many looks."""
+    evidence = {
+        "certificate": "split",
+        "boundary": draft.boundary,
+        "strength": draft.strength,
+        "pulls explored": explored,
+        "pulls certified": holdout.spent,
+        "looks": looks,
+    }
+    return Answer(np.flatnonzero(draft.chosen), bound, 1 - delta, evidence)
+
+
+class Looks:
+    """The looks at the holdout, one after the other, each with its own share of delta.
+
+    It sees how often the holdout was pulled, never what that gave: so what is drafted, and when, is
+    fixed by exploration rewards alone."""
+
+    def __init__(
+        self, problem: Problem, posterior: Posterior, limits: IntArray | None = None
+    ) -> None:
+        """`limits` are the most pulls of every arm, explored or fresh; None without limits."""
+        self.problem = problem
+        self.posterior = posterior
+        self._limits = limits
+        self.reach = problem.k * problem.epsilon
+        self.failed = 0  # looks that did not certify
+        self._of_tosses, self._of_scores = usual_strengths(), score_strengths()
+        self._wait_until = 0.0  # exploration pulls before the next draft is worth its time
+
+    @property
+    def strengths(self) -> StrengthSearch:
+        """Where the search for the best strength stands, for the rewards seen so far."""
+        return self._of_scores if self.posterior.scattered else self._of_tosses
+
+    @property
+    def delta(self) -> float:
+        """The share of delta for the present look."""
+        return share_of(self.problem.delta, self.failed)
+
+    def promising(self, made: IntArray, rng: np.random.Generator, *, last: bool) -> Draft | None:
+        """A draft to certify the present choice, of about the best strength.
+
+        `made` are the holdout's pulls. None if there is no draft, or if it is too early for one and
+        this is not the `last` chance."""
+        explored = self.posterior.spent
+        if explored < self._wait_until and not last:
+            return None
+        drafter = self._hopeful(made, rng)
+        if drafter is None:
+            return None
+        found = self.strengths.begin(lambda strength: self._draft(drafter, strength))
+        if found is None:
+            return None
+        affordable = tuning.NEAR * explored
+        if found.cost > affordable:
+            self._back_off(found.cost / affordable)
+            return found
+        return self.strengths.step()
+
+    def refined(self, found: Draft) -> Draft:
+        """The draft of the best strength, downhill from that of `found`, which `promising` gave."""
+        return self.strengths.descend() or found
+
+    @property
+    def most(self) -> IntArray | None:
+        """Fresh pulls that limits leave to every arm: (n,); None without limits."""
+        return None if self._limits is None else self._limits - self.posterior.pulls
+
+    def declared(self, draft: Draft) -> Certificate:
+        """The certificate of the present look."""
+        problem = self.problem
+        return draft.declare(self.delta, self.reach, problem.rewards, problem.blur)
+
+    def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
+        """What drafts for the present choice, unless that must be expected to lose too much."""
+        chosen, _ = self.posterior.split(rng)
+        boundary = self.posterior.balance(chosen)
+        loss = self.posterior.expected_loss(chosen, boundary)
+        hoped = tuning.HOPE * self.reach
+        if loss > hoped:
+            self._back_off(loss / hoped)
+            return None
+        return Drafter(self.posterior, chosen, boundary, made, self.reach, self.most)
+
+    def _back_off(self, excess: float) -> None:
+        """Draft again after more exploration, the more the farther off: `excess` times too much."""
+        growth = min(excess**tuning.PATIENCE, tuning.LONGEST)
+        self._wait_until = self.posterior.spent * growth
+
+    def _draft(self, drafter: Drafter, strength: float) -> Draft | None:
+        """A draft of this strength, in units of ln(1/delta) / (k epsilon)."""
+        threshold = -math.log(self.delta)
+        aim = max(tuning.CAUTION**self.failed, tuning.LEAST_AIM)
+        if self.posterior.scattered:
+            aim *= tuning.STAGED_AIM
+        return drafter.draft(strength * threshold / self.reach, threshold, target=self.reach * aim)
+
+
+def final_look(
+    posterior: Posterior,
+    holdout: Holdout,
+    budget: int,
+    delta: float,
+    rng: np.random.Generator,
+    looks: int = 1,
+    most: IntArray | None = None,
+) -> Search:
+    """Spend `budget` fresh pulls on the least bound for the present choice; `most` of every arm.
+
+    Without a target the exponential moment must be right for every mean, so the reach is as large
+    as a distance can be. Where not every arm can be pulled, nothing is claimed."""
+    chosen, _ = posterior.split(rng)
+    reach = posterior.rewards.widest_gap
+    draft = _least_bound(posterior, chosen, holdout, budget, -math.log(delta), most)
+    if draft is None:
+        return Answer(np.flatnonzero(chosen))
+    explored = posterior.spent
+    yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
+    certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
+    bound = min(certificate.bound(holdout.sums, holdout.squares), reach)
+    return answer_of(draft, bound, delta, explored, holdout, looks)
+
+
+def _least_bound(
+    posterior: Posterior,
+    chosen: BoolArray,
+    holdout: Holdout,
+    budget: int,
+    threshold: float,
+    most: IntArray | None,
+) -> Draft | None:
+    """The draft within `budget` whose bound is expected to be least; None: too few pulls left."""
+    boundary = posterior.balance(chosen)
+    reach = posterior.rewards.widest_gap
+    drafter = Drafter(posterior, chosen, boundary, holdout.pulls, reach, most)
+    strengths = 2 * threshold / (posterior.k * _guessed_regrets(budget))
+    drafts = [drafter.draft(float(each), threshold, budget=budget) for each in strengths]
+    possible = [each for each in drafts if each is not None]
+    return min(possible, key=lambda each: each.expected, default=None)
+
+
+def _guessed_regrets(budget: int) -> FloatArray:
+    """Bounds that might come out: a certificate is tightest near the one its strength is for."""
+    least = min(0.001, 1 / math.sqrt(budget + 1))
+    return np.geomspace(least, 0.5, tuning.GUESSES)
+
+
+# pulls, where no budget is given: more than can be counted, which is an error on the way
+UNLIMITED = 2**64
+
+
+def split_search(
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    retired: Retired | None = None,
+    *,
+    least: int = 0,
+) -> Search:
+    """Explore where the expected loss is largest, then certify the choice on fresh rewards.
+
+    Exploration may do as it likes. When a certificate drafted on what it found costs little more
+    than the exploration did, that many fresh pulls are drawn and the bound U of certificate.py is
+    computed: if U <= epsilon, R_T <= U with probability >= 1 - delta. Otherwise exploration goes on
+    and a later look, with its own share of delta, adds to the fresh pulls. With a budget, at most
+    half of it is explored and the rest proves what can be proved. Where arms have limits, a quarter
+    of all pulls that these allow is explored at most, and the look that ends it, if none before
+    reached epsilon, is made with all of delta that is left.
+
+    With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
+    are the answer: no look may leave too few pulls for that. Every batch that explores has at least
+    `least` pulls.
+
+    When an arm retires, the search continues with the others: what they gave in exploration is
+    kept, and the fresh pulls so far, with the look they belong to, are void.
+
+    docs/certificate.md has the theorem and its proof."""
+    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    return (yield from split_search_from(posterior, problem, rng, samples, retired, least=least))
+
+
+def split_search_from(
+    posterior: Posterior,
+    problem: Problem,
+    rng: np.random.Generator,
+    samples: FixedSamples | None = None,
+    retired: Retired | None = None,
+    *,
+    failed: int = 0,
+    least: int = 0,
+) -> Search:
+    """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
+    retired = Retired(problem.n_arms) if retired is None else retired
+    holdout = Holdout(problem.n_arms, problem.blur)
+    limits = None if problem.limits is None else limited_pulls(problem)
+    looks = Looks(problem if samples is None else samples.rest_of(problem), posterior, limits)
+    looks.failed = failed
+    budget = _budget(problem, limits)
+    explorable = _explorable(problem, limits) if samples is None else samples.explorable
+    provable = UNLIMITED if samples is None else samples.provable
+    cap = _caps(samples, limits)
+    explored = posterior.spent
+    cost = math.inf  # of the draft after the batch before
+    while not retired.any() and explored < (most := min(explorable, budget - holdout.spent)):
+        before = explored
+        yield from explore_once(
+            posterior, most - before, rng, early=tuning.EARLY, cap=cap, least=least
+        )
+        explored = posterior.spent
+        if retired.any():
+            break  # what was drawn of the others still counts as exploration
+        draft = looks.promising(holdout.pulls, rng, last=explored >= most)
+        saved = cost - cost_of(draft)
+        cost = cost_of(draft)
+        due = _is_due(cost, saved, explored, explored - before)
+        proving = holdout.spent + cost
+        affordable = explored + proving <= budget and proving <= provable
+        if draft is None or not due or not affordable or looks.failed == MOST_LOOKS:
+            continue
+        draft = looks.refined(draft)
+        left = min(budget - explored, provable) - holdout.spent
+        bound = yield from look(looks, draft, holdout, left, retired)
+        if bound <= problem.epsilon:
+            return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
+        looks.failed += 1
+    if retired.any():
+        stay = retired.staying
+        drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
+        fewer = problem.among(stay, _budget_after(drawn, problem))
+        fewer = replace(fewer, limits=_limits_after(holdout.pulls[stay], fewer))
+        net = None if samples is None else samples.among(stay, holdout.spent)
+        return (
+            yield from continued(
+                stay,
+                lambda now: split_search_from(
+                    posterior.among(stay), fewer, rng, net, now, failed=looks.failed, least=least
+                ),
+            )
+        )
+    if samples is not None:
+        return samples.answer(problem, posterior, holdout)
+    rest = share_after(problem.delta, looks.failed)
+    left = max(0, budget - explored - holdout.spent)
+    answer = yield from final_look(
+        posterior, holdout, left, rest, rng, looks=looks.failed + 1, most=looks.most
+    )
+    # this look and those before fail with probability delta in all
+    return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+
+
+def _budget_after(drawn: int, problem: Problem) -> float | None:
+    """What is left of a budget, every pull counted as one of the dearest arm; one such at least."""
+    budget = problem.goal.budget
+    if budget is None:
+        return None
+    dearest = 1 if problem.costs is None else max(problem.costs)
+    return max(dearest, budget - drawn * dearest)
+
+
+def _limits_after(void: IntArray, problem: Problem) -> tuple[int | None, ...] | None:
+    """Limits less the fresh pulls of every arm that are void; at least 1."""
+    if problem.limits is None:
+        return None
+    each = zip(problem.limits, void.tolist(), strict=True)
+    return tuple(None if limit is None else max(1, limit - gone) for limit, gone in each)
+
+
+def look(
+    looks: Looks, draft: Draft, holdout: Holdout, left: int, retired: Retired
+) -> Generator[Pulls, Rewards, float]:
+    """Draw fresh pulls as drafted and return the bound; in stages where rewards are not 0 or 1.
+
+    A look in which an arm retires is void: its bound is infinite.
+
+    The bets of a draft are valid at any stopping time, so the first stage whose bound will do
+    counts, and no delta is shared among them. A look that fails has gone through all of them: what
+    is drawn by then depends on nothing but exploration."""
+    progress = Progress(round=looks.failed + 1, undecided=draft.pulls.size)
+    stages = [at_stage(draft, part, holdout.pulls) for part in tuning.STAGES]
+    last = stages[-1].pulls
+    beyond = looks.most is not None and bool((last > looks.most).any())
+    if not looks.posterior.scattered or beyond or int((last - holdout.pulls).sum()) > left:
+        stages = [draft]
+    bound = math.inf
+    for stage in stages:
+        yield from holdout.fill_up(stage.pulls, progress)
+        if retired.any():
+            return math.inf
+        bound = looks.declared(stage).bound(holdout.sums, holdout.squares)
+        if bound <= looks.problem.epsilon:
+            break
+    return bound
+
+
+def _budget(problem: Problem, limits: IntArray | None) -> int:
+    """Pulls that may be made in all."""
+    allowed = UNLIMITED if limits is None else sum(limits.tolist())
+    return min(problem.most_affordable or UNLIMITED, allowed)
+
+
+def _explorable(problem: Problem, limits: IntArray | None) -> int:
+    """Pulls that exploration may take: half of the budget and a share of all limits, but one of
+    every arm."""
+    affordable = UNLIMITED if problem.most_affordable is None else problem.most_affordable // 2
+    allowed = UNLIMITED if limits is None else int(tuning.EXPLORED * sum(limits.tolist()))
+    return max(problem.n_arms, min(affordable, allowed))
+
+
+def _caps(samples: FixedSamples | None, limits: IntArray | None) -> int | IntArray | None:
+    """How often an arm is explored at most: half of its limit at least is left to prove."""
+    if limits is not None:
+        return np.maximum(1, limits // 2)
+    return None if samples is None else samples.size
+
+
+def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:
+    """Whether to certify now: it costs little, or the last batch saved less than it cost."""
+    if cost <= tuning.EAGER * explored:
+        return True
+    return cost <= tuning.SLOW * explored and saved < batch

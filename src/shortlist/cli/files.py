@@ -1,0 +1,289 @@
+"""Whole numbers in text: Python reads any digits there are, and refuses to read very many.
+
+The file that names the arms of an experiment.
+
+The files that name the items of a test set, and the scores that are known already.
+
+The file of tickets and rewards that `shortlist tell` takes.
+
+The file that holds what a pilot gave.
+
+The file that holds fresh rewards of every arm, and which arms were chosen before."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.output import note
+from shortlist.errors import InvalidInput
+from shortlist.formatting import given_text
+from shortlist.reading.counts import decimal, read_totals, total, whole
+from shortlist.reading.files import COLUMN, Columns, Line, check_called_arm, read_columns
+
+_WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as can be counted in 64 bits
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a text is; None if it is none, or larger than anything is counted."""
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+if TYPE_CHECKING:
+    from shortlist.arms import Arm, Label
+
+TERMS = frozenset(["cost", "limit"])  # what may be said of an arm beside
+ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
+arms_argument = click.argument(
+    "arms",
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    metavar="ARMS",
+)
+
+
+def read_arms(path: str) -> "list[str] | list[Arm]":
+    """One label a line, or a CSV with a column `arm`; labels are taken as they stand.
+
+    Columns `cost` and `limit` say what belongs to an arm; others are not read."""
+    table = read_columns(path, only=COLUMN)
+    if not table.rows:
+        raise InvalidInput(f"{path} is empty, but must hold one label a line")
+    hint = f" (a label with a {table.separator} needs quotes)"
+    if not table.headed:
+        _check_headless(table, hint)
+    lines = list(table.lines(hint))
+    for line in lines:
+        if not line[COLUMN].strip():
+            raise InvalidInput(
+                f"{line.where} has the label {line[COLUMN]!r}, but a label must not be empty"
+            )
+    _note_unread(path, table)
+    if not TERMS & set(table.names):
+        return [line[COLUMN] for line in lines]
+    return [_arm(line) for line in lines]
+
+
+def _note_unread(path: str, table: Columns) -> None:
+    """Say that a column is not read that may be a cost or a limit by another name."""
+    meant = [name for name in table.names if name in ALIKE]
+    if meant and not TERMS & set(table.names):
+        read = f"`{COLUMN}`, `cost` and `limit`"
+        note(f"{path}: the column `{meant[0]}` is not read; those that are read are called {read}")
+
+
+def labels_in(arms: "list[str] | list[Arm]") -> list[str]:
+    """The labels of arms that were read."""
+    return [arm if isinstance(arm, str) else arm.label for arm in arms]
+
+
+def labelled(name: str, word: str, labels: "Sequence[Label]") -> "Label":
+    """The arm that is written so: labels may be whole numbers."""
+    for label in labels:
+        if str(label) == word:
+            return label
+    raise InvalidInput(f"`{name}` is {word!r}, but must be one of the arms")
+
+
+def _arm(line: Line) -> "Arm":
+    """An arm with what belongs to it; an empty cell says nothing."""
+    from shortlist.arms import Arm
+
+    cost, limit = (line.cells.get(name, "").strip() for name in ("cost", "limit"))
+    try:
+        return Arm(line[COLUMN], *_terms(cost, limit))
+    except ValueError as error:
+        raise InvalidInput(f"{line.where}: {error}") from None
+
+
+def _terms(cost: str, limit: str) -> tuple[float, int | None]:
+    from shortlist.engine.command import decimal
+
+    most = whole_number(limit)
+    if limit and most is None:
+        raise InvalidInput(f"limit {limit!r} must be a whole number")
+    return decimal(cost) if cost else 1.0, most
+
+
+def _check_headless(table: Columns, hint: str) -> None:
+    """Refuse what may be a header, so that none becomes an arm."""
+    cells = table.rows[0][1]
+    check_called_arm(table.path, table.first, cells)
+    if len(cells) > 1:
+        raise InvalidInput(
+            f"{table.path}, line {table.first} has {len(cells)} columns, but none of them is"
+            f" called `{COLUMN}`{hint}"
+        )
+
+
+Command = Callable[..., Any]
+FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
+
+order_option = click.option(
+    "--order",
+    type=click.Choice(["shared", "independent"]),
+    default="shared",
+    show_default=True,
+    help="One order of the items for all arms, or one an arm.",
+)
+
+
+def item_options(command: Command) -> Command:
+    """Add --items, --scores and --order."""
+    for option in reversed(
+        (
+            click.option(
+                "--items",
+                type=FILE,
+                metavar="FILE",
+                help="A test set: one item a line, or a CSV with a column `item`.",
+            ),
+            click.option(
+                "--scores",
+                type=FILE,
+                metavar="FILE",
+                help="Scores that are known already, in a CSV or Parquet file: not asked for.",
+            ),
+            order_option,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def read_items(path: str) -> list[str]:
+    """One item a line, or a CSV with a column `item`."""
+    table = read_columns(path, only="item")
+    labels = [line["item"] for line in table.lines()]
+    if not labels:
+        raise InvalidInput(f"{path} is empty, but must hold one item a line")
+    return labels
+
+
+def with_test_set(settings: dict[str, Any], arms: list[str]) -> dict[str, Any]:
+    """The same settings, with items and scores read from their files."""
+    from shortlist.reading.scores import read_scores
+
+    items, scores = settings["items"], settings["scores"]
+    if items is None:
+        if scores is not None:
+            raise InvalidInput("`scores` is given without --items, but only goes with them")
+        return settings
+    labels = read_items(items)
+    known = None if scores is None else read_scores(scores).placed(arms, labels)
+    return {**settings, "items": labels, "scores": known}
+
+
+def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
+    """Tickets and rewards from a CSV with columns of these names, and perhaps a column `cost`."""
+    table = read_columns(path)
+    missing = [f"`{name}`" for name in ("ticket", "reward") if name not in table.names]
+    if table.header and missing:
+        raise InvalidInput(
+            f"{path}, line {table.first} has no column {' and no '.join(missing)}, but must be"
+            " ticket,reward"
+        )
+    results = [_result(line) for line in table.lines(pad=True)]
+    if not results:
+        raise InvalidInput(f"{path} holds no rewards, but must hold a ticket and its reward a line")
+    return results
+
+
+def _result(line: Line) -> tuple[int, float, float | None]:
+    from shortlist.engine.command import decimal
+
+    reward, ticket = line["reward"], whole_number(line["ticket"])
+    if ticket is None:
+        raise InvalidInput(f"{line.where}: ticket {line['ticket']!r} must be a whole number")
+    cost = line.cells.get("cost", "").strip()
+    for name, cell in (("reward", reward), ("cost", cost or "0")):
+        try:
+            decimal(cell)
+        except ValueError:
+            raise InvalidInput(f"{line.where}: {name} {cell!r} must be a number") from None
+    return ticket, decimal(reward), decimal(cost) if cost else None
+
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray, IntArray
+
+
+def read_pilot(path: str) -> tuple["IntArray", "FloatArray"]:
+    """Pulls and sum of rewards of every arm."""
+    import numpy as np
+
+    lines = read_totals(path)
+    pulls = [whole(line, "pulls") for line in lines]
+    sums = [_unit_total(line, count) for line, count in zip(lines, pulls, strict=True)]
+    return np.array(pulls, dtype=np.int64), np.array(sums, dtype=np.float64)
+
+
+def _unit_total(line: Line, pulls: int) -> float:
+    """The sum of rewards in [0, 1], or of successes and failures."""
+    value = total(line)
+    if not 0 <= value <= pulls:
+        raise InvalidInput(
+            f"{line.where} says {given_text(value)}, but rewards in [0, 1] add up to at most"
+            f" {pulls} in {pulls} pulls"
+        )
+    return value
+
+
+if TYPE_CHECKING:
+    from shortlist.arrays import BoolArray, FloatArray, IntArray
+    from shortlist.reward_models import RewardsDeclared
+
+WORDS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A line for every arm, and what it says."""
+
+    lines: list[Line]
+    chosen: "BoolArray"  # (arms,), as all others
+    pulls: "IntArray"
+    sums: "FloatArray"
+    squares: "FloatArray | None"
+
+    @property
+    def usual_rewards(self) -> "RewardsDeclared":
+        """0 or 1 where successes were counted, else anything in between."""
+        return "binary" if "successes" in self.lines[0].cells else (0.0, 1.0)
+
+    def check(self, rewards: "RewardsDeclared") -> None:
+        """Refuse the first line whose sums cannot be those of so many rewards."""
+        from shortlist.certificates.certify import check_possible
+        from shortlist.reward_models import model_of
+
+        where = [line.where for line in self.lines]
+        check_possible(where, self.pulls, self.sums, self.squares, model_of(rewards))
+
+
+def read_fresh(path: str) -> Fresh:
+    """Columns chosen, pulls and sum (or successes), and perhaps squares."""
+    import numpy as np
+
+    lines = read_totals(path, "chosen")
+    chosen = np.array([_chosen(line) for line in lines], dtype=np.bool_)
+    if chosen.all() or not chosen.any():
+        raise InvalidInput(
+            f"{path} says that {chosen.sum():,} of {chosen.size:,} arms were chosen, but some must"
+            " be chosen and some not"
+        )
+    squared = "squares" in lines[0].cells
+    return Fresh(
+        lines,
+        chosen,
+        np.array([whole(line, "pulls", least=1) for line in lines], dtype=np.int64),
+        np.array([total(line) for line in lines], dtype=np.float64),
+        np.array([decimal(line, "squares") for line in lines]) if squared else None,
+    )
+
+
+def _chosen(line: Line) -> bool:
+    cell = line["chosen"].strip()
+    if cell.lower() not in WORDS:
+        raise InvalidInput(f"{line.where} says {cell!r}, but chosen must be yes or no")
+    return WORDS[cell.lower()]

@@ -1,0 +1,233 @@
+"""`shortlist certify`: what a set that was chosen elsewhere can lose, by fresh data.
+
+`shortlist assess`: the K best of past results, and what they prove."""
+
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+import shortlist
+from shortlist.cli.files import Fresh, read_fresh
+from shortlist.cli.options import minimize_option, rewards_option
+from shortlist.cli.output import Record, format_option, print_rows, print_summary
+from shortlist.errors import InvalidInput
+from shortlist.formatting import TextTable, bound_text, confidence_text, figures, given_text
+
+if TYPE_CHECKING:
+    from shortlist.reward_models import RewardsDeclared
+
+
+@click.command()
+@click.argument(
+    "file",
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    metavar="FILE",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Required: all rewards were drawn after the choice, and none was used for it.",
+)
+@click.option(
+    "--boundary",
+    type=float,
+    required=True,
+    help="A value between the worst chosen and the best other mean, as believed beforehand.",
+)
+@click.option(
+    "--delta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability of losing more than the bound.",
+)
+@click.option(
+    "--epsilon",
+    type=float,
+    help="Is no more than this lost? The bound is tight near it, and infinite above.",
+)
+@click.option(
+    "--strength",
+    type=float,
+    help="Trades ln(1/delta) against the noise; found from pulls or epsilon if not given.",
+)
+@rewards_option(help="What rewards can be; 0,1, or binary where successes are counted.")
+@format_option
+def certify(
+    *,
+    file: str,
+    fresh: bool,
+    boundary: float,
+    delta: float,
+    epsilon: float | None,
+    strength: float | None,
+    rewards: "RewardsDeclared | None",
+    style: str,
+) -> None:
+    """Bound the regret of a set that was chosen elsewhere, by fresh rewards.
+
+    FILE is a CSV with a line for every arm, chosen or not: columns arm, chosen (yes or no), pulls
+    and sum (or successes), and perhaps squares, the sum of the squared rewards, which makes the
+    bound smaller where rewards vary little.
+
+    State with --fresh that all rewards were drawn after the choice was made, and that none of them
+    was used for it. If the same rewards chose the set, use `shortlist assess`. Fix everything else
+    before you see the rewards, too: the chosen arms, the pulls of every arm, --boundary, --delta,
+    --epsilon, --strength and --rewards. If you try several values on the same data and keep the
+    best bound, there is no guarantee.
+
+    \b
+    Examples:
+      shortlist certify fresh.csv --fresh --boundary 0.6
+      shortlist certify fresh.csv --fresh --boundary 0.6 --epsilon 0.1 --format json
+
+    \b
+    where fresh.csv is
+      arm,chosen,pulls,successes
+      red,yes,400,330
+      green,yes,400,310
+      blue,no,400,120
+    """
+    from shortlist.arrays import confidence_of
+
+    if not fresh:
+        raise InvalidInput(
+            "--fresh is missing, but must be given: the bound holds only for rewards drawn after"
+            " the set was chosen, none of which was used to choose it; for rewards that also chose"
+            " the set use `shortlist assess`"
+        )
+    data = read_fresh(file)
+    declared = data.usual_rewards if rewards is None else rewards
+    data.check(declared)
+    bound = shortlist.certify(
+        data.chosen.nonzero()[0],
+        data.pulls,
+        data.sums,
+        boundary=boundary,
+        fresh=True,
+        delta=delta,
+        epsilon=epsilon,
+        rewards=declared,
+        strength=strength,
+        squares=data.squares,
+    )
+    sure = confidence_of(delta)
+    summary = _summary(data, bound, sure, boundary)
+    verdict = _verdict(bound, sure, epsilon)
+    print_summary(_table(summary, boundary, verdict), summary, style)
+
+
+def _summary(data: Fresh, bound: float, confidence: float, boundary: float) -> dict[str, object]:
+    return {
+        "regret_bound": bound,
+        "confidence": confidence,
+        "k": int(data.chosen.sum()),
+        "n": data.chosen.size,
+        "boundary": boundary,
+    }
+
+
+def _table(summary: Record, boundary: float, verdict: str) -> TextTable:
+    """The figures above the verdict, which says the bound."""
+    shown = {"k": summary["k"], "n": summary["n"], "boundary": given_text(boundary)}
+    return figures(shown, verdict=verdict)
+
+
+def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
+    if math.isinf(bound):
+        return f"No bound of at most {epsilon} follows from these data."
+    sure = confidence_text(confidence)
+    return f"At most {bound_text(bound)} of mean reward is lost, with {sure} confidence."
+
+
+if TYPE_CHECKING:
+    from shortlist.reward_models import RewardsDeclared
+
+
+@click.command()
+@click.argument(
+    "counts",
+    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
+    metavar="COUNTS",
+)
+@click.option("-k", type=int, required=True, help="Number of arms to keep, less than there are.")
+@click.option(
+    "--fixed/--no-fixed",
+    default=None,
+    help="Whether the pulls of every arm were fixed before any reward was seen. Required.",
+)
+@click.option(
+    "--delta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Probability that the bound or a tier is wrong; separately, that any interval is wrong.",
+)
+@rewards_option(help="What rewards can be; 0,1, or binary where successes are counted.")
+@minimize_option
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Save a picture too: .png, .svg or .pdf.",
+)
+@format_option
+def assess(
+    *,
+    counts: str,
+    k: int,
+    fixed: bool | None,
+    delta: float,
+    rewards: "RewardsDeclared | None",
+    minimize: bool,
+    plot: str | None,
+    style: str,
+) -> None:
+    """Find the K best arms of past results, and bound what this choice can lose.
+
+    COUNTS is a CSV with a line for every arm: columns arm, pulls and successes (or sum, the sum of
+    the rewards), and perhaps squares, the sum of the squared rewards, which makes the bound smaller
+    where rewards vary little.
+
+    The bound is right although the same rewards chose the arms. State --fixed if the pulls of every
+    arm were fixed before any reward was seen. State --no-fixed if they were not: you stopped when
+    it looked good, or pulled good arms more often. If you are not sure, --no-fixed.
+
+    The bound and the tiers hold together with confidence 1 - delta. So do the intervals, as a
+    statement of their own.
+
+    Not covered: rewards that depend on each other, results that were left out because of their
+    values, the best of several tables.
+
+    \b
+    Examples:
+      shortlist assess counts.csv -k 1 --fixed
+      shortlist assess counts.csv -k 1 --no-fixed --delta 0.01 --format json
+
+    \b
+    where counts.csv is
+      arm,pulls,successes
+      red,400,48
+      green,400,30
+      blue,400,9
+    """
+    from shortlist.forecasting.picture import check_file
+
+    if fixed is None:
+        raise InvalidInput(
+            "--fixed or --no-fixed is missing, but one must be given: --fixed if the pulls of every"
+            " arm were fixed before any reward was seen, --no-fixed if they were not or you are not"
+            " sure"
+        )
+    if plot is not None:
+        check_file(plot)
+    found = shortlist.assess(
+        counts, k, fixed=fixed, delta=delta, rewards=rewards, minimize=minimize
+    )
+    if plot is not None:
+        found.plot().savefig(plot, dpi=200)
+    if style == "csv":
+        print_rows(found.to_dict()["arms"], style)  # type: ignore[arg-type]
+    else:
+        print_summary(found, found.to_dict(), style)

@@ -1,0 +1,263 @@
+"""How often an evaluation is made, and how long it may take.
+
+A call that takes too long has failed, and one that failed is made again. That is fair only if
+neither says anything about the reward: docs/late.md.
+
+One call of the user's function: with which arm, which seed, and what else it wants to know.
+
+Async functions where no event loop is running: one is begun for them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter, iscoroutinefunction, signature
+from threading import Thread
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from shortlist.arms import Label
+from shortlist.cells import Cells
+from shortlist.engine.numbering import Numbering
+from shortlist.errors import EvaluationFailed, InvalidInput
+from shortlist.validation import MOST_RETRIES, seconds, shown, whole
+
+logger = logging.getLogger("shortlist.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """One, and `retries` more if it fails, each of `timeout` seconds at most."""
+
+    retries: int = 0
+    timeout: float | None = None
+
+    @classmethod
+    def of(cls, retries: object, timeout: object) -> "Attempts":
+        """Take what a user said, if it makes sense."""
+        most = None if timeout is None else seconds("timeout", timeout)
+        return cls(whole("retries", retries, at_least=0, at_most=MOST_RETRIES), most)
+
+    def make(self, evaluate: Callable[[], Any]) -> Any:
+        """What the first attempt that does not fail returns; what the last one raises."""
+        for _ in range(self.retries):
+            try:
+                return self._once(evaluate)
+            except Exception as error:
+                _say(error)
+        return self._once(evaluate)
+
+    async def make_async(self, evaluate: Callable[[], Awaitable[Any]]) -> Any:
+        """`make` with what is to be awaited."""
+        for _ in range(self.retries):
+            try:
+                return await self._once_async(evaluate)
+            except Exception as error:
+                _say(error)
+        return await self._once_async(evaluate)
+
+    def _once(self, evaluate: Callable[[], Any]) -> Any:
+        """One attempt, in a thread of its own if its time is limited.
+
+        Nothing can end a thread: one that is late is left to itself."""
+        if self.timeout is None:
+            return evaluate()
+        future: Future[Any] = Future()
+        Thread(target=_fulfil, args=(future, evaluate), daemon=True).start()
+        try:
+            return future.result(self.timeout)
+        except TimeoutError:
+            if future.done():  # the evaluation itself raised it
+                raise
+            raise self._late() from None
+
+    async def _once_async(self, evaluate: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            async with asyncio.timeout(self.timeout) as limit:
+                return await evaluate()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self._late() from None
+
+    def _late(self) -> EvaluationFailed:
+        return EvaluationFailed(f"it took longer than {self.timeout:g} s")
+
+
+def _fulfil(future: "Future[Any]", evaluate: Callable[[], Any]) -> None:
+    try:
+        future.set_result(evaluate())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def _say(error: Exception) -> None:
+    logger.warning("An evaluation failed and is made again: %s", str(error) or type(error).__name__)
+
+
+ONCE = Attempts()
+AT_ONCE = 1024  # calls looked up together: more would only be held in memory
+BY_NAME = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Call(NamedTuple):
+    """Pull arm `label` `times` times.
+
+    No two calls of a run share their `ticket`, so a call that is made twice, because a worker was
+    lost, is known to be the same."""
+
+    ticket: int
+    label: Label
+    draw: int  # the first pull that it makes, counted per arm from 0
+    times: int
+    seed: int | None  # None if the function does not want one
+    item: Any = None  # of a test set, or a list of `times` of them
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The user's function, to be called with a `Call` here or on any worker."""
+
+    function: Callable[..., Any]
+    many: bool  # takes the number of pulls, and returns that many rewards
+    wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
+    on_items: bool = False  # takes the item, or a list of items, beside the arm
+    attempts: Attempts = ONCE
+
+    @classmethod
+    def of(
+        cls,
+        pull: Callable[..., Any] | None,
+        pull_many: Callable[..., Any] | None = None,
+        attempts: Attempts = ONCE,
+        *,
+        on_items: bool = False,
+    ) -> "Evaluation":
+        """Take the one function that is given."""
+        for name, function in (("pull", pull), ("pull_many", pull_many)):
+            if function is not None and not callable(function):
+                raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
+        if pull is not None and pull_many is None:
+            _check_places(pull, "an arm and an item" if on_items else "an arm", 1 + on_items)
+            return cls(pull, False, wanted_by(pull), on_items, attempts)
+        if pull_many is not None and pull is None:
+            beside = "a list of items" if on_items else "a number of pulls"
+            _check_places(pull_many, f"an arm and {beside}", 2)
+            return cls(pull_many, True, wanted_by(pull_many), on_items, attempts)
+        both = "`pull` and `pull_many`"
+        given = f"neither of {both} is" if pull is None else f"both {both} are"
+        raise InvalidInput(f"{given} given, but it must be one of them")
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it takes a seed: computing one for every call takes longer than a short call."""
+        return "seed" in self.wanted
+
+    def __call__(self, call: Call) -> Any:
+        """Evaluate an arm; whatever the user's function returns or raises."""
+        arguments: tuple[Any, ...] = (call.label,)
+        if self.on_items:
+            arguments = (call.label, call.item)
+        elif self.many:
+            arguments = (call.label, call.times)
+        named = {name: getattr(call, name) for name in self.wanted}
+        if self.attempts == ONCE:
+            return self.function(*arguments, **named)
+        evaluate = partial(self.function, *arguments, **named)
+        if asynchronous(self.function):
+            return self.attempts.make_async(evaluate)
+        return self.attempts.make(evaluate)
+
+
+def asynchronous(function: object) -> bool:
+    """Whether what a function returns is to be awaited."""
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+
+
+def wanted_by(function: Callable[..., Any]) -> tuple[str, ...]:
+    """What a function is to be given by name.
+
+    That is a `seed` if it has such a parameter, and `draw` and `ticket` if it cannot do without."""
+    named = {each.name: each for each in _parameters(function) if each.kind in BY_NAME}
+    needed = [name for name in ("draw", "ticket") if _required(named.get(name))]
+    return ("seed", *needed) if "seed" in named else tuple(needed)
+
+
+def _parameters(function: Callable[..., Any]) -> list[Parameter]:
+    try:
+        return list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return []
+
+
+def _check_places(function: Callable[..., Any], first: str, places: int) -> None:
+    """Refuse a function whose first parameters have names that are given by name."""
+    taken = [each.name for each in _parameters(function)[:places] if each.kind in BY_NAME]
+    for name in taken:
+        if name in wanted_by(function):
+            raise InvalidInput(
+                f"the function takes ({', '.join(taken)}, …), but it is called with {first} first"
+            )
+
+
+def _required(parameter: Parameter | None) -> bool:
+    return parameter is not None and parameter.default is Parameter.empty
+
+
+def draw_seed(seed: int, arm: int, draw: int) -> int:
+    """The seed of one pull: 63 bits made of the run's seed, the arm's position and the draw."""
+    state = np.random.SeedSequence(seed, spawn_key=(arm, draw)).generate_state(1, np.uint64)
+    return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
+
+
+def calls_of(
+    numbering: Numbering,
+    labels: Sequence[Label],
+    seed: int | None,
+    cells: Cells | None = None,
+    *,
+    many: bool = False,
+) -> Iterator[Call]:
+    """The calls of a request, in the order of their tickets; `seed` is that of the run."""
+    for first in range(numbering.first, numbering.end, AT_ONCE):
+        tickets = np.arange(first, min(first + AT_ONCE, numbering.end))
+        _, *columns = numbering.places(tickets)
+        rows = zip(tickets.tolist(), *(column.tolist() for column in columns), strict=True)
+        for ticket, arm, draw, times in rows:
+            own = None if seed is None else draw_seed(seed, arm, draw)
+            item = None if cells is None else _item(cells, arm, draw, times, many)
+            yield Call(ticket, labels[arm], draw, times, own, item)
+
+
+def _item(cells: Cells, arm: int, draw: int, times: int, many: bool) -> Any:
+    if many:
+        return [cells.label(arm, each) for each in range(draw, draw + times)]
+    return cells.label(arm, draw)
+
+
+CONCURRENT = 16  # evaluations of an async function under way at a time, unless told
+T = TypeVar("T")
+
+
+def refuse_executor(executor: object) -> None:
+    """An async function runs in the event loop, and nowhere else."""
+    if executor is not None:
+        raise InvalidInput(
+            f"`executor` is {shown(executor)}, but an async function runs in the event loop"
+        )
+
+
+def run_here(coroutine: Coroutine[Any, Any, T], name: str) -> T:
+    """The result of a coroutine, in a loop of its own; `name` is the call that needs none."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    coroutine.close()
+    raise InvalidInput(
+        f"an event loop is running here, so `{name}` cannot wait for async functions; await"
+        f" `{name}_async`"
+    )

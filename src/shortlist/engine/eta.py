@@ -1,0 +1,244 @@
+"""The rest of a search, simulated from where it stands.
+
+A simulated run is sent what the search was sent, and from there on rewards that are drawn around
+means, which are drawn from the posterior. Nothing is promised by it: the posterior is an estimate,
+and the rewards to come are drawn like those that came.
+
+How many pulls a search will take in all, simulated in spare moments while it is under way."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.driver import Outcome, Run, unit_tally
+from shortlist.errors import ShortlistError
+from shortlist.interim import MOST_RANKED, Tally, posterior_after
+from shortlist.problem import Problem
+from shortlist.search import Pulls, Rewards, advance, rewards_of
+
+MOST_REPLIES = 100_000  # that are kept: more take too long to run through again
+LEAST_SPREAD = 1e-4  # of rewards around their mean, as a share of what 0/1 rewards have
+SURE = 1e-9  # least distance of a mean from the ends of the range, so that laws have two ends
+
+
+class Rest(NamedTuple):
+    """What a simulated run still took."""
+
+    pulls: int
+    requests: int  # the present one included
+
+
+class Partly(NamedTuple):
+    """What is counted of the present request, entry by entry."""
+
+    times: IntArray
+    sums: FloatArray
+    squares: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A search under way: how it began, and all that it was sent so far."""
+
+    begin: Callable[[], Run]
+    problem: Problem
+    replies: Sequence[Rewards]  # to every request but the present one
+    partly: Partly
+    tally: Tally  # of all rewards that are counted; those that wait are drawn again
+    # arms that left, of which the worst is told, and no pull made
+    retired: frozenset[int] = frozenset()
+
+    @property
+    def can_be_simulated(self) -> bool:
+        """Whether rewards can be drawn, and the search be run through again."""
+        return self.problem.rewards.has_range and len(self.replies) < MOST_REPLIES
+
+    @property
+    def _retired(self) -> IntArray | None:
+        """As the search is told of arms that left."""
+        return np.array(sorted(self.retired), dtype=np.int64) if self.retired else None
+
+    def rest(self, rng: np.random.Generator) -> Generator[None, None, Rest]:
+        """Simulate the rest, a request at a time."""
+        run, world = self.begin(), World(self, rng)
+        turn: Pulls | Outcome = advance(run, None)
+        for reply in self.replies:
+            turn = advance(run, reply)
+            yield
+        requests = 0
+        made = np.ones(self.problem.n_arms, dtype=np.bool_)
+        made[list(self.retired)] = False
+        pulls = -int(self.tally.waiting[made].sum())  # they are told already
+        partly = self.partly
+        while isinstance(turn, Pulls):
+            missing = (turn.times - partly.times) * made[turn.arms]
+            pulls += int(missing.sum())
+            requests += bool(missing.any())
+            turn = advance(run, replace(world.reply(turn, partly), retired=self._retired))
+            partly = NOTHING
+            yield
+        return Rest(pulls, requests)
+
+
+NOBODY: IntArray = np.zeros(1, dtype=np.int64)
+NOTHING = Partly(NOBODY, np.zeros(1), np.zeros(1))  # of any number of entries
+
+
+class World:
+    """Arms of means that they may have, by what was seen of them."""
+
+    def __init__(self, underway: Underway, rng: np.random.Generator) -> None:
+        problem, tally = underway.problem, underway.tally
+        unit = unit_tally(problem, tally)
+        self._rng = rng
+        self._on_items = problem.items is not None
+        self._low, high = problem.rewards.support
+        self._width = high - self._low
+        means = _means(problem, unit, rng)
+        means = 1 - means if problem.minimize else means
+        means[list(underway.retired)] = float(problem.minimize)
+        self._means: FloatArray = np.clip(means, SURE, 1 - SURE)
+        self._spread = _spread(unit)
+
+    def reply(self, request: Pulls, partly: Partly) -> Rewards:
+        """What the search is sent: what is in, and draws of what is missing."""
+        if self._on_items:  # single rewards; those that are in bear on the means alone
+            entries = np.repeat(np.arange(request.arms.size), request.times)
+            sums, _ = self._drawn(request.arms[entries], np.ones_like(entries))
+            return rewards_of(self._low + self._width * sums, entries, request.arms.size)
+        times = request.times - partly.times
+        sums, squares = self._drawn(request.arms, times)
+        low, width = self._low, self._width
+        moved = times * low**2 + 2 * low * width * sums + width**2 * squares
+        return Rewards(partly.sums + times * low + width * sums, partly.squares + moved)
+
+    def _drawn(self, arms: IntArray, times: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Sums and sums of squares of so many rewards in [0, 1].
+
+        Of rewards that are not all 0 or 1, the mean is drawn from a beta law of their variance, and
+        the squares are as they are expected around it."""
+        means = self._means[arms]
+        if self._spread == 1:
+            sums = self._rng.binomial(times, means).astype(np.float64)
+            return sums, sums
+        strength = np.maximum(times, 1) / self._spread - 1
+        drawn = self._rng.beta(strength * means, strength * (1 - means))
+        scatter = np.maximum(times - 1, 0) * self._spread * drawn * (1 - drawn)
+        return times * drawn, times * drawn**2 + scatter
+
+
+def _means(problem: Problem, unit: Tally, rng: np.random.Generator) -> FloatArray:
+    """Means of all arms, drawn from their posteriors: (arms,) on the unit scale."""
+    if not unit.pulls.any():
+        return rng.random(problem.n_arms)
+    posterior = posterior_after(problem.unit(), unit)
+    rising = np.cumsum(posterior.weights, axis=1)[posterior.row]  # (arms, grid)
+    drawn = (rising < rng.random(problem.n_arms)[:, None]).sum(axis=1)
+    means: FloatArray = posterior.grid[np.minimum(drawn, posterior.grid.size - 1)]
+    return means
+
+
+def _spread(unit: Tally) -> float:
+    """The variance of rewards around their means over that of 0/1 rewards of these means: 1 if all
+    are 0 or 1, or it is not known."""
+    if np.array_equal(unit.sums, unit.squares):
+        return 1.0
+    again = unit.pulls > 1
+    pulls, sums = unit.pulls[again], unit.sums[again]
+    means = sums / pulls
+    most = ((pulls - 1) * means * (1 - means)).sum()
+    if most <= 0:
+        return 1.0
+    scatter = (unit.squares[again] - sums * means).sum()
+    # not 1, which is for rewards that are 0 or 1
+    return float(np.clip(scatter / most, LEAST_SPREAD, 1 - LEAST_SPREAD))
+
+
+RUNS = 20  # simulations that are looked at, the last ones
+ENOUGH = 5  # of them, before anything is said
+SHARE = 0.03  # of the time that goes by may go into them,
+LONGEST = 0.05  # seconds at once,
+PAUSE = 0.1  # seconds between; what is over within
+PATIENCE = 1.0  # seconds is not simulated at all
+HIGH = 0.9  # quantile
+
+Look = Callable[[], Underway | None]  # the search as it is now; None where that is not known
+
+
+class Expected(NamedTuple):
+    """Pulls still to be made."""
+
+    median: int
+    high: int  # in 90 % of the simulations at most
+
+
+class Foresight:
+    """Simulates the rest of a search again and again, never for more than a share of the time.
+
+    A simulation may begin in one moment and end in another; it says how many pulls the search takes
+    in all, and what it says is dropped once more were made."""
+
+    def __init__(self, look: Look, *, possible: bool = True, seed: int = 0) -> None:
+        self._look = look
+        self._rng = np.random.default_rng(seed)
+        self._started = time.monotonic()
+        self._next = self._started + PATIENCE
+        self._taken = 0.0  # seconds
+        self._run: Generator[None, None, Rest] | None = None
+        self._before = 0  # pulls, when this run began
+        self._retired: frozenset[int] = frozenset()  # arms that had left by then
+        self._totals: deque[int] = deque(maxlen=RUNS)
+        self._possible = possible
+
+    def work(self) -> None:
+        """Simulate, if there is time to spare; it returns at once if there is not."""
+        now = time.monotonic()
+        if now < self._next or not self._possible:
+            return
+        spare = SHARE * (now - self._started) - self._taken
+        begun = time.thread_time()  # of this thread: others may keep the processor busy
+        while self._possible and time.thread_time() < begun + min(spare, LONGEST):
+            self._step()
+        self._taken += time.thread_time() - begun
+        self._next = time.monotonic() + PAUSE
+
+    def expected(self, pulls: int) -> Expected | None:
+        """What is still expected after so many pulls; None if not enough is known yet."""
+        while self._totals and min(self._totals) <= pulls:
+            self._totals.remove(min(self._totals))
+        if len(self._totals) < ENOUGH:
+            return None
+        low, high = np.quantile(list(self._totals), [0.5, HIGH], method="higher")
+        return Expected(int(low) - pulls, int(high) - pulls)
+
+    def _step(self) -> None:
+        """Take a simulation one request further, or begin one."""
+        try:
+            if self._run is None:
+                self._begin()
+            else:
+                next(self._run)
+        except StopIteration as stop:
+            self._totals.append(self._before + stop.value.pulls)
+            self._run = None
+        except ShortlistError:  # what cannot be simulated is not foreseen
+            self._possible = False
+
+    def _begin(self) -> None:
+        underway = self._look()
+        self._possible = (
+            underway is not None
+            and underway.can_be_simulated
+            and underway.problem.n_arms <= MOST_RANKED
+        )
+        if underway is not None and self._possible:
+            if underway.retired != self._retired:  # what was simulated before pulls them, too
+                self._totals.clear()
+                self._retired = underway.retired
+            self._before = int((underway.tally.pulls + underway.tally.waiting).sum())
+            self._run = underway.rest(self._rng.spawn(1)[0])

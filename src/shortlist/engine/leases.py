@@ -1,0 +1,53 @@
+"""How long a ticket is its holder's, and what happens when that is over.
+
+The end of a lease is a fact about how long an evaluation takes, and so perhaps about its reward.
+docs/late.md proves what may follow from it without changing the law of the rewards that count."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shortlist.engine.rewards import checked_reward
+from shortlist.errors import InvalidInput
+from shortlist.reward_models import RewardModel
+from shortlist.validation import shown
+
+Late = Literal["wait", "again"] | float
+WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
+AGAIN: Literal["again"] = "again"  # hand the ticket out again; the first result counts
+
+FREE = 0.0  # the end of a lease that nobody holds any more
+# A ticket that is waited for is held so many seconds beyond its due time, for 35,000 years. A power
+# of 2, so that the due time comes back from the log as it is on the ticket.
+FOREVER = 2.0**40
+
+
+@dataclass(slots=True)
+class Lease:
+    """Who was asked last to make a pull, and until when nobody else is."""
+
+    worker: str  # "" for somebody without a name
+    end: float
+
+    @property
+    def due(self) -> float:
+        """When the result is expected; what is waited for has no other end."""
+        return self.end - FOREVER if self.endless else self.end
+
+    @property
+    def endless(self) -> bool:
+        """Whether the result is waited for, however long it takes."""
+        return self.end >= FOREVER
+
+
+def checked_late(late: object, lease: float | None, model: RewardModel) -> Late:
+    """What is to happen when a lease is over, if it makes sense."""
+    if isinstance(late, str):
+        if late not in (WAIT, AGAIN):
+            raise InvalidInput(f"`late` is {shown(late)}, but must be 'wait', 'again' or a reward")
+        return WAIT if late == WAIT else AGAIN
+    reward = checked_reward(late, "`late`", model)
+    if not model.has_range:  # a mixture with a constant may have heavier tails than was declared
+        raise InvalidInput(f"`late` is {reward!r}, but only rewards with a range may count so")
+    if lease is None:  # one that fits durations depends on them, and so would the reward
+        raise InvalidInput(f"`late` is {reward!r}, but counts after a `lease`, and none is given")
+    return reward

@@ -1,0 +1,258 @@
+"""What the log of an experiment says: which tickets are told, who holds which of the others, what
+failed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from math import inf
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.budget import spending
+from shortlist.confidence import counted_pulls
+from shortlist.engine.leases import FREE, Lease
+from shortlist.engine.numbering import Numbering
+from shortlist.interim import Tally
+from shortlist.problem import Problem
+from shortlist.search import Rewards
+from shortlist.stores import Event, Kind, News, Told
+
+
+class Ledger:
+    """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an
+    object a ticket."""
+
+    def __init__(self, retries: int, prices: FloatArray) -> None:
+        """`prices` are what a pull of every arm is declared to cost."""
+        self._retries = retries
+        self._prices = prices
+        self.declared = 0.0  # what the pulls told were to cost, and
+        self.spent = 0.0  # what they did
+        self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
+        self.unused: dict[int, float] = {}  # what pulls cost that were told after their arm left
+        self.spent_at: float | None = None  # when the budget ended within a request
+        self.retired: dict[int, str] = {}  # arms that left, and why,
+        self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
+        self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
+        self.position = 0  # in the log
+        self.told = 0  # rewards that the search has, and of these
+        self._worst = 0  # the worst ones, told in place of pulls of arms that left, and
+        self.late = 0  # those that count because a lease was over
+        self.issued = 0  # tickets handed out so far are those below
+        # by ticket, NaN where not told; may be longer than `issued`
+        self.rewards: FloatArray = np.empty(0)
+        self.arms: IntArray = np.empty(0, dtype=np.int64)
+        self.drawn: BoolArray = np.empty(0, dtype=np.bool_)
+        self._missed: BoolArray = np.empty(0, dtype=np.bool_)  # where the reward is for lateness
+        self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
+        self._earliest = inf  # no lease ends before
+        self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
+        self.stopped: Event | None = None  # the failure that was one too many
+        self.steps: list[str] = []  # digests of what the search asked for
+        # when the first step was taken and the last reward was told
+        self.began, self.ended = inf, -inf
+
+    def reward(self, ticket: int) -> float | None:
+        """What was told of a ticket."""
+        if ticket >= self.rewards.size or np.isnan(self.rewards[ticket]):
+            return None
+        return float(self.rewards[ticket])
+
+    def cost(self, ticket: int, arm: int) -> float:
+        """What a pull that was told did cost."""
+        return self.costs.get(ticket, self.price(arm))
+
+    def price(self, arm: int) -> float:
+        """What a pull of an arm is declared to cost."""
+        return float(self._prices[arm])
+
+    def retired_by(self, batch: int) -> IntArray | None:
+        """The arms that left before all of this batch was told, counted from 1; None if none did.
+
+        The log says so by its order: an arm leaves after the last batch that was written down."""
+        left = [arm for arm, batches in self._left_in.items() if batches <= batch]
+        return np.array(sorted(left), dtype=np.int64) if left else None
+
+    def costs_in(self, tickets: range) -> dict[int, float]:
+        """What those of these pulls did cost of which that was said."""
+        if not self.costs:
+            return {}
+        return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
+
+    def is_late(self, ticket: int) -> bool:
+        """Whether the reward of a ticket counts because its lease was over."""
+        return ticket < self._missed.size and bool(self._missed[ticket])
+
+    def is_worst(self, ticket: int) -> bool:
+        """Whether a ticket was told the worst reward because its arm left."""
+        return self.reward(ticket) is not None and not self.drawn[ticket]
+
+    @property
+    def made(self) -> int:
+        """Pulls that were made and whose reward counts."""
+        return self.told - self._worst - self.late
+
+    @property
+    def undrawn(self) -> int:
+        """Pulls of arms that left and that nobody made, as far as is known."""
+        return self._worst - len(self.unused)
+
+    def counted(self, numbering: Numbering) -> BoolArray:
+        """Which tickets are counted in what is shown: (issued,).
+
+        Rewards of an arm are, up to its first ticket that is missing or that nobody drew.
+        `numbering` is that of the present request, to which all tickets belong that are missing."""
+        arms = self.arms[: self.issued].copy()
+        missing = np.flatnonzero(np.isnan(self.rewards[: self.issued]))
+        if missing.size:
+            arms[missing] = numbering.arms(missing)
+        return counted_pulls(arms, self.drawn[: self.issued], self._prices.size)
+
+    def tally(self, numbering: Numbering) -> Tally:
+        """What is counted of every arm, and what waits."""
+        counted, tally = self.counted(numbering), Tally(self._prices.size)
+        tickets = np.flatnonzero(counted)
+        rewards = self.rewards[tickets]
+        tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
+        early = np.flatnonzero(self.drawn[: self.issued] & ~counted)
+        tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
+        return tally
+
+    def spending(self) -> FloatArray:
+        """What the pulls of every arm that were made and told cost: (n,)."""
+        pulls = np.bincount(self.arms[self.drawn], minlength=self._prices.size)
+        said: defaultdict[int, list[float]] = defaultdict(list)
+        for ticket, cost in self.costs.items():
+            said[int(self.arms[ticket])].append(cost)
+            pulls[self.arms[ticket]] -= self.drawn[ticket]
+        for ticket, cost in self.unused.items():
+            said[int(self.arms[ticket])].append(cost)
+        return spending(pulls, self._prices, said)
+
+    def due(self, ticket: int) -> float:
+        """When the result of a ticket is expected; FREE if nobody holds it."""
+        lease = self.leases.get(ticket)
+        return FREE if lease is None else lease.due
+
+    def held(self, now: float) -> list[Lease]:
+        """The leases that somebody holds."""
+        return [lease for lease in self.leases.values() if lease.end > now]
+
+    def seen(self, problem: Problem) -> Problem:
+        """The problem as it turned out by the rewards so far."""
+        least = np.fmin.reduce(self.rewards, initial=np.nan)
+        return problem.seen(float(least), float(np.fmax.reduce(self.rewards, initial=np.nan)))
+
+    def available(self, worker: str, now: float, end: int) -> Iterator[int]:
+        """Tickets below `end` that this worker may be handed: its own first, then those let go of,
+        then new ones."""
+        own = self.handed_to(worker)
+        yield from own
+        yield from sorted(self.lapsed(now).difference(own))
+        yield from range(self.issued, end)
+
+    def lapsed(self, now: float) -> set[int]:
+        """Tickets whose lease is over; nothing to look for before the earliest end of one."""
+        if now < self._earliest:
+            return set()
+        self._earliest = min((lease.end for lease in self.leases.values()), default=inf)
+        return {ticket for ticket, lease in self.leases.items() if lease.end <= now}
+
+    def handed_to(self, worker: str) -> list[int]:
+        """Tickets that this worker was handed last, none of nobody, and that are not told."""
+        if not worker:
+            return []
+        return sorted(ticket for ticket, lease in self.leases.items() if lease.worker == worker)
+
+    def held_by(self, worker: str) -> set[int]:
+        """Those of them that were not given back."""
+        return {each for each in self.handed_to(worker) if self.leases[each].end != FREE}
+
+    def take_in(self, news: News) -> None:
+        """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
+        not matter. Only who left is known before: of whom nothing more is drawn."""
+        for event in news.events:
+            if event.kind is Kind.RETIRE and event.span not in self.retired:
+                self.retired[event.span] = event.text
+                self.left_at[event.span] = event.time
+        self._take_rewards(news.told)
+        leases = [event for event in news.events if event.kind is Kind.LEASE]
+        if leases:
+            self.issued = max(self.issued, max(event.ticket + event.span for event in leases))
+            self._make_room(self.issued)
+            low = min(event.ticket for event in leases)
+            self._earliest = min(self._earliest, min(event.time for event in leases))
+            untold = set((low + np.flatnonzero(np.isnan(self.rewards[low : self.issued]))).tolist())
+        for event in news.events:
+            if event.kind is Kind.LEASE:
+                for ticket in untold.intersection(range(event.ticket, event.ticket + event.span)):
+                    self.leases[ticket] = Lease(event.text, event.time)
+            else:
+                self._take_event(event)
+        self.position = news.last
+
+    def _take_rewards(self, told: Told) -> None:
+        if not told.tickets.size:
+            return
+        before, self.issued = self.issued, max(self.issued, int(told.tickets.max()) + 1)
+        self._make_room(self.issued)
+        self.rewards[told.tickets] = told.rewards
+        self.arms[told.tickets] = told.arms
+        self.told += told.tickets.size
+        # times of an arm are in order: `retirement` and `worst_rewards` in leaving.py see to it
+        drawn = told.times < self.left_at[told.arms]
+        self.drawn[told.tickets] = drawn
+        self._worst += int((~drawn).sum())
+        prices = self._prices[told.arms]
+        self.declared += float(prices.sum())
+        self.spent += float(prices[drawn].sum())
+        self.ended = max(self.ended, float(told.times.max()))
+        for ticket in self.leases.keys() & set(told.tickets.tolist()):
+            del self.leases[ticket]
+        # worst rewards are told before their turn: the tickets that they overtake are free
+        for ticket in np.flatnonzero(np.isnan(self.rewards[before : self.issued])).tolist():
+            self.leases[before + ticket] = Lease("", FREE)
+            self._earliest = FREE
+
+    def _take_event(self, event: Event) -> None:
+        if event.kind is Kind.STEP:
+            self.steps.append(event.text)
+            self.began = min(self.began, event.time)
+        elif event.kind is Kind.RESUME:
+            self.failures.clear()
+            self.stopped = None
+        elif event.kind is Kind.RETIRE:
+            self._left_in.setdefault(event.span, len(self.steps))
+        elif event.kind is Kind.COST:
+            if event.ticket not in self.costs:
+                self.costs[event.ticket] = float(event.text)
+                price = float(self._prices[self.arms[event.ticket]])
+                paid = price if self.drawn[event.ticket] else 0.0
+                self.spent += self.costs[event.ticket] - paid
+        elif event.kind is Kind.LATE:
+            span = slice(event.ticket, event.ticket + event.span)
+            self.late += int((~self._missed[span]).sum())
+            self._missed[span] = True
+        elif event.kind is Kind.UNUSED:
+            if event.ticket not in self.unused:
+                self.unused[event.ticket] = float(event.text)
+                self.spent += self.unused[event.ticket]
+        elif event.kind is Kind.SPENT:
+            self.spent_at = event.time
+        elif event.kind is Kind.FAIL:
+            self.failures[event.ticket] += 1
+            if event.ticket in self.leases:
+                self.leases[event.ticket].end = self._earliest = FREE
+            if self.failures[event.ticket] > self._retries and self.stopped is None:
+                self.stopped = event
+
+    def _make_room(self, size: int) -> None:
+        """Let the arrays hold that many tickets; doubled, so that growing costs little however
+        often."""
+        if size > self.rewards.size:
+            more = max(size, 2 * self.rewards.size) - self.rewards.size
+            self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
+            self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])
+            none = np.zeros(more, dtype=np.bool_)
+            self.drawn = np.concatenate([self.drawn, none])
+            self._missed = np.concatenate([self._missed, none])

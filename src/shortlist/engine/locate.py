@@ -1,0 +1,77 @@
+"""Where an experiment is kept: a store, or a file or a database that is opened as one."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from shortlist.errors import InvalidInput
+from shortlist.stores import Store
+from shortlist.stores.address import is_postgres, shown_place
+from shortlist.stores.sql import SQLStore
+from shortlist.stores.sqlite import Mode, SQLiteStore
+from shortlist.validation import shown, text
+
+SERVICES = ("http://", "https://")
+Place = Store | str | os.PathLike[str]
+
+
+@contextmanager
+def opened(place: Place, mode: Mode, *, keep: bool = False) -> Iterator[Store]:
+    """The store; if it is only named, closed again afterwards, or with `keep` only after an
+    error."""
+    if not isinstance(place, str | os.PathLike):
+        if not isinstance(place, Store):
+            raise InvalidInput(
+                f"`store` is {shown(place)}, but must be the name of a file, or a store"
+            )
+        yield place
+        return
+    if str(place).startswith(SERVICES):
+        raise InvalidInput(
+            f"`store` is {shown(place)}, a service, but must be a file or a store: a `Client` takes"
+            " it"
+        )
+    store = open_store(place, mode)
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
+    if not keep:
+        store.close()
+
+
+def open_store(place: str | os.PathLike[str], mode: Mode) -> SQLStore:
+    """The store in that file, or at that address."""
+    if not (isinstance(place, str) and is_postgres(place)):
+        return SQLiteStore(place, mode)
+    try:
+        from shortlist.stores.postgres import PostgresStore
+    except ImportError as error:  # psycopg is there, but cannot load PostgreSQL's library
+        raise InvalidInput(
+            f"`store` is {shown_place(place)}, but psycopg is not installed: pip install"
+            f" 'shortlist[postgres]' ({error})"
+        ) from error
+    return PostgresStore(place, mode)
+
+
+def the_only(names: Sequence[str]) -> str:
+    """The name that need not be said."""
+    if not names:
+        raise InvalidInput("`name` is not given, but the store holds no experiment")
+    if len(names) > 1:
+        there = ", ".join(map(repr, names))
+        raise InvalidInput(f"`name` is not given, but the store holds several experiments: {there}")
+    return names[0]
+
+
+def checked_name(name: object) -> str:
+    """A name that an experiment may have."""
+    if not text("name", name):
+        raise InvalidInput("`name` is '', but must be a text that is not empty")
+    return str(name)
+
+
+def checked_worker(worker: object) -> str:
+    """The name of a worker; None and an empty one are nobody's."""
+    return "" if worker is None else text("worker", worker)

@@ -1,0 +1,214 @@
+"""The one display of progress, always on stderr: a bar on a terminal, lines elsewhere.
+
+A bar appears after two seconds and vanishes at the end; a line comes every ten seconds. Nothing is
+drawn but by a call of `show`: a refreshing thread would be lost in worker processes that are forked
+while the bar is up."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Protocol
+
+from shortlist.engine.eta import Expected, Foresight, Look
+from shortlist.formatting import amount_text, bound_text, in_words, plural
+from shortlist.problem import FixedBudget, Problem
+from shortlist.search import Progress
+from shortlist.validation import flag
+
+Count = Callable[[int], None]  # how many are done
+
+
+class Show(Protocol):
+    """What is called after every evaluation."""
+
+    def __call__(self, pulls: int, progress: Progress, spent: float | None = None) -> None:
+        """Take pulls so far, where the search stands, and what was spent if that is known."""
+
+
+class Surface(Protocol):
+    """Where progress is shown."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds before anything is shown: what is over sooner needs nothing."""
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
+        """Show what stands after so many seconds: what is done of how much, and facts in words."""
+
+    def close(self) -> None:
+        """Take away what is only of use while the work is done."""
+
+
+class Silence:
+    """Shows nothing, ever."""
+
+    patience = inf
+    pause = inf
+
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Lines:
+    """A line every ten seconds."""
+
+    patience = 10.0
+    pause = 10.0
+
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:  # noqa: ARG002
+        """Print a line."""
+        print(f"{seconds:.0f} s: {', '.join(facts)}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Leave the lines."""
+
+
+class Bar:
+    """A bar that appears after two seconds and vanishes at the end."""
+
+    patience = 2.0
+    pause = 0.1
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self.bar = Progress(
+            *columns,
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,  # no thread: worker processes are forked while the bar is up
+            # what the user's function prints goes above it, never elsewhere
+            redirect_stdout=sys.stdout.isatty(),
+        )
+        self.task = self.bar.add_task("", total=None)
+
+    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:  # noqa: ARG002
+        """Draw the bar, every fact on a line of its own: narrow terminals would cut them off."""
+        self.bar.update(self.task, completed=done, total=total, description="\n".join(facts))
+        self.bar.start()
+        self.bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self.bar.stop()
+
+
+class Display:
+    """Says when something is due to be shown, shows it, and estimates the time that is left.
+
+    `before` is what had been done when it began; if not given, what the first call says."""
+
+    def __init__(self, surface: Surface, total: int | None, before: int | None = None) -> None:
+        self.surface = surface
+        self.total = total
+        self.before = before
+        self.started = time.monotonic()
+        self.next = self.started + surface.patience
+
+    def due(self, done: int) -> bool:
+        """Whether to show this now."""
+        if self.before is None:
+            self.before = done
+        return time.monotonic() >= self.next
+
+    def show(self, done: int, words: str, left: float | None = None) -> None:
+        """Show it, with the seconds left as given or as the pace so far says."""
+        if left is None and self.total is not None:
+            left = self.seconds_for(self.total - done, done)
+        rest = "" if left is None else f", about {in_words(left)} left"
+        self._draw(done, self.total, words + rest)
+
+    def show_expected(self, done: int, words: str, expected: Expected) -> None:
+        """Show it, with how many more are expected, and how long these take."""
+        pulls = f"about {expected.median:,} more (90 %: {expected.high:,})"
+        median, high = (self.seconds_for(more, done) for more in expected)
+        if median is not None and high is not None:
+            pulls += f", {in_words(median)} left (90 %: {in_words(high)})"
+        self._draw(done, done + expected.median, words, pulls)
+
+    def _draw(self, done: int, total: int | None, *facts: str) -> None:
+        now = time.monotonic()
+        self.next = now + self.surface.pause
+        self.surface.draw(now - self.started, done, total, *facts)
+
+    def seconds_for(self, more: int, done: int) -> float | None:
+        """How long so many more take at the pace so far; None if that is not known."""
+        before = self.before or 0
+        if more <= 0 or done <= before:
+            return None
+        return (time.monotonic() - self.started) * more / (done - before)
+
+
+@contextmanager
+def displayed(wanted: bool, total: int | None, before: int | None = None) -> Iterator[Display]:
+    """A display of work that has so many steps, if that is known."""
+    surface: Surface = Silence()
+    if flag("progress", wanted):
+        surface = Bar() if sys.stderr.isatty() else Lines()
+    try:
+        yield Display(surface, total, before)
+    finally:
+        surface.close()
+
+
+@contextmanager
+def display(wanted: bool, problem: Problem, look: Look) -> Iterator[Show]:
+    """What to call after every evaluation; it returns at once unless something is due.
+
+    Where nobody knows how many pulls it takes, that is simulated from what `look` sees."""
+    total = problem.counted_budget if isinstance(problem.goal, FixedBudget) else None
+    with displayed(wanted, total) as shown:
+        foresight = Foresight(look, possible=wanted and total is None)
+
+        def show(pulls: int, progress: Progress, spent: float | None = None) -> None:
+            foresight.work()
+            if not shown.due(pulls):
+                return
+            words = standing(pulls, problem, progress, spent)
+            expected = foresight.expected(pulls)
+            if expected is None:
+                shown.show(pulls, words)
+            else:
+                shown.show_expected(pulls, words, expected)
+
+        yield show
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Count]:
+    """What to call with the number done, of `total` in all."""
+    with displayed(True, total, before=0) as shown:
+
+        def count(done: int) -> None:
+            if shown.due(done):
+                shown.show(done, f"{what}: {done:,} of {total:,}")
+
+        yield count
+
+
+def standing(pulls: int, problem: Problem, progress: Progress, spent: float | None = None) -> str:
+    """Where a search stands, in words; its bound in the user's units."""
+    most, budget = problem.counted_budget, problem.goal.budget
+    facts = [plural(pulls, "pull") if most is None else f"{pulls:,} of {plural(most, 'pull')}"]
+    if problem.costs is not None and spent is not None:
+        of_all = "" if budget is None else f" of {amount_text(budget)}"
+        facts[0] += f" for {amount_text(spent)}{of_all}"
+    facts += [
+        f"{count:,} {name}"
+        for name in ("accepted", "undecided")
+        if (count := getattr(progress, name))
+    ]
+    if progress.bound is not None:
+        facts.append(f"bound {bound_text(progress.bound * problem.rewards.scale, 3)}")
+    return ", ".join(facts)

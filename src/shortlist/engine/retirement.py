@@ -1,0 +1,98 @@
+"""Arms that leave: what becomes of their tickets, and of the answer.
+
+A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
+that every search drops the arm; `certified` is told who left, and its guarantee is then about the
+others: docs/experiments.md."""
+
+from math import inf
+
+import numpy as np
+
+from shortlist.arms import position_of
+from shortlist.arrays import FloatArray
+from shortlist.engine.state import Replica
+from shortlist.errors import InvalidInput
+from shortlist.problem import Problem
+from shortlist.stores import Event, Kind, RewardRow
+from shortlist.validation import shown
+
+
+def leaving_arm(known: Replica, label: object) -> int:
+    """The number of an arm that may leave; one that left before may leave again."""
+    labels, problem = known.settings.labels, known.settings.problem
+    if known.replay.outcome is not None:
+        raise InvalidInput(f"`arm` is {shown(label)}, but the answer is there, and none can leave")
+    arm = position_of(label, labels)
+    if arm is None:
+        raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
+    if not problem.rewards.has_range:
+        raise InvalidInput(
+            f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
+            " no worst reward"
+        )
+    if not may_leave(known, arm):
+        raise InvalidInput(
+            f"cannot retire {shown(label)}: at least k + 1 = {problem.k + 1} arms must remain"
+        )
+    return arm
+
+
+def may_leave(known: Replica, arm: int) -> bool:
+    """Whether more arms stay than are to be chosen, of rewards that have a range."""
+    problem = known.settings.problem
+    left = known.ledger.retired.keys() | {arm}
+    return problem.rewards.has_range and problem.n_arms - len(left) > problem.k
+
+
+def retirement(
+    known: Replica, arm: int, reason: str, now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """The arm leaves, and its tickets that are under way are told the worst reward.
+
+    It leaves after all that was told, whatever the clocks of others say: so the log tells what was
+    drawn of it from the worst rewards that come later."""
+    now = max(now, float(np.nextafter(known.ledger.ended, inf)))
+    held = sorted(known.ledger.leases)
+    theirs = [ticket for ticket, own in zip(held, arms_of(known, held), strict=True) if own == arm]
+    stopped = known.ledger.stopped
+    # the batch in which it leaves is written down before, for the search is told in its reply
+    begun = known.new_steps(now) if known.ledger.steps else []
+    told, unpaid = _worst_of(known, theirs, [arm] * len(theirs), now)
+    events = [*begun, Event(Kind.RETIRE, 0, arm, reason, now), *unpaid]
+    if stopped is not None and arms_of(known, [stopped.ticket]) == [arm]:
+        events.append(Event(Kind.RESUME, 0, 0, "", now))
+    return told, events
+
+
+def arms_of(known: Replica, tickets: list[int]) -> list[int]:
+    """The arms of tickets that are not told."""
+    return known.replay.numbering.arms(tickets).tolist() if tickets else []
+
+
+def worst_rewards(
+    known: Replica, ids: list[int], now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """What is told of those tickets whose arms left; the others are there to be handed out."""
+    left = known.ledger.retired
+    theirs = [pair for pair in zip(ids, arms_of(known, ids), strict=True) if pair[1] in left]
+    return _worst_of(known, [each for each, _ in theirs], [arm for _, arm in theirs], now)
+
+
+def _worst_of(
+    known: Replica, ids: list[int], arms: list[int], now: float
+) -> tuple[list[RewardRow], list[Event]]:
+    """The worst reward for every one of these tickets, and that the search pays nothing for it."""
+    problem, left_at = known.settings.problem, known.ledger.left_at
+    worst = _worst(problem, known.ledger.rewards)
+    times = [max(now, float(left_at[arm])) if arm in known.ledger.retired else now for arm in arms]
+    told = [(each, arm, worst, time) for each, arm, time in zip(ids, arms, times, strict=True)]
+    unpaid = ids if problem.costs is not None else []
+    return told, [Event(Kind.COST, each, 1, "0.0", now) for each in unpaid]
+
+
+def _worst(problem: Problem, told: FloatArray) -> float:
+    """The worst reward there is; where none was declared, or where one told is worse, that."""
+    low, high = problem.rewards.support
+    if problem.minimize:
+        return float(np.fmax.reduce(told, initial=high))
+    return float(np.fmin.reduce(told, initial=low))

@@ -1,0 +1,300 @@
+"""Where an experiment stands, as a record."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from shortlist.arms import Label
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.confidence import estimates, places
+from shortlist.driver import unit_tally
+from shortlist.engine.ledger import Ledger
+from shortlist.engine.remaining_arms import staying
+from shortlist.engine.replay import Replay
+from shortlist.engine.settings import Settings
+from shortlist.engine.tickets import State
+from shortlist.formatting import (
+    Tabular,
+    TextTable,
+    amount_text,
+    bound_text,
+    chance_text,
+    interval_text,
+    known_before,
+    mean_text,
+    plural,
+)
+from shortlist.interim import Tally, chances
+from shortlist.problem import Problem
+from shortlist.search import Progress
+from shortlist.validation import whole
+
+SHOWN = 40  # arms in a table
+DECIDING = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which there is an answer
+DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is an answer
+
+
+@dataclass(frozen=True, slots=True)
+class ArmsTold:
+    """What is counted of every arm, in the order of the labels.
+
+    With probability 1 - delta all means lie between `low` and `high`, of all arms and whenever one
+    looks, also where results are late because of their values: rewards of an arm are counted in the
+    order of its pulls, up to the first that is missing."""
+
+    labels: tuple[Label, ...]  #: as they are kept
+    pulls: IntArray = field(repr=False)  #: (n,) rewards that are counted
+    #: (n,) rewards told that are not counted: an earlier pull of the same arm is missing
+    waiting: IntArray = field(repr=False)
+    #: (n,) of these rewards; on a test set that over all items, estimated; NaN if unknown
+    means: FloatArray = field(repr=False)
+    low: FloatArray = field(repr=False)  #: (n,) lower ends of the intervals
+    high: FloatArray = field(repr=False)  #: (n,) upper ends of the intervals
+    places: tuple[str, ...] = field(repr=False)  #: "in", "out", "undecided" or "retired"
+    to_go: IntArray = field(repr=False)  #: (n,) pulls that the search waits for
+    #: (n,) how likely it is one of the k best: for a ranking, no guarantee; NaN if not known
+    chances: FloatArray = field(repr=False)
+    known: IntArray = field(repr=False)  #: (n,) scores of a test set known before the first pull
+    minimize: bool = False  #: whether small rewards are the good ones
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """Every arm as a record, in the order of the labels; None for what is not known."""
+        names = ("arm", "pulls", "waiting", "mean", "low", "high", "place")
+        arrays = (self.pulls, self.waiting, self.means, self.low, self.high)
+        columns = [self.labels, *(array.tolist() for array in arrays), self.places]
+        last = (array.tolist() for array in (self.to_go, self.chances, self.known))
+        for row in zip(*columns, *last, strict=True):
+            yield dict(zip((*names, "to_go", "chance", "known"), map(_known, row), strict=True))
+
+    def cells(self, arm: int, *, decided: bool = False) -> tuple[str, ...]:
+        """One arm as a row of a table; once it is `decided`, whether it was chosen."""
+        place = self.places[arm]
+        ends = float(self.low[arm]), float(self.high[arm])
+        return (
+            str(self.labels[arm]),
+            f"{self.pulls[arm]:,}",
+            mean_text(float(self.means[arm]), *ends),
+            interval_text(*ends),
+            DECIDED.get(place, place) if decided else place,
+            "" if decided else chance_text(float(self.chances[arm])),
+            f"{self.to_go[arm]:,}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Tabular):
+    """How far an experiment is."""
+
+    name: str  #: of the experiment
+    state: State  #: whether there are tickets, an answer, or trouble
+    trouble: str  #: why it is stopped, in words; empty if it is not
+    told: int  #: pulls that were made and whose reward counts
+    held: int  #: tickets that somebody works on
+    wanted: int  #: tickets that the search waits for and nobody works on
+    failures: int  #: evaluations that failed since the experiment was resumed last
+    workers: Mapping[str, int]  #: tickets held by everybody who gave a name
+    progress: Progress  #: as the search sees it
+    arms: ArmsTold = field(repr=False)  #: what was told of every arm
+    overdue: int = 0  #: tickets held for longer than their lease, and waited for
+    spent: float = 0.0  #: what the pulls cost, in the unit of the costs; else their number
+    budget: float | None = None  #: the most that may be spent, if there is a limit
+    #: what the present choice loses at most, as far as it is proved; None if nothing is
+    bound: float | None = None
+    #: why the guarantee does not hold: the rewards refute the declaration
+    warnings: tuple[str, ...] = ()
+    notes: tuple[
+        str, ...
+    ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
+    #: pulls that were not made, of arms that left: the search counts each as the worst reward
+    undrawn: int = 0
+    #: pulls that were made and told after their arm left: they cost, their reward is not used
+    unused: int = 0
+    late: int = 0  #: tickets whose lease was over: each counts as the experiment's `late`
+
+    @property
+    def waiting(self) -> int:
+        """Rewards told that are not counted: an earlier pull of the same arm is missing."""
+        return int(self.arms.waiting.sum())
+
+    @property
+    def never_counted(self) -> int:
+        """Those of them that will not be: their arm left, or the search has ended."""
+        if self._decided:
+            return self.waiting
+        left = np.array([place == "retired" for place in self.arms.places])
+        return int(self.arms.waiting[left].sum())
+
+    @property
+    def sent(self) -> int:
+        """Rewards that the search has, made-up ones included."""
+        return self.told + self.late + self.unused + self.undrawn
+
+    @property
+    def _decided(self) -> bool:
+        """Whether there is an answer."""
+        return self.state in DECIDING
+
+    @property
+    def among(self) -> int:
+        """The number of arms that `bound` is about: those that did not retire."""
+        return len(self.arms.places) - self.arms.places.count("retired")
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the command line's JSON."""
+        return {
+            "name": self.name,
+            "state": self.state.value,
+            "trouble": self.trouble or None,
+            "told": self.told,
+            "waiting": self.waiting,
+            "late": self.late,
+            "unused": self.unused,
+            "undrawn": self.undrawn,
+            "held": self.held,
+            "overdue": self.overdue,
+            "wanted": self.wanted,
+            "spent": self.spent,
+            "budget": self.budget,
+            "failures": self.failures,
+            "workers": dict(self.workers),
+            "bound": self.bound,
+            "among": self.among,
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            "arms": list(self.arms.rows()),
+        }
+
+    def table(self, rows: int = SHOWN) -> TextTable:
+        """The arms most likely to be the best, and then by their means, at most so many."""
+        worth = -self.arms.means if self.arms.minimize else self.arms.means
+        untold = np.isnan(worth)  # they come after all others
+        likely = np.round(np.nan_to_num(self.arms.chances), 2)
+        best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
+        decided = self._decided
+        left_out = best_first.size - whole("rows", rows, at_least=0)
+        more = [plural(left_out, "more arm")] if left_out > 0 else []
+        doubts = [f"Warning: {message}" for message in self.warnings]
+        doubts += [f"Note: {message}" for message in self.notes]
+        return TextTable(
+            ("arm", "pulls", "mean", "interval", "place", "chance", "to go"),
+            [self.arms.cells(arm, decided=decided) for arm in best_first[:rows].tolist()],
+            title=self._headline(),
+            verdict="\n".join([*more, *known_before(int(self.arms.known.sum())), *doubts]),
+        )
+
+    def tables(self) -> tuple[TextTable]:
+        """The table of the best arms."""
+        return (self.table(),)
+
+    def _headline(self) -> str:
+        decided = self._decided
+        failures = plural(self.failures, "failure")
+        facts = [self.state.value, *self._told, *([] if decided else [self._waiting]), failures]
+        if self.bound is not None:
+            lost = (
+                f"at most {bound_text(self.bound, 3)} {'would be' if self.warnings else 'is'} lost"
+            )
+            if self.among < len(self.arms.labels):
+                lost += " among the arms that stay"
+            facts.append(lost if decided else f"{lost} so far")
+        if self.warnings:
+            facts.append("but the rewards refute the declaration: nothing is guaranteed")
+        line = f"{self.name}: {', '.join(facts)}"
+        return f"{line}\n{self.trouble}" if self.trouble else line
+
+    @property
+    def _told(self) -> list[str]:
+        """What was told, and what else was paid for."""
+        never = self.never_counted
+        uncounted = [(self.waiting - never, "not counted yet"), (never, "not counted")]
+        listed = ", ".join(f"{count:,} {how}" for count, how in uncounted if count)
+        more = [(self.late, "counted as late"), (self.unused, "told after the arm left, not used")]
+        others = [f"{count:,} {how}" for count, how in more if count]
+        told, cost = f"{plural(self.told, 'pull')} told", self._cost
+        if self.spent != self.told + self.late + self.unused:
+            told, others = (
+                (told, [*others, f"cost {cost}"]) if others else (f"{told} that cost {cost}", [])
+            )
+        return [told + (f" ({listed})" if listed else ""), *others]
+
+    @property
+    def _waiting(self) -> str:
+        """What the search waits for."""
+        waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
+        return f"{waiting} and {self.overdue:,} of those overdue" if self.overdue else waiting
+
+    @property
+    def _cost(self) -> str:
+        """What was spent, and of how much."""
+        of_all = "" if self.budget is None else f" of {amount_text(self.budget)}"
+        return f"{amount_text(self.spent)}{of_all}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What is counted of every arm at one moment, before anything is worked out from it."""
+
+    position: int  # in the log
+    problem: Problem
+    tally: Tally
+    asked: IntArray
+    chosen: frozenset[int] | None  # once there is an answer
+    retired: frozenset[int]
+
+    @classmethod
+    def of(cls, ledger: Ledger, settings: Settings, replay: Replay) -> "Counted":
+        """What the ledger says now."""
+        problem, chosen = ledger.seen(settings.problem), None
+        if replay.outcome is not None:
+            how = problem, settings.algorithm, settings.seed
+            outcome = staying(replay.outcome, ledger.retired, *how)
+            chosen = frozenset(outcome.answer.top.tolist())
+        tally, retired = ledger.tally(replay.numbering), frozenset(ledger.retired)
+        return cls(ledger.position, problem, tally, replay.asked, chosen, retired)
+
+
+def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:
+    """What that says of every arm; it takes a while if there are many."""
+    problem, tally = counted.problem, counted.tally
+    pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
+    means, low, high = estimates(problem, pulls, sums)
+    known = problem.known_scores.counts
+    stay = np.array([arm not in counted.retired for arm in range(problem.n_arms)])
+    where = _places(counted, low, high, stay)
+    likely = _chances(counted, stay)
+    to_go = np.zeros_like(pulls)
+    if counted.chosen is None:
+        to_go[stay] = (counted.asked - pulls - waiting)[stay]
+    for shared in (pulls, waiting, means, low, high, to_go, likely, known):
+        shared.flags.writeable = False  # by all who ask before there is news
+    figures = pulls, waiting, means, low, high
+    return ArmsTold(labels, *figures, where, to_go, likely, known, problem.minimize)
+
+
+def _places(
+    counted: Counted, low: FloatArray, high: FloatArray, stay: BoolArray
+) -> tuple[str, ...]:
+    """Where the intervals put every arm among those that stay; once that is decided, who is in."""
+    k, chosen = counted.problem.k, counted.chosen
+    where = np.full(low.size, "retired", dtype=object)
+    if chosen is not None:
+        where[stay] = ["in" if arm in chosen else "out" for arm in np.flatnonzero(stay).tolist()]
+    elif counted.problem.minimize:
+        where[stay] = places(-high[stay], -low[stay], k)
+    else:
+        where[stay] = places(low[stay], high[stay], k)
+    return tuple(where.tolist())
+
+
+def _chances(counted: Counted, stay: BoolArray) -> FloatArray:
+    """The chance of every arm; of those that left 0, and what was decided is certain."""
+    problem, chosen = counted.problem, counted.chosen
+    if chosen is not None:
+        return np.array([float(arm in chosen) for arm in range(problem.n_arms)])
+    return chances(problem.unit(), unit_tally(problem, counted.tally), stay)
+
+
+def _known(value: object) -> object:
+    return None if isinstance(value, float) and not isfinite(value) else value

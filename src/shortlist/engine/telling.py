@@ -1,0 +1,265 @@
+"""What may be told: of which ticket, with which reward, and how often.
+
+Which tickets the budget pays for, where pulls did not cost what was declared.
+
+A search asks for what its budget pays for by declared costs. If pulls turn out dearer, what it
+asked for may be too much: a ticket is handed out only if its declared cost, what was spent, and
+what is under way, also as declared, are within the budget."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arms import Label
+from shortlist.budget import ROUNDED
+from shortlist.engine.ledger import Ledger
+from shortlist.engine.numbering import Numbering
+from shortlist.engine.rewards import checked_cost, checked_reward
+from shortlist.engine.state import Replica
+from shortlist.engine.tickets import Receipt, Ticket
+from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
+from shortlist.reward_models import RewardModel
+from shortlist.stores import Event, Kind, RewardRow
+from shortlist.validation import MOST_TOLD, collected, shown, whole
+
+logger = logging.getLogger("shortlist.engine")
+# a ticket and its reward, and perhaps what the pull did cost
+Report = tuple[Ticket | int, float] | tuple[Ticket | int, float, float | None]
+
+
+class Telling(NamedTuple):
+    """A reward that is new to the log."""
+
+    ticket: int
+    arm: int
+    reward: float
+    cost: float | None  # None if it is as declared
+
+    def row(self, now: float) -> RewardRow:
+        """The reward, for the log."""
+        return self.ticket, self.arm, self.reward, now
+
+
+def costs_of(tellings: Iterable[Telling], now: float) -> list[Event]:
+    """What pulls did cost that did not cost what was declared, for the log."""
+    return [
+        Event(Kind.COST, each.ticket, 1, repr(each.cost), now)
+        for each in tellings
+        if each.cost is not None
+    ]
+
+
+def unused_costs(tellings: Iterable[Telling], now: float) -> list[Event]:
+    """What pulls cost that were told after their arm left, for the log."""
+    return [Event(Kind.UNUSED, each.ticket, 1, repr(each.cost), now) for each in tellings]
+
+
+def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None]]:
+    """Results as a list, if they are pairs of a ticket and its reward, or have a cost, too."""
+    if not isinstance(results, Iterable):
+        raise InvalidInput(
+            f"{shown(results)} is told, but must be pairs of a ticket and its reward"
+        )
+    told = collected("results", results, at_most=MOST_TOLD)
+    for each in told:
+        if not (isinstance(each, tuple | list) and len(each) in (2, 3)):
+            raise InvalidInput(
+                f"{shown(each)} is told, but must be a pair of a ticket and its reward"
+            )
+    return [(*each, None) if len(each) == 2 else tuple(each) for each in told]
+
+
+def new_tellings(
+    results: Sequence[tuple[Ticket | int, float, float | None]], known: Replica, now: float
+) -> tuple[Sequence[Telling], Sequence[Telling], Receipt]:
+    """What is new in these results, what is new and only costs, and which rewards are discarded; or
+    an error, if one of them may not be told."""
+    ledger, settings = known.ledger, known.settings
+    ids = [known_id(ticket, known) for ticket, _, _ in results]
+    arms = _arms_of(ids, known.replay.numbering, ledger)
+    missed = known.missed(now)
+    new: dict[int, Telling] = {}
+    paid: dict[int, Telling] = {}  # they were made, so they cost, though their arms had left
+    late: dict[int, None] = {}  # in the order of the results, each once
+    unused: dict[int, None] = {}
+    over = known.replay.outcome is not None
+    for (ticket, value, said), id_, arm in zip(results, ids, arms, strict=True):
+        label = settings.labels[arm]
+        _check_arm(ticket, id_, label)
+        _check_item(ticket, id_, arm, known)
+        cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
+        reward = told_reward(value, id_, label, settings.problem.rewards)
+        telling = Telling(id_, arm, reward, cost)
+        before = ledger.reward(id_)
+        if over and (before is None or ledger.is_worst(id_)):  # the answer stays as it is
+            unused[id_] = None
+            continue
+        if id_ in missed or ledger.is_late(id_):  # it came after its lease
+            if before != reward:
+                late[id_] = None
+            continue
+        if ledger.is_worst(id_):  # it came after its arm left
+            unused[id_] = None
+            if id_ in ledger.unused:
+                _check_cost(telling, ledger.unused[id_])
+            else:
+                price = ledger.price(arm) if cost is None else cost
+                paid.setdefault(id_, telling._replace(cost=price))
+            continue
+        _check_conflict(telling, before, new.get(id_))
+        if before is not None:
+            _check_cost(telling, ledger.cost(id_, arm))
+        elif id_ in new:
+            _check_cost(telling, new[id_].cost)
+        else:
+            new[id_] = telling
+    receipt = Receipt(tuple(late), tuple(unused))
+    return list(new.values()), list(paid.values()), receipt
+
+
+def report(receipt: Receipt, late: object) -> None:
+    """Log what was discarded, for those who do not look at what `tell` returns."""
+    if receipt.late:
+        logger.warning(
+            "The reward of %s is discarded and %s counts instead: its lease was over when it was"
+            " told.",
+            *(_some(receipt.late), late),
+        )
+    if receipt.unused:
+        logger.info("The reward of %s is not needed any more.", _some(receipt.unused))
+
+
+def _some(tickets: Sequence[int]) -> str:
+    more = f" and {len(tickets) - 1:,} more" if len(tickets) > 1 else ""
+    return f"ticket {tickets[0]}{more}"
+
+
+def known_id(ticket: Ticket | int, known: Replica) -> int:
+    """The number of a ticket that was handed out some time, by this experiment."""
+    number = ticket.id if isinstance(ticket, Ticket) else ticket
+    id_ = whole("ticket", number, at_least=0, at_most=inf)
+    if isinstance(ticket, Ticket) and ticket.experiment not in ("", known.identity):
+        raise UnknownTicket(f"ticket {id_} is not from here, but from another experiment")
+    issued = known.ledger.issued
+    if id_ >= issued:
+        last = f"the last one is {issued - 1}" if issued else "none was yet"
+        raise UnknownTicket(f"ticket {shown(id_)} was never handed out; {last}")
+    return id_
+
+
+def told_reward(reward: object, ticket: int, label: Label, model: RewardModel) -> float:
+    """The reward as a float, if it is a number that keeps to the declaration."""
+    return checked_reward(reward, f"the reward of ticket {ticket} (arm {label!r})", model)
+
+
+def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[int]:
+    """The arm of every ticket: as it was told, or as it is in the present request."""
+    if min(ids, default=-1) >= numbering.first:  # as nearly always
+        arms = numbering.arms(ids)
+    else:
+        tickets = np.asarray(ids, dtype=np.int64)
+        arms = ledger.arms[tickets]
+        present = tickets >= numbering.first
+        arms[present] = numbering.arms(tickets[present])
+    return list(map(int, arms))
+
+
+def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
+    if isinstance(ticket, Ticket) and ticket.arm != label:
+        raise UnknownTicket(
+            f"ticket {id_} is for arm {ticket.arm!r}, but here it is for {shown(label)}: not from"
+            " here"
+        )
+
+
+def _check_cost(telling: Telling, before: float | None) -> None:
+    """Refuse a second cost of a pull, unless it is the same or none is said."""
+    if telling.cost is not None and telling.cost != before:
+        first = "none" if before is None else repr(before)
+        raise ConflictingReward(
+            f"ticket {telling.ticket} is told to cost {telling.cost!r}, but was told {first}"
+            " before, which stays"
+        )
+
+
+def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> None:
+    """Refuse a score on another item, while it is not known yet."""
+    numbering = known.replay.numbering
+    if not isinstance(ticket, Ticket) or ticket.item is None or id_ < numbering.first:
+        return
+    draw = int(numbering.places(np.array([id_])).draws[0])
+    item = known.settings.item(arm, draw)
+    if ticket.item != item:
+        there = "no item" if item is None else f"{item!r}"
+        raise UnknownTicket(
+            f"ticket {id_} is for item {ticket.item!r}, but here it is for {there}: not from here"
+        )
+
+
+def _check_conflict(telling: Telling, before: float | None, beside: Telling | None) -> None:
+    """Refuse a second reward for a ticket, unless it is the same."""
+    id_, _, reward, _ = telling
+    if before is not None and before != reward:
+        raise ConflictingReward(
+            f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"
+        )
+    if beside is not None and beside.reward != reward:
+        raise ConflictingReward(
+            f"ticket {id_} is told {beside.reward!r} and {reward!r} in the same call, but has one;"
+            " none was told"
+        )
+
+
+def affordable(known: Replica, ids: list[int], now: float) -> list[int]:
+    """The first of these tickets that the budget pays for; those that are held are paid for."""
+    if not _is_short(known):
+        return ids
+    room = _room(known, now)
+    leases = known.ledger.leases
+    paid = []
+    for ticket, price in zip(ids, _prices(known, ids), strict=True):
+        held = ticket in leases and leases[ticket].end > now
+        room -= 0.0 if held else price
+        if room < 0:
+            break
+        paid.append(ticket)
+    return paid
+
+
+def ending(known: Replica, now: float) -> list[Event]:
+    """What ends an experiment whose budget does not pay for the next ticket, when nobody has one
+    out that might turn out cheaper."""
+    following = next(known.available("", now), None)
+    if following is None or known.ledger.held(now) or affordable(known, [following], now):
+        return []
+    return [Event(Kind.SPENT, 0, 0, "", now)]
+
+
+def _is_short(known: Replica) -> bool:
+    """Whether the budget may not pay for all that the search asked for."""
+    budget, ledger = known.settings.problem.goal.budget, known.ledger
+    if budget is None or not (ledger.costs or ledger.unused):
+        return False
+    asked = float(known.replay.asked @ known.settings.problem.prices)
+    return ledger.spent + asked - ledger.declared > budget * (1 + ROUNDED)
+
+
+def _room(known: Replica, now: float) -> float:
+    """What is left of the budget beyond what is under way."""
+    budget = known.settings.problem.goal.budget
+    assert budget is not None
+    held = [ticket for ticket, lease in known.ledger.leases.items() if lease.end > now]
+    under_way = float(np.sum(_prices(known, held)))
+    return budget * (1 + ROUNDED) - known.ledger.spent - under_way
+
+
+def _prices(known: Replica, tickets: list[int]) -> list[float]:
+    """What these tickets, which are not told, are declared to cost."""
+    if not tickets:
+        return []
+    arms = known.replay.numbering.arms(tickets)
+    prices: list[float] = known.settings.problem.prices[arms].tolist()
+    return prices

@@ -1,0 +1,195 @@
+"""How large a batch of pulls is, and how it is shared out by priority, ties broken at random.
+
+Exploration where pulls of some arms cost more than those of others.
+
+The next pull goes where the expected loss is largest per pull already spent and per cost of a
+pull. At first only arms that cost no more than usual are pulled: what they show of all arms says
+which of the dear ones, if any, are worth a first look. docs/costs.md says what that can save.
+
+Exploration by expected loss: spend each batch where that is largest per pull already spent."""
+
+from collections.abc import Generator
+
+import numpy as np
+
+from shortlist.arrays import IntArray
+from shortlist.budget import Purse
+from shortlist.exploration import tuning
+from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.sharing import batch_size, descending, share_out
+from shortlist.search import Progress, Pulls, Rewards
+from shortlist.validation import COUNTABLE
+
+
+def explore_paid(
+    posterior: Posterior,
+    purse: Purse,
+    rng: np.random.Generator,
+    caps: IntArray | None,
+    least: int,
+    rounds: int | None,
+) -> Generator[Pulls, Rewards, None]:
+    """Explore until the purse does not pay for any pull that `caps` allow; as `explore` does."""
+    most = np.full(posterior.n_arms, COUNTABLE) if caps is None else caps
+    whole = purse.left
+    request = 0
+    while (left := _money_left(posterior, purse, most)) > 0 and request != rounds:
+        request += 1
+        aim = 0.0  # to be spent, in all
+        if rounds is not None:
+            aim = left if request == rounds else whole * (request / rounds) ** 2 - purse.spent
+        if posterior.spent == 0:
+            times = _first(purse, left, least, aim, every=rounds is not None)
+            times = np.minimum(times, most)
+        else:
+            size = batch_size(posterior.n_arms, posterior.spent, tuning.GROWTH, tuning.GROWTH)
+            size = max(size, least) if rounds is None else least
+            times = _paid_shares(posterior, purse, left, rng, most, size, aim)
+        arms = np.flatnonzero(times)
+        pulls = Pulls(arms, times[arms], Progress(undecided=posterior.n_arms))
+        posterior.add(pulls, reply := (yield pulls))
+        purse.pay(pulls, reply)
+        posterior.refresh()
+
+
+def _money_left(posterior: Posterior, purse: Purse, caps: IntArray) -> float:
+    """What may still be spent; 0 if it does not pay for any pull that caps allow."""
+    assert purse.costs is not None
+    allowed = purse.costs[posterior.pulls < caps]
+    return purse.left if allowed.size and allowed.min() <= purse.left else 0.0
+
+
+def _first(purse: Purse, left: float, least: int, aim: float, *, every: bool) -> IntArray:
+    """The first pulls: of the arms that cost no more than usual, or of `every` arm; (arms,)."""
+    assert purse.costs is not None
+    now = np.ones(purse.costs.size, dtype=np.bool_) if every else purse.costs <= purse.usual
+    price = float(purse.costs[now].sum())
+    wanted = max(tuning.FIRST, -(-least // int(now.sum())), int(aim / price))
+    return np.where(now, min(wanted, int(left / price)), 0)
+
+
+def _paid_shares(
+    posterior: Posterior,
+    purse: Purse,
+    left: float,
+    rng: np.random.Generator,
+    caps: IntArray,
+    size: int,
+    aim: float,
+) -> IntArray:
+    """About `size` pulls, and as many as cost `aim`, within what is `left`: (arms,).
+
+    No arm grows by more than half, or by twice what all of them have to grow by."""
+    assert purse.costs is not None
+    costs, pulls = purse.costs, posterior.pulls
+    chosen, boundary = posterior.split(rng)
+    loss = posterior.loss(boundary).ravel()[posterior.kinds(chosen)]  # (arms,)
+    affordable = np.minimum(left / costs, COUNTABLE).astype(np.int64)
+    more = np.minimum(affordable, caps - pulls)
+    growth = max(0.5, 2 * size / posterior.spent, 2 * aim / max(purse.spent, purse.least))
+    own = np.minimum(np.maximum(1, growth * pulls).astype(np.int64), more)
+    if own.sum() < size or own @ costs < aim:  # what some arms may not take, the others do
+        own = more
+    order = descending(loss / np.maximum(pulls, tuning.FIRST) / costs, rng)
+    times, price = own[order], (own * costs)[order]
+    wanted = (np.cumsum(times) - times < size) | (np.cumsum(price) - price < aim)
+    result = np.zeros(pulls.size, dtype=np.int64)
+    result[order] = np.where(wanted & (np.cumsum(price) <= left), times, 0)
+    return result
+
+
+def explore(
+    posterior: Posterior,
+    purse: Purse,
+    rng: np.random.Generator,
+    caps: IntArray | None = None,
+    *,
+    least: int = 0,
+    rounds: int | None = None,
+) -> Generator[Pulls, Rewards, None]:
+    """Explore until the purse is empty, or every arm is pulled as often as `caps` says.
+
+    Every request has at least `least` pulls, or what is left, and a first one less what caps take
+    from its even shares. With `rounds` there are at most so many requests, and what is spent grows
+    with their square."""
+    if purse.costs is not None:
+        return (yield from explore_paid(posterior, purse, rng, caps, least, rounds))
+    most = purse.spent + _left(posterior, purse, caps)
+    request = 0
+    while (left := _left(posterior, purse, caps)) > 0 and request != rounds:
+        request += 1
+        wanted = least
+        if rounds is not None:
+            wanted = max(least, int(most * min(1, request / rounds) ** 2 - purse.spent))
+        wanted = left if left < wanted + least or request == rounds else wanted
+        yield from explore_once(posterior, left, rng, cap=caps, least=wanted, purse=purse)
+
+
+def _left(posterior: Posterior, purse: Purse, caps: IntArray | None) -> int:
+    """Pulls that the purse and the caps allow."""
+    left = int(purse.left)
+    if caps is None:
+        return left
+    return min(left, int(np.minimum(caps - posterior.pulls, max(0, left)).sum()))
+
+
+def explore_once(
+    posterior: Posterior,
+    at_most: int,
+    rng: np.random.Generator,
+    *,
+    early: float | None = None,
+    growth: float | None = None,
+    cap: int | IntArray | None = None,
+    least: int = 0,
+    purse: Purse | None = None,
+) -> Generator[Pulls, Rewards, None]:
+    """Ask for one batch of at most `at_most` pulls and take in its reply.
+
+    A batch is the share `early` of what was spent until it has a pull an arm, then `growth`, by
+    default GROWTH, and at least `least`. No arm is pulled more than `cap` times in all, which may
+    differ by arm. A `purse` pays for it."""
+    n_arms = posterior.n_arms
+    spent = posterior.spent
+    if spent == 0:
+        first = max(tuning.FIRST, -(-least // n_arms))
+        times = np.full(n_arms, min(first, at_most // n_arms))
+        times = times if cap is None else np.minimum(times, cap)
+    else:
+        growth = tuning.GROWTH if growth is None else growth
+        batch = batch_size(n_arms, spent, growth if early is None else early, growth)
+        times = _shares(posterior, min(max(batch, least), at_most), rng, cap, least)
+    arms = np.flatnonzero(times)
+    pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))
+    posterior.add(pulls, reply := (yield pulls))
+    if purse is not None:
+        purse.pay(pulls, reply)
+    posterior.refresh()
+
+
+def _shares(
+    posterior: Posterior,
+    batch: int,
+    rng: np.random.Generator,
+    cap: int | IntArray | None,
+    least: int,
+) -> IntArray:
+    """The pulls of every arm, by expected loss per pull; no arm grows by more than half.
+
+    Where the batch was asked to be large, by no more than twice its even share of that."""
+    chosen, boundary = posterior.split(rng)
+    priority = posterior.loss(boundary) / posterior.row_pulls  # (sides, rows)
+    half = np.maximum(1, posterior.row_pulls // 2)  # (rows,)
+    if least > 0:
+        twice = np.ceil(posterior.row_pulls * (2 * batch / posterior.spent))
+        half = np.maximum(half, np.minimum(twice, batch).astype(np.int64))
+    if isinstance(cap, np.ndarray):  # arms that are alike may have different limits
+        own = np.minimum(half[posterior.row], cap - posterior.pulls)  # (arms,)
+        if own.sum() < least:  # what some arms may not take, the others do
+            own = np.minimum(batch, cap - posterior.pulls)
+        kinds = posterior.kinds(chosen)
+        return share_out(batch, np.arange(own.size), priority.ravel()[kinds], own, rng)
+    if cap is not None:
+        half = np.minimum(half, cap - posterior.row_pulls)
+    at_most = np.concatenate([half, half])  # (kinds,): rows outside, then rows inside
+    return share_out(batch, posterior.kinds(chosen), priority.ravel(), at_most, rng)

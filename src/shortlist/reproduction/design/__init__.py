@@ -1,1 +1,0 @@
-"""What is run: panels, methods, budgets, how many runs, from which seed."""

@@ -1,1 +1,0 @@
-"""What the rows say: curves and needs, the lead, and verdicts on claims and theorems."""

@@ -1,0 +1,151 @@
+"""A result as a picture: the chosen arms against the rest, with their intervals.
+
+A result as a data frame, of whichever library is there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.arms import OwnLabel, plain_label, shown_label
+from shortlist.errors import InvalidInput, UnknownName
+from shortlist.result.arm_result import ArmResult
+from shortlist.validation import shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+CHOSEN, REST = "#0072B2", "0.6"  # Okabe and Ito 2008
+NAMED = 40  # arms that get a line with their name; more are drawn without
+ROW, FRAME, WIDTH = 0.28, 1.2, 7.2  # inches
+LINE = 0.17  # inches of a line of the title after the first
+LONGEST = 30  # characters of a name
+LEGEND = 0.8, 0.06  # rows for it below all arms, or that share of them if it is more
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How the mean of an arm is drawn."""
+
+    chosen: bool
+    name: str  # in the legend
+    shape: str = "o"
+    filled: bool = True
+
+    @property
+    def colour(self) -> str:
+        """By whether the arm is chosen."""
+        return CHOSEN if self.chosen else REST
+
+
+MARKS = Mark(True, "chosen"), Mark(False, "not chosen")
+
+
+def draw(
+    arms: Sequence[ArmResult],
+    title: str,
+    unit: str,
+    ax: "Axes | None" = None,
+    marks: Mapping[OwnLabel, Mark] | None = None,
+) -> "Figure":
+    """`arms` from best to worst, from top to bottom; into `ax`, or a figure of its own.
+
+    `marks` of every arm may say more than whether it is chosen."""
+    if ax is None:
+        ax = _own_axes(len(arms), title.count("\n"))
+    own = {arm.label: MARKS[not arm.chosen] for arm in arms} if marks is None else marks
+    pulled = [arm for arm in arms if arm.mean is not None]
+    for mark in MARKS if marks is None else dict.fromkeys(own[arm.label] for arm in arms):
+        _draw_arms(ax, arms, [arm for arm in pulled if own[arm.label] == mark], mark)
+    _frame(ax, arms, title, unit)
+    figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
+    return figure
+
+
+def _own_axes(rows: int, more_lines: int) -> "Axes":
+    if find_spec("matplotlib") is None:
+        raise InvalidInput(
+            "a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'"
+        )
+    from matplotlib.figure import Figure
+
+    height = FRAME + LINE * more_lines + ROW * (min(rows, NAMED) + LEGEND[0])
+    return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
+
+
+def _draw_arms(
+    ax: "Axes", arms: Sequence[ArmResult], drawn: Sequence[ArmResult], mark: Mark
+) -> None:
+    places = {arm.label: place for place, arm in enumerate(arms)}
+    y = np.array([places[arm.label] for arm in drawn])
+    means = np.array([arm.mean for arm in drawn], dtype=np.float64)
+    ends = np.array([(arm.low, arm.high) for arm in drawn]).reshape(-1, 2)  # (arms, 2)
+    few = len(arms) <= NAMED
+    width, size = (3.0, 5.0) if few else (0.6, 1.5)
+    ax.hlines(y, ends[:, 0], ends[:, 1], color=mark.colour, linewidth=width, alpha=0.5)
+    inner = mark.colour if mark.filled else "white"
+    ax.plot(
+        means,
+        y,
+        mark.shape,
+        color=mark.colour,
+        markerfacecolor=inner,
+        markersize=size,
+        label=mark.name,
+    )
+
+
+def _frame(ax: "Axes", arms: Sequence[ArmResult], title: str, unit: str) -> None:
+    if len(arms) <= NAMED:
+        ax.set_yticks(range(len(arms)), [shown_label(arm.label)[:LONGEST] for arm in arms])
+    else:
+        ax.set_ylabel(f"{len(arms):,} arms, best first")
+        ax.set_yticks([])
+    legend = max(LEGEND[0], LEGEND[1] * len(arms))  # where no interval reaches
+    ax.set_ylim(len(arms) - 0.4 + legend, -0.6)
+    ax.set_title(title, fontsize=10, loc="left")
+    ax.set_xlabel(unit)
+    ax.grid(axis="x", color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.legend(frameon=False, fontsize=8, loc="lower right", ncols=4, borderpad=0.0)
+
+
+LIBRARIES = ("pandas", "polars")
+
+
+def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
+    """A line for every arm, a column for every figure."""
+    return frame_of_rows([asdict(arm) for arm in arms], library)
+
+
+def frame_of_rows(rows: Sequence[Mapping[str, Any]], library: str | None) -> Any:
+    """A line for every row; its `label` comes first, and is called `arm` as in every table."""
+    labels = _column([plain_label(row["label"]) for row in rows])
+    figures = [{name: row[name] for name in row if name != "label"} for row in rows]
+    lines = [{"arm": label, **own} for label, own in zip(labels, figures, strict=True)]
+    return import_module(_available(library)).DataFrame(lines)
+
+
+def _column(labels: list[str | int]) -> list[str] | list[int]:
+    """Labels of one kind, as a column must have: numbers if all are, and fit into 64 bits."""
+    numbers = [label for label in labels if isinstance(label, int) and abs(label) < 2**63]
+    return numbers if len(numbers) == len(labels) else list(map(str, labels))
+
+
+def _available(library: str | None) -> str:
+    """The library asked for, or else the first that is installed."""
+    if library is not None and library not in LIBRARIES:
+        raise UnknownName(
+            f"`library` is {shown(library)}, but must be one of {', '.join(LIBRARIES)}"
+        )
+    for name in LIBRARIES if library is None else (library,):
+        if find_spec(name) is not None:
+            return name
+    missing = f"neither {' nor '.join(LIBRARIES)}" if library is None else f"no {library}"
+    raise InvalidInput(f"a data frame is asked for, but {missing} is installed")

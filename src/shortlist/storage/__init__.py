@@ -1,7 +1,0 @@
-"""Where experiments are kept: `store.py` says what every store owes, the others are stores.
-
-An experiment is its settings, written once, and a log to which entries are only ever added."""
-
-from shortlist.storage.store import Event, Kind, News, RewardRow, Store, Told
-
-__all__ = ["Event", "Kind", "News", "RewardRow", "Store", "Told"]

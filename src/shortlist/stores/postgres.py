@@ -1,0 +1,469 @@
+"""A store in PostgreSQL, which programs on any number of machines may share.
+
+Needs psycopg and its pool (`pip install 'shortlist[postgres]'`)."""
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from threading import local
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+import psycopg
+from psycopg import Connection
+from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from shortlist.errors import (
+    InvalidInput,
+    NotAllowed,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreInterrupted,
+    StoreLocked,
+    StoreMissing,
+    StoreReadOnly,
+    Unreachable,
+)
+from shortlist.stores.address import check_address, shown_place, without_secrets
+from shortlist.stores.base import TOLD, Event
+from shortlist.stores.clock import ServerClock
+from shortlist.stores.sql import InWords, SQLStore
+from shortlist.stores.sqlite import Mode, check_process
+
+logger = logging.getLogger("shortlist.stores")
+ESCAPE = "\ue000"
+
+
+def kept(text: str) -> str:
+    """A text as it is kept; all but very few are kept as they are."""
+    return text.replace(ESCAPE, f"{ESCAPE}1").replace("\0", f"{ESCAPE}0")
+
+
+def given(text: str) -> str:
+    """The text that is kept so."""
+    return text.replace(f"{ESCAPE}0", "\0").replace(f"{ESCAPE}1", ESCAPE)
+
+
+# others were quicker, or the server ended the transaction: nothing of it was written
+UNDONE = (pg.SerializationFailure, pg.DeadlockDetected, pg.IdleInTransactionSessionTimeout)
+WAITED = (pg.LockNotAvailable, pg.QueryCanceled)
+REFUSED = (pg.ReadOnlySqlTransaction, pg.InsufficientPrivilege)
+FULL = (pg.DiskFull, pg.OutOfMemory, pg.ConfigurationLimitExceeded)
+DAMAGED = (pg.DataCorrupted, pg.IndexCorrupted, pg.UndefinedTable, pg.UndefinedColumn)
+# a server that says so at the door says it again; where it says so in another language, it is asked
+# again for a while
+FINAL = re.compile(
+    r"authentication|password|pg_hba|role |does not exist|translate host|certificate"
+)
+
+
+class PostgresInWords(InWords):
+    """A block in which errors of PostgreSQL become errors of this package."""
+
+    quotable = False  # what psycopg says itself may quote the password
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._url = url
+        self._timeout = timeout
+
+    def told(self, error: BaseException) -> StoreError | NotAllowed | None:
+        """What PostgreSQL says, in words."""
+        if not isinstance(error, psycopg.Error):
+            return None
+        place = shown_place(self._url)
+        said = without_secrets(" ".join(str(error).split()), self._url)
+        if isinstance(error, PoolClosed):
+            return StoreError(f"{place} cannot be used: it was closed")
+        if isinstance(error, PoolTimeout):
+            return Unreachable(f"{place} did not answer within {self._timeout:g} s")
+        if isinstance(error, UNDONE) or is_lost(error):
+            return StoreInterrupted(
+                f"the connection to {place} was lost, and nothing of this step was written ({said})"
+            )
+        if isinstance(error, WAITED):
+            return StoreLocked(
+                f"{place} was locked by another program for more than {self._timeout:g} s"
+            )
+        if isinstance(error, REFUSED):
+            return StoreReadOnly(f"{place} can be read, but not written ({said})")
+        if isinstance(error, FULL):
+            return StoreFull(
+                f"there is no room left for {place}; nothing of this step was written, and nothing"
+                f" is lost ({said})"
+            )
+        if isinstance(error, DAMAGED):
+            return StoreDamaged(f"{place} is not a store of shortlist, or is damaged ({said})")
+        return StoreError(f"{place} cannot be used: {said}")
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether there is no connection any more: the server ended it, or nobody knows why."""
+    state = error.sqlstate or ""
+    unknown = isinstance(error, psycopg.OperationalError) and not state
+    return unknown or state.startswith("08") or state in ("57P01", "57P02", "57P03", "53300")
+
+
+def refused_at_the_door(error: psycopg.OperationalError, url: str) -> StoreError | None:
+    """What no further try would change; None if the server may be about to start."""
+    said = without_secrets(" ".join(str(error).split()), url)
+    if not FINAL.search(said):
+        return None
+    kind = StoreMissing if "does not exist" in said else StoreError
+    return kind(f"{shown_place(url)} cannot be opened: {said}")
+
+
+SCHEMA = "shortlist"
+LOCK = 0x73686F72  # "shor": who makes the tables holds it
+VERSION = 1
+
+
+def append_only(*tables: str) -> tuple[str, ...]:
+    """Triggers that refuse to change or remove what is in these tables."""
+    return tuple(
+        f"""CREATE TRIGGER {table}_refuse BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
+            EXECUTE FUNCTION refuse('the log is append-only')"""
+        for table in tables
+    )
+
+
+TABLES: tuple[str, ...] = (
+    "CREATE TABLE version (version bigint NOT NULL)",
+    f"INSERT INTO version VALUES ({VERSION})",
+    """CREATE TABLE experiments (
+        id bigint PRIMARY KEY,
+        name text NOT NULL,
+        settings text NOT NULL              -- JSON
+    )""",
+    # a name may be longer than an entry of an index
+    "CREATE UNIQUE INDEX one_experiment_a_name ON experiments (md5(name))",
+    """CREATE TABLE rewards (
+        experiment bigint NOT NULL,
+        seq bigint NOT NULL,                -- position in the log, shared with events
+        ticket bigint NOT NULL,
+        arm bigint NOT NULL,                -- from 0
+        reward double precision NOT NULL,
+        time double precision NOT NULL,     -- seconds since 1970, when it was told
+        link bigint NOT NULL,               -- checksum of this row and of the link before it
+        PRIMARY KEY (experiment, seq)
+    )""",
+    "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
+    """CREATE TABLE events (
+        experiment bigint NOT NULL,
+        seq bigint NOT NULL,
+        kind text NOT NULL,
+        ticket bigint NOT NULL,             -- the first it is about
+        span bigint NOT NULL,               -- how many
+        text text NOT NULL,                 -- step: digest, lease: worker, fail: reason
+        time double precision NOT NULL,     -- lease: when it ends
+        link bigint NOT NULL,
+        PRIMARY KEY (experiment, seq)
+    )""",
+    """CREATE TABLE heads (
+        experiment bigint PRIMARY KEY,      -- 0: the list of experiments itself
+        first bigint NOT NULL,              -- link that its log begins with
+        last bigint NOT NULL,               -- position of the last entry
+        link bigint NOT NULL                -- and its link
+    ) WITH (fillfactor = 50)                -- its rows change with every step""",
+    "INSERT INTO heads VALUES (0, 0, 0, 0)",
+    """CREATE TABLE tokens (
+        number bigint GENERATED ALWAYS AS IDENTITY,
+        name text PRIMARY KEY,
+        scope text NOT NULL,
+        digest text NOT NULL,               -- SHA-256 of the secret
+        created double precision NOT NULL,  -- seconds since 1970
+        revoked double precision            -- null as long as it is not
+    )""",
+    """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$""",
+    *append_only("rewards", "events", "experiments"),
+    """CREATE TRIGGER tokens_refuse BEFORE DELETE OR TRUNCATE ON tokens
+        EXECUTE FUNCTION refuse('tokens are revoked, never removed')""",
+    """CREATE TRIGGER tokens_refuse_update BEFORE UPDATE ON tokens FOR EACH ROW
+        WHEN (old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
+            IS DISTINCT FROM (new.name, new.scope, new.digest, new.created))
+        EXECUTE FUNCTION refuse('a token is only ever revoked')""",
+)
+
+
+def prepare(connection: Connection[Any], mode: Mode, place: str) -> None:
+    """See to it that there is a store."""
+    version = version_of(connection, place)
+    if version == 0 and mode != "rwc":
+        raise StoreMissing(f"there is no store in {place}, and only a new experiment makes one")
+    if version == 0:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            if version_of(connection, place) == 0:  # no other program made them meanwhile
+                _make_tables(connection, place)
+
+
+def version_of(connection: Connection[Any], place: str) -> int:
+    """The version of the tables that are there; 0 if there are none."""
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = %s"
+    (count,) = _one(connection, tables, SCHEMA)
+    if not count:
+        return 0
+    (there,) = _one(connection, "SELECT to_regclass(%s)::text", f"{SCHEMA}.version")
+    if there is None:
+        raise StoreDamaged(
+            f"{place} has tables of another program in its schema {SCHEMA}, which must be that of a"
+            " store"
+        )
+    (version,) = _one(connection, f"SELECT max(version) FROM {SCHEMA}.version")
+    if version is None or version > VERSION:
+        raise StoreError(
+            f"{place} has schema version {version}, but this shortlist knows {VERSION} at most:"
+            " upgrade shortlist"
+        )
+    return int(version)
+
+
+def _make_tables(connection: Connection[Any], place: str) -> None:
+    _make_schema(connection, place)
+    connection.execute(f"SET LOCAL search_path = {SCHEMA}")
+    for statement in TABLES:
+        connection.execute(statement.encode())
+
+
+def _make_schema(connection: Connection[Any], place: str) -> None:
+    (encoding,) = _one(connection, "SELECT current_setting('server_encoding')")
+    if encoding != "UTF8":
+        raise StoreError(f"{place} has the encoding {encoding}, but must be a database in UTF8")
+    (there,) = _one(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", SCHEMA)
+    if not there:  # an administrator may have made it, for whoever may not
+        connection.execute(f"CREATE SCHEMA {SCHEMA}")
+
+
+def _one(connection: Connection[Any], statement: str, *values: object) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = connection.execute(statement.encode(), values or None).fetchone()
+    assert row is not None
+    return row
+
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds before the next try: doubled each time
+MOST = 20  # connections of one program
+# a connection to a machine that is gone is noticed within a minute
+MANNERS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "fallback_application_name": "shortlist",
+}
+IDLE = 600  # seconds after which a transaction ends in which a program does nothing
+# Durable means on the disk: a server that would answer before that is told not to.
+SESSION = f"""SELECT set_config('search_path', '{SCHEMA}', false),
+    set_config('lock_timeout', %s, false),
+    set_config('idle_in_transaction_session_timeout', '{IDLE}s', false),
+    set_config('default_transaction_read_only', %s, false),
+    CASE current_setting('synchronous_commit') WHEN 'off'
+        THEN set_config('synchronous_commit', 'on', false) END"""
+TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
+NUMBER, REAL, TEXT = "bigint", "double precision", "text"
+FROM_PYTHON: dict[str, Callable[[Any], Any]] = {NUMBER: int, REAL: float, TEXT: kept}
+OF_PYTHON = {int: NUMBER, float: REAL}  # the rest are texts
+OF_NUMPY = {name: REAL if TOLD[name] == np.float64 else NUMBER for name in TOLD.names or ()}
+OF_EVENTS = {name: OF_PYTHON.get(kind, TEXT) for name, kind in get_type_hints(Event).items()}
+TYPES = {"seq": NUMBER, "link": NUMBER, **OF_NUMPY, **OF_EVENTS}
+Got = TypeVar("Got")
+
+
+class Connections:
+    """A pool of connections. Threads may share it; a process that was forked may not use it."""
+
+    locking = " FOR UPDATE"
+    order = "number"
+
+    def __init__(self, url: str, mode: Mode, timeout: float) -> None:
+        check_address(url)
+        self.place = shown_place(url)
+        self._url, self._mode, self._timeout = url, mode, timeout
+        self._in_words = PostgresInWords(url, timeout)
+        self._process = os.getpid()
+        self._clock = ServerClock(lambda: float(self.query(TIME)[0][0]))
+        self._own = local()  # the connection whose transaction this thread is in
+        self._given = {**MANNERS, **_settings(url), "autocommit": True, "client_encoding": "utf8"}
+        self._insist(self._prepare)
+        self._pool = ConnectionPool(
+            kwargs=self._given,
+            min_size=0,
+            max_size=MOST,
+            open=True,
+            configure=self._configure,
+            timeout=timeout,
+            reconnect_timeout=timeout,
+            num_workers=1,
+        )
+
+    @contextmanager
+    def exclusive(self, arrived: Callable[[], bool]) -> Iterator[None]:
+        """A transaction: what it locks nobody else changes meanwhile; if the block raises, nothing
+        of it was written."""
+        check_process(self._process, self.place)
+        connection = self._insist(self._begun)
+        self._own.connection = connection
+        try:
+            with self._in_words:
+                yield
+                answered = self._commit(connection)
+        finally:
+            self._own.connection = None
+            self._give_back(connection)
+        if not answered and not arrived():
+            raise StoreInterrupted(
+                f"the connection to {self.place} was lost, and nothing of this step was written"
+            )
+
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """All rows of a statement's answer."""
+        return [tuple(map(_given, row)) for row in self.rows(statement, values)]
+
+    def reading(self) -> "nullcontext[None]":
+        """Rows can be read anywhere: they were fetched with the answer."""
+        return nullcontext()
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[Any]:
+        """The rows of a statement's answer, made one by one."""
+        check_process(self._process, self.place)
+        own: Connection[Any] | None = getattr(self._own, "connection", None)
+        if own is not None:
+            return _answer(own, statement, values)
+        return self._insist(lambda: self._ask(statement, values))
+
+    def insert(
+        self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
+    ) -> None:
+        """Add rows of an experiment to a table, all with one statement."""
+        if not rows:
+            return
+        types = [TYPES[name] for name in columns]
+        given = [
+            list(map(FROM_PYTHON[kind], column))
+            for kind, column in zip(types, zip(*rows, strict=True), strict=True)
+        ]
+        places = ", ".join(f"?::{kind}[]" for kind in types)
+        names = ", ".join(columns)
+        statement = (
+            f"INSERT INTO {table} (experiment, {names}) SELECT ?::bigint, * FROM unnest({places})"
+        )
+        self.rows(statement, (identity, *given))
+
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of the server."""
+        return self._clock()
+
+    def close(self) -> None:
+        """Let go of all connections. They cannot be used afterwards."""
+        if self._process == os.getpid():
+            self._pool.close()
+
+    def _prepare(self) -> None:
+        with self._connect() as connection:
+            prepare(connection, self._mode, self.place)
+
+    def _connect(self) -> Connection[Any]:
+        try:
+            return psycopg.connect(**self._given)
+        except psycopg.OperationalError as error:
+            final = refused_at_the_door(error, self._url)
+            if final is not None:
+                raise final from None
+            raise
+
+    def _configure(self, connection: Connection[Any]) -> None:
+        read_only = "on" if self._mode == "ro" else "off"
+        connection.execute(SESSION, (f"{round(1000 * self._timeout)}ms", read_only))
+
+    def _ask(self, statement: str, values: Sequence[object]) -> Iterable[Any]:
+        connection = self._pool.getconn()
+        try:
+            return _answer(connection, statement, values)
+        finally:
+            self._give_back(connection)
+
+    def _begun(self) -> Connection[Any]:
+        """A connection with a transaction that sees what others commit."""
+        connection = self._pool.getconn()
+        try:
+            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+        except BaseException:
+            self._give_back(connection)
+            raise
+        return connection
+
+    def _commit(self, connection: Connection[Any]) -> bool:
+        """End the transaction; False if nobody knows whether it was made."""
+        if connection.info.transaction_status is TransactionStatus.INERROR:
+            raise StoreError(f"{self.place} refused a statement of this step: nothing was written")
+        try:
+            connection.execute("COMMIT")
+        except psycopg.Error as error:
+            if not is_lost(error):
+                raise
+            logger.warning("The answer of %s to a commit was lost.", self.place)
+            return False
+        return True
+
+    def _give_back(self, connection: Connection[Any]) -> None:
+        """Return a connection to the pool, which throws away one that is broken."""
+        with suppress(psycopg.Error):
+            if connection.info.transaction_status is not TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        self._pool.putconn(connection)
+
+    def _insist(self, act: Callable[[], Got]) -> Got:
+        """Do what changes nothing until it is done or patience ends."""
+        deadline, pause = time.monotonic() + self._timeout, FIRST_PAUSE
+        while True:
+            try:
+                with self._in_words:
+                    return act()
+            except StoreInterrupted as error:
+                if time.monotonic() + pause > deadline:
+                    raise Unreachable(f"{self.place} does not answer: {error}") from None
+                if pause == FIRST_PAUSE:
+                    logger.warning("%s does not answer, and is asked again: %s", self.place, error)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _settings(url: str) -> dict[str, Any]:
+    """What an address says, as the library of PostgreSQL reads it."""
+    try:
+        return conninfo_to_dict(url)
+    except psycopg.Error as error:
+        said = without_secrets(" ".join(str(error).split()), url)
+        raise InvalidInput(f"`store` is {shown_place(url)}, but {said}") from None
+
+
+def _answer(connection: Connection[Any], statement: str, values: Sequence[object]) -> Iterable[Any]:
+    text = statement.replace("?", "%s").encode()
+    sent = [kept(value) if isinstance(value, str) else value for value in values]
+    cursor = connection.execute(text, sent or None, binary=True)
+    return () if cursor.description is None else cursor
+
+
+def _given(value: Any) -> Any:
+    return given(value) if isinstance(value, str) else value
+
+
+class PostgresStore(SQLStore):
+    """Experiments in the database at `url`, in the schema `shortlist`.
+
+    Threads may share it; every process must open its own. Writers of different experiments do not
+    meet; those of one wait for one another, up to `timeout` seconds. A server that is away is
+    asked again for as long. With mode "ro" nothing is ever written."""
+
+    def __init__(self, url: str, mode: Mode = "rw", *, timeout: float = 30.0) -> None:
+        self._connections = Connections(url, mode, timeout)
+        super().__init__(self._connections)
+
+    def __repr__(self) -> str:
+        return f"<PostgresStore {self._connections.place}>"

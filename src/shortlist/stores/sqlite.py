@@ -1,0 +1,528 @@
+"""What SQLite says, as errors of this package.
+
+The file of a store: made for its owner only, recognised, and copied where it cannot be shared.
+
+SQLite keeps two files beside it while it is open, `-wal` with what was written last and `-shm`
+with what all programs share. Whoever removes or replaces one of the three takes away what will be
+written.
+
+The tables of a store in SQLite, and the version of the schema that a file is made with.
+
+Version 0 is an empty file. To change the tables once a version is released, raise `VERSION` and
+write what brings a file of the version before up to date.
+
+One SQLite file, opened: who may write when, and whether it is still the file it was.
+
+Write-ahead log with synchronous = FULL: what was committed is on the disk. A transaction that will
+write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds out in its middle
+that somebody else was quicker. Before it commits, the file must still be the one that was opened.
+Not for network drives: write-ahead logging needs shared memory.
+
+A store in one SQLite file: survives crashes, and any number of programs on one machine may share
+it."""
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import cache, lru_cache
+from pathlib import Path
+from threading import Lock, RLock
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import quote
+
+from shortlist.errors import (
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    StoreMissing,
+    StoreReadOnly,
+    StoreReplaced,
+)
+from shortlist.stores.clock import this_machine
+from shortlist.stores.sql import InWords, SQLStore
+
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+DAMAGED = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_TOOBIG,
+)
+
+
+class SQLiteInWords(InWords):
+    """A block in which errors of SQLite about a file become errors of this package."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+
+    def told(self, error: BaseException) -> StoreError | None:
+        """What SQLite says, in words."""
+        if isinstance(error, sqlite3.Error):
+            return _error(error, self._path, self._timeout)
+        # Python could not even read what SQLite says of the damage
+        if isinstance(error, UnicodeDecodeError):
+            return StoreDamaged(
+                f"{self._path} is not a store of shortlist, or is damaged ({error.object!r})"
+            )
+        return None
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else was in the way, and may be gone soon."""
+    return _code(error) in BUSY
+
+
+def _code(error: sqlite3.Error) -> int:
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF  # the rest is detail
+
+
+def _error(error: sqlite3.Error, path: Path, timeout: float) -> StoreError:
+    code = _code(error)
+    if code in BUSY:
+        return StoreLocked(f"{path} was locked by another program for more than {timeout:g} s")
+    if code in REFUSED:
+        return StoreReadOnly(f"{path} can be read, but not written ({error})")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(
+            f"there is no room left for {path}; nothing of this step was written, and nothing"
+            " is lost"
+        )
+    if code in DAMAGED or _undecodable(error):
+        return StoreDamaged(f"{path} is not a store of shortlist, or is damaged ({error})")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreReadOnly(
+            f"{path} cannot be opened; both it and its directory must be accessible ({error})"
+        )
+    return StoreError(f"{path} cannot be used: {error}")
+
+
+def _undecodable(error: sqlite3.Error) -> bool:
+    """Whether Python refused the bytes of a text, of which SQLite has no code."""
+    return not hasattr(error, "sqlite_errorcode") and "decode" in str(error)
+
+
+TRIES = 5  # to copy a file that is being written to
+WAL, ROLLBACK = b"\2\2", b"\1\1"  # bytes 18 and 19: how the file is written and read
+
+# A file that is closed loses all locks that this process has on it: nobody may take one meanwhile.
+opening = Lock()
+
+
+def make(path: Path) -> None:
+    """Make an empty file that only its owner may read and write, unless there is one.
+
+    SQLite gives the files beside it the same rights."""
+    with suppress(OSError):  # SQLite will say why it cannot be made
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+class Identity:
+    """Which files a store was opened with, whatever they are called now."""
+
+    def __init__(self, path: Path) -> None:
+        real = os.path.realpath(path)  # SQLite puts the others beside what a link points to
+        self._name = path.name
+        self._files = {file: _number(file) for file in (str(path), f"{real}-wal", f"{real}-shm")}
+
+    def check(self) -> None:
+        """Refuse to go on if they are not those that were opened."""
+        for file, opened in self._files.items():
+            found = _number(file)
+            if found != opened:
+                happened = "deleted or moved" if found is None else "replaced by another file"
+                raise StoreReplaced(
+                    f"{file} was {happened} while {self._name} was open; nothing of this step was"
+                    " written, and what was told before can be exported as long as it stays open"
+                )
+
+
+def is_out_of_reach(path: Path) -> bool:
+    """Whether even a reader of the file, which nobody has open, could not make the files that
+    SQLite shares with writers."""
+    real = Path(os.path.realpath(path))
+    return not os.access(real.parent, os.W_OK) and not Path(f"{real}-wal").exists()
+
+
+def copy_to_memory(path: Path) -> sqlite3.Connection:
+    """The file as it is now, in memory, unless somebody opens or changes it meanwhile."""
+    for _ in range(TRIES):
+        before = _state(path)
+        content = _content(path)
+        if _state(path) == before and is_out_of_reach(path):
+            return in_memory(content)
+        time.sleep(0.05)
+    raise StoreReadOnly(f"{path} is being written to, and its directory may only be read")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StoreReadOnly(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def in_memory(content: bytes) -> sqlite3.Connection:
+    """A database of which these are the bytes."""
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    if content[18:20] == WAL:
+        content = content[:18] + ROLLBACK + content[20:]  # there is no -wal in memory
+    if content:
+        memory.deserialize(content)
+    return memory
+
+
+def _number(file: str) -> tuple[int, int] | None:
+    """What the system knows a file by; it is given to no other while somebody has it open."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+APPLICATION_ID = 0x73686F72  # "shor": tells a store from any other SQLite file
+VERSION = 1
+
+
+def append_only(*tables: str) -> tuple[str, ...]:
+    """Triggers that refuse to change or remove what is in these tables."""
+    return tuple(
+        f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}
+            BEGIN SELECT RAISE (ABORT, 'the log is append-only'); END"""
+        for table in tables
+        for action in ("UPDATE", "DELETE")
+    )
+
+
+TABLES: tuple[str, ...] = (
+    """CREATE TABLE experiments (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        settings TEXT NOT NULL      -- JSON
+    ) STRICT""",
+    """CREATE TABLE rewards (
+        experiment INTEGER NOT NULL REFERENCES experiments (id),
+        seq INTEGER NOT NULL,       -- position in the log, shared with events
+        ticket INTEGER NOT NULL,
+        arm INTEGER NOT NULL,       -- from 0
+        reward REAL NOT NULL,
+        time REAL NOT NULL,         -- seconds since 1970, when it was told
+        link INTEGER NOT NULL,      -- checksum of this row and of the link before it
+        PRIMARY KEY (experiment, seq)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE events (
+        experiment INTEGER NOT NULL REFERENCES experiments (id),
+        seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        ticket INTEGER NOT NULL,    -- the first it is about
+        span INTEGER NOT NULL,      -- how many
+        text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
+        time REAL NOT NULL,         -- lease: when it ends
+        link INTEGER NOT NULL,
+        PRIMARY KEY (experiment, seq)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE heads (
+        experiment INTEGER PRIMARY KEY,  -- 0: the list of experiments itself
+        first INTEGER NOT NULL,          -- link that its log begins with
+        last INTEGER NOT NULL,           -- position of the last entry
+        link INTEGER NOT NULL            -- and its link
+    ) STRICT""",
+    "INSERT INTO heads VALUES (0, 0, 0, 0)",
+    "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
+    *append_only("rewards", "events", "experiments"),
+    """CREATE TABLE tokens (
+        name TEXT PRIMARY KEY,
+        scope TEXT NOT NULL,
+        digest TEXT NOT NULL,       -- SHA-256 of the secret
+        created REAL NOT NULL,      -- seconds since 1970
+        revoked REAL                -- null as long as it is not
+    ) STRICT""",
+    """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
+        BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
+    """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens
+        WHEN old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
+            IS NOT (new.name, new.scope, new.digest, new.created)
+        BEGIN SELECT RAISE (ABORT, 'a token is only ever revoked'); END""",
+)
+
+
+def version_of(database: sqlite3.Connection, path: Path) -> int:
+    """The version of a file, if it is a store or empty; inside a transaction of the caller."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application != APPLICATION_ID and (application or version or tables):
+        raise StoreDamaged(
+            f"{path} is a database of another program, but must be a store of shortlist"
+        )
+    if version > VERSION:
+        raise StoreError(
+            f"{path} has schema version {version}, but this shortlist knows {VERSION} at most:"
+            " upgrade shortlist"
+        )
+    if version == VERSION:
+        _check_schema(database, path)
+    return int(version)
+
+
+def make_tables(database: sqlite3.Connection) -> None:
+    """Make a store of an empty file, inside a transaction of the caller."""
+    for statement in TABLES:
+        database.execute(statement)
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def check_integrity(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file in which SQLite finds a page, an index or a type that is wrong."""
+    (found, *_) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise StoreDamaged(f"{path} is damaged: {' '.join(str(found).split())}")
+
+
+def _check_schema(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file in which a table, an index or a trigger of a store is missing or another."""
+    for kind, name, text in sorted(_schema() - _schema_of(database)):
+        raise StoreDamaged(
+            f"{path} is damaged: its {kind} {name} is not as it was made ({' '.join(text.split())})"
+        )
+
+
+@cache
+def _schema() -> frozenset[tuple[str, str, str]]:
+    """What a new file says of itself."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        make_tables(database)
+        return _schema_of(database)
+
+
+def _schema_of(database: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    rows = database.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return frozenset(rows)
+
+
+Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
+
+
+def check_process(opened_by: int, place: str) -> None:
+    """Refuse what was carried into another process."""
+    if opened_by != os.getpid():
+        raise StoreError(
+            f"{place} was opened by process {opened_by}, but is used by {os.getpid()}: open the"
+            " experiment again in every process"
+        )
+
+
+@lru_cache
+def _insertion(table: str, columns: tuple[str, ...], identity: int) -> str:
+    names, places = ", ".join(columns), ", ".join("?" for _ in columns)
+    return f"INSERT INTO {table} (experiment, {names}) VALUES ({identity}, {places})"
+
+
+class OpenFile:
+    """The file of a store, or with mode "ro" a copy of it where it cannot be shared.
+
+    Threads may share it, and wait for one another; a process that was forked may not use it."""
+
+    locking = ""  # a transaction that writes has locked all of it
+    order = "rowid"
+
+    def __init__(self, path: Path, mode: Mode, timeout: float) -> None:
+        self.path = path
+        self.place = str(path)
+        self._timeout = timeout
+        self._in_words = SQLiteInWords(path, timeout)
+        self._lock = RLock()
+        self._process = os.getpid()
+        with self._in_words:
+            self._connection: sqlite3.Connection = self._connect(mode)
+        try:
+            with self._in_words:
+                self._prepare(mode)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> sqlite3.Connection:
+        """The connection, for this thread only; errors of the block are put in words."""
+        check_process(self._process, self.place)
+        self._lock.acquire()
+        return self._connection
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+        if error is not None:
+            self._in_words.__exit__(kind, error, traceback)
+
+    @contextmanager
+    def exclusive(self, arrived: Callable[[], bool]) -> Iterator[None]:
+        """Let nobody else write meanwhile; if the block raises, nothing of it was written."""
+        del arrived  # there is no answer to be lost on the way
+        with self as database:
+            self._patiently("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._identity.check()
+                database.execute("COMMIT")
+            finally:
+                # SQLite itself ends it after some errors, a full disk among them
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+
+    @contextmanager
+    def consistent(self) -> Iterator[None]:
+        """Let all that is read inside be of one moment."""
+        with self as database:
+            database.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """All rows of a statement's answer."""
+        with self as database:
+            rows: list[Any] = database.execute(statement, values).fetchall()
+            return rows
+
+    def reading(self) -> "OpenFile":
+        """Where what `rows` gives is read, as no other thread uses the connection."""
+        return self
+
+    def rows(self, statement: str, values: Sequence[object]) -> Iterable[Any]:
+        """The rows of a statement's answer one by one."""
+        return self._connection.execute(statement, values)
+
+    def insert(
+        self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
+    ) -> None:
+        """Add rows of an experiment to a table."""
+        if rows:
+            with self as database:
+                database.executemany(_insertion(table, tuple(columns), identity), rows)
+
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of this machine, which has the file."""
+        return this_machine()
+
+    def close(self) -> None:
+        """Let go of the file. It cannot be used afterwards."""
+        if self._process == os.getpid():
+            self._connection.close()
+
+    def _connect(self, mode: Mode) -> sqlite3.Connection:
+        with opening:
+            self._check_there(mode)
+            if mode == "rwc":
+                make(self.path)
+            if mode == "ro" and is_out_of_reach(self.path):
+                return copy_to_memory(self.path)
+            return sqlite3.connect(
+                f"file:{quote(str(self.path.absolute()))}?mode={mode}",
+                uri=True,
+                timeout=self._timeout,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+
+    def _check_there(self, mode: Mode) -> None:
+        if "\0" in self.place:
+            raise StoreMissing(f"{self.path} cannot be a file: no name has the character 0")
+        try:
+            directory = self.path.is_dir()
+        except OSError as error:  # as of a name that is too long
+            raise StoreMissing(f"{self.path} cannot be a file: {error.strerror}") from error
+        if directory:
+            raise StoreMissing(f"{self.path} is a directory, but must be a file")
+        if mode != "rwc" and not self.path.exists():
+            raise StoreMissing(f"there is no file {self.path}, and only a new experiment makes one")
+        if not self.path.parent.is_dir():
+            raise StoreMissing(
+                f"there is no directory {self.path.parent} to put {self.path.name} in"
+            )
+
+    def _prepare(self, mode: Mode) -> None:
+        """See to it that the file is a store, or say why it is none."""
+        with self.consistent():
+            version = version_of(self._connection, self.path)
+        if mode == "ro":
+            self._prepare_to_read(version)
+        else:
+            self._prepare_to_write(version)
+        self._identity = Identity(self.path)
+
+    def _prepare_to_write(self, version: int) -> None:
+        if version == 0:
+            self._patiently("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        if version < VERSION:
+            self._make_tables()
+
+    def _prepare_to_read(self, version: int) -> None:
+        if version < VERSION:
+            raise StoreError(f"{self.path} is empty, and only a new experiment makes a store of it")
+        self._connection.execute("PRAGMA query_only = ON")
+
+    def _make_tables(self) -> None:
+        """Make a store of the empty file, unless another program did meanwhile."""
+        self._patiently("BEGIN IMMEDIATE")
+        try:
+            if version_of(self._connection, self.path) < VERSION:
+                make_tables(self._connection)
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _patiently(self, statement: str) -> None:
+        """Execute what SQLite, to be safe from deadlocks, may refuse at once while others write."""
+        end = time.monotonic() + self._timeout
+        while True:
+            try:
+                self._connection.execute(statement)
+            except sqlite3.Error as error:
+                if not is_busy(error) or time.monotonic() >= end:
+                    raise
+                time.sleep(random.uniform(0.001, 0.02))  # so that they do not meet again
+            else:
+                return
+
+
+class SQLiteStore(SQLStore):
+    """Experiments in the file `path`. Threads may share it; every process must open its own.
+
+    A writer waits up to `timeout` seconds for the others. With mode "ro" nothing is ever
+    written. A new file is for its owner only."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], mode: Mode = "rw", *, timeout: float = 30.0
+    ) -> None:
+        self.path = Path(path)
+        self._file = OpenFile(self.path, mode, timeout)
+        super().__init__(self._file)
+
+    def verify(self) -> None:
+        """Refuse a file that SQLite itself finds damaged, beside what reading it finds."""
+        with self._file as database:
+            check_integrity(database, self.path)
+        super().verify()

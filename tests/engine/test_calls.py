@@ -1,0 +1,155 @@
+"""Calls of the user's function: their numbers, their seeds, and what is given by name."""
+
+import functools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shortlist import select
+from shortlist.engine.calls import AT_ONCE, Call, Evaluation, calls_of, draw_seed, wanted_by
+from shortlist.engine.numbering import Numbering
+from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.search import Pulls
+
+
+def one(arm: int) -> float:
+    return 0.5
+
+
+def seeded(arm: int, *, seed: int) -> float:
+    return random.Random(seed).random()
+
+
+def seeded_many(arm: int, times: int, seed: int) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.random() for _ in range(times)]
+
+
+def numbered(entries: list[tuple[int, int]], first: int = 0, most: int | None = 1) -> Numbering:
+    arms, times = (np.array(column, dtype=np.int64) for column in zip(*entries, strict=True))
+    return Numbering(Pulls(arms, times), first, np.zeros(4, dtype=np.int64), most)
+
+
+entries = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), min_size=1, max_size=6)
+
+
+@given(entries, st.one_of(st.none(), st.integers(1, 5)))
+def test_the_calls_of_a_request_make_every_draw_of_every_arm_exactly_once(
+    asked: list[tuple[int, int]], most: int | None
+) -> None:
+    drawn: dict[object, list[int]] = {label: [] for label in "abcd"}
+    for call in calls_of(numbered(asked, most=most), "abcd", None):
+        assert 1 <= call.times <= (most or 7)
+        assert call.seed is None
+        drawn[call.label] += range(call.draw, call.draw + call.times)
+    for arm, label in enumerate("abcd"):
+        total = sum(times for each, times in asked if each == arm)
+        assert sorted(drawn[label]) == list(range(total))
+
+
+def test_all_arms_get_their_first_call_before_any_gets_its_second() -> None:
+    calls = calls_of(numbered([(0, 3), (1, 1), (2, 2)]), "abc", None)
+    assert [call.label for call in calls] == list("acbaca")
+
+
+def test_tickets_go_on_without_a_gap_however_many_calls_there_are() -> None:
+    calls = list(calls_of(numbered([(0, AT_ONCE), (1, AT_ONCE + 3)], first=5), "ab", 9))
+    assert [call.ticket for call in calls] == list(range(5, 5 + 2 * AT_ONCE + 3))
+    assert calls[-1] == Call(2 * AT_ONCE + 7, "b", AT_ONCE + 2, 1, draw_seed(9, 1, AT_ONCE + 2))
+
+
+def test_a_seed_depends_on_run_arm_and_draw_alone_and_never_changes() -> None:
+    assert draw_seed(0, 0, 0) == 1317536309490288386
+    seeds = {
+        draw_seed(run, arm, draw) for run in range(10) for arm in range(10) for draw in range(10)
+    }
+    assert len(seeds) == 1000
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+class Method:
+    def pull(self, arm: int, seed: int = 0) -> float:
+        return 0.5
+
+    def __call__(self, arm: int) -> float:
+        return 0.5
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (one, ()),
+        (seeded, ("seed",)),
+        (seeded_many, ("seed",)),
+        (Method().pull, ("seed",)),
+        (Method(), ()),
+        (functools.partial(seeded_many, times=3), ("seed",)),
+        (lambda arm, **seed: 0.5, ()),
+        (lambda arm, seed, /: 0.5, ()),
+        (lambda arm, ticket, *, draw: 0.5, ("draw", "ticket")),
+        (lambda arm, ticket=7, draw=100, seed=0: 0.5, ("seed",)),
+        (max, ()),
+        (dict, ()),
+    ],
+)
+def test_a_function_gets_by_name_a_seed_if_it_has_one_and_the_rest_if_it_must(
+    function: Any, wanted: tuple[str, ...]
+) -> None:
+    assert wanted_by(function) == wanted
+
+
+def test_what_is_wanted_is_what_the_call_says() -> None:
+    def tell(arm: str, *, draw: int, ticket: int, seed: int) -> tuple[object, ...]:
+        return arm, draw, ticket, seed
+
+    assert Evaluation.of(tell)(Call(3, "a", 2, 1, 9)) == ("a", 2, 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("pull", "pull_many", "message"),
+    [
+        (None, None, "neither of `pull` and `pull_many` is given"),
+        (one, seeded_many, "both `pull` and `pull_many` are given"),
+        (0.5, None, r"`pull` is 0\.5, but must be a function"),
+        (None, [1], r"`pull_many` is \[1\], but must be a function"),
+    ],
+)
+def test_exactly_one_function_is_taken(pull: Any, pull_many: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Evaluation.of(pull, pull_many)
+
+
+def test_a_function_must_have_room_for_what_it_is_called_with_first() -> None:
+    with pytest.raises(InvalidInput, match=r"takes \(arm, seed, …\), but it is called with an arm"):
+        select(lambda arm, seed: 0.5, arms=2, k=1, budget=4, items=3)
+    with pytest.raises(InvalidInput, match="with an arm and a number of pulls first"):
+        select(pull_many=lambda arm, seed: [0.5], arms=2, k=1, budget=4)
+    with pytest.raises(InvalidInput, match="with an arm first"):
+        select(lambda seed: 0.5, arms=2, k=1, budget=4)
+
+
+def test_a_refused_result_is_not_counted_at_all() -> None:
+    with pytest.raises(InvalidReward, match=r"a reward of arm \d is 7, but must be"):
+        select(pull_many=lambda arm, times: [7] * times, arms=2, k=1, budget=9, rewards=(0, 1))
+
+
+def test_rewards_far_from_zero_are_not_rounded_in_one_direction() -> None:
+    """Added up one by one, thirty thousand of these would be off by thousands of times the spacing
+    of floats there."""
+    far = 5e8
+    result = select(
+        lambda arm: far + 0.24 * arm,
+        arms=2,
+        k=1,
+        budget=30_000,
+        rewards=(far, far + 1),
+        algorithm="uniform",
+    )
+    for arm in result.arms:
+        assert arm.mean == pytest.approx(
+            far + 0.24 * float(arm.label), rel=0, abs=2 * np.spacing(far)
+        )

@@ -1,0 +1,30 @@
+"""Workers are killed at random moments of a run, and nothing that was told is lost or counted
+twice.
+
+A few kills by default; all fifty by
+
+    SHORTLIST_KILLS=50 pytest tests/engine/test_killed.py"""
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from killings import MEANS, K, at_work, check_undisturbed, disturb, settings
+
+from shortlist.engine import Experiment
+
+KILLS = int(os.environ.get("SHORTLIST_KILLS", "5"))
+WORKERS = 8
+PULLS = 400 * KILLS
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_workers_killed_at_random_moments_lose_nothing_and_change_nothing(tmp_path: Path) -> None:
+    store, chance = tmp_path / "store.db", random.Random(3)
+    Experiment.create(len(MEANS), K, store=store, **settings(PULLS)).close()
+    with at_work(lambda: Experiment.open(store), tmp_path, WORKERS, chance) as crew:
+        deeds = [*[crew.kill] * 4, lambda: crew.kill(everybody=True)]
+        disturb(crew, KILLS, PULLS, chance, deeds)
+    check_undisturbed(store, crew, PULLS)
