@@ -12,7 +12,6 @@ from click.testing import Result
 from command_line import invoke
 
 import shortlist
-from shortlist.cli import main
 from shortlist.forecasting import trials
 
 SMALL = ["-n", "8", "-k", "2", "--prior", "2,6", "--runs", "2"]
@@ -41,14 +40,6 @@ def test_the_command_line_gives_the_figures_of_the_library() -> None:
     )
     assert printed == {**outcome.summary(), "seconds": 0}
     assert [row["budget"] for row in printed["prospects"]] == [None, None, 40, 40, 80, 80]
-
-
-def test_its_former_name_still_works_and_is_not_shown() -> None:
-    arguments = [*SMALL, "--budget", "40", "--algorithm", "uniform", "--format", "csv"]
-    former = invoke(["plan", *arguments])
-    assert (former.exit_code, former.stdout) == (0, forecast(*arguments).stdout)
-    assert " plan " not in invoke(["--help"]).stdout
-    assert "plan" not in main.commands
 
 
 def test_csv_has_a_row_for_every_algorithm_and_goal() -> None:

@@ -18,7 +18,7 @@ def proposed(*words: str, begun: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "command", [["simulate"], ["forecast"], ["plan"], ["create", "arms.csv"], ["run", "arms.csv"]]
+    "command", [["simulate"], ["forecast"], ["create", "arms.csv"], ["run", "arms.csv"]]
 )
 def test_algorithms_are_completed_everywhere(command: list[str]) -> None:
     default = ["auto"] if command[0] in ("create", "run") else []

@@ -37,7 +37,6 @@ from shortlist.errors import Doubtful, InvalidInput, ShortlistError, StoreExists
 from shortlist.formatting import printable
 
 SHOWN = 200  # characters of an argument in a message
-FORMER = {"plan": "forecast"}  # names that still work, and are shown nowhere
 
 
 class BadInput(click.ClickException):
@@ -118,10 +117,6 @@ def _one_line_warning(
 
 class OneLineErrors(click.Group):
     """A group whose errors are one line each, whether click finds them or the library."""
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name, or of one that it had before."""
-        return super().get_command(context, FORMER.get(name, name))
 
     def make_context(
         self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
