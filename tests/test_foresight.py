@@ -198,7 +198,7 @@ def test_a_selection_says_what_it_still_expects(
 ) -> None:
     """Every pull takes a second of a clock that is set by hand."""
     clocks = Clocks(step=0.004)
-    for module in ("display", "foresight"):
+    for module in ("engine.progress", "engine.eta"):
         monkeypatch.setattr(f"shortlist.{module}.time", clocks)
 
     def pull(arm: str, seed: int) -> bool:
@@ -224,7 +224,7 @@ def test_none_where_it_cannot_be_known(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clocks = Clocks(step=0.004)
-    for module in ("display", "foresight"):
+    for module in ("engine.progress", "engine.eta"):
         monkeypatch.setattr(f"shortlist.{module}.time", clocks)
 
     def pull(arm: str, seed: int) -> bool:

@@ -97,9 +97,9 @@ def test_a_copy_that_is_not_what_was_copied_is_an_error(
     old = MemoryStore()
     fill(old)
     assert copy(old, MemoryStore())
-    monkeypatch.setattr(module, "_put", forgetful)
+    monkeypatch.setattr(module, "_put_copy", forgetful)
     copy(old, MemoryStore())  # the source may have grown by one
-    monkeypatch.setattr(module, "_put", lambda *each: Copied(forgetful(*each).name, 1))
+    monkeypatch.setattr(module, "_put_copy", lambda *each: Copied(forgetful(*each).name, 1))
     with pytest.raises(StoreDamaged, match="is not what was copied"):
         copy(old, MemoryStore())
 

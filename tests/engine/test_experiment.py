@@ -18,8 +18,7 @@ from places import PLACES, create, place, reopen
 import shortlist
 from shortlist import algorithms
 from shortlist.algorithms import ALGORITHMS
-from shortlist.engine import Experiment, State, Ticket
-from shortlist.engine import state as replay
+from shortlist.engine import Experiment, State, Ticket, replay
 from shortlist.engine.calls import draw_seed
 from shortlist.errors import (
     CannotReplay,

@@ -62,7 +62,7 @@ class Line(NamedTuple):
 
     def refused(self, rule: object) -> InvalidInput:
         """The error that names the line, then the rule."""
-        return InvalidInput(f"line {self.number} is {shown(self.text)}, but {rule}")
+        return InvalidInput(f"line {self.number} is {quoted(self.text)}, but {rule}")
 
 
 def linked_lines(entries: Iterable[dict[str, object]]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def read_lines(lines: Iterable[str]) -> Iterator[Line]:
     for number, text in enumerate(lines, start=1):
         if len(text) > MOST_CHARACTERS:
             raise InvalidInput(
-                f"line {number} is {shown(text)}, but must have at most {MOST_CHARACTERS:,}"
+                f"line {number} is {quoted(text)}, but must have at most {MOST_CHARACTERS:,}"
                 " characters"
             )
         if text.strip():
@@ -112,7 +112,7 @@ def _object(number: int, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         entry = None
     if not isinstance(entry, dict):
-        raise InvalidInput(f"line {number} is {shown(text)}, but must be a JSON object")
+        raise InvalidInput(f"line {number} is {quoted(text)}, but must be a JSON object")
     return entry
 
 
