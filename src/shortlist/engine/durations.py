@@ -49,7 +49,7 @@ class Durations:
     def end(self, tickets: Iterable[int], ledger: Ledger, now: float) -> None:
         """Note that tickets are told, and say so if that came near the end of their lease."""
         for ticket in tickets:
-            lease = ledger.leases.get(ticket, NOBODY)
+            lease = ledger.lease(ticket) or NOBODY
             taken = now - self._begun.pop(ticket, self._guess(lease, now))
             self.longest = max(self.longest, taken)
             if lease.endless or self._late != WAIT:  # others are kept alive, however long it takes

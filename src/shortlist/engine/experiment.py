@@ -11,7 +11,6 @@ Ask for pulls, tell what they gave, stop at any moment and go on: a search over 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from math import inf
 from threading import RLock
 from types import TracebackType
@@ -35,7 +34,7 @@ from shortlist.engine.handout import (
     new_lease,
     stretches,
 )
-from shortlist.engine.leases import AGAIN, WAIT, Late
+from shortlist.engine.leases import AGAIN, WAIT, Late, due_of
 from shortlist.engine.locate import Place, checked_name, checked_worker, opened, the_only
 from shortlist.engine.progress import display
 from shortlist.engine.replay import Replay
@@ -148,8 +147,8 @@ class View:
             self._catch_up()
             now = self._now()
             held = self._known.ledger.held(now)
-            overdue = sum(lease.due <= now for lease in held)
-            return f"{self._known.ledger.position}-{len(held)}-{overdue}"
+            overdue = int((due_of(self._known.ledger.ends(held)) <= now).sum())
+            return f"{self._known.ledger.position}-{held.size}-{overdue}"
 
     def state(self) -> State:
         """Whether there are tickets, an answer, or trouble.
@@ -178,8 +177,9 @@ class View:
         As cheap as `standing`."""
         with self._lock:
             now = self._now()
-            ends = [lease.end for lease in self._known.ledger.held(now)]
-            return len(ends), max(ends, default=now)
+            ledger = self._known.ledger
+            ends = ledger.ends(ledger.held(now))
+            return ends.size, float(ends.max()) if ends.size else now
 
     def result(self, *, partial: bool = False) -> Result:
         """The answer, once there is one; with `partial` also before that, as it would be now.
@@ -286,7 +286,7 @@ class Writer(View):
 
     def _tell_missed(self) -> None:
         """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()):
+        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
             with self._store.exclusive():
                 self._catch_up()
                 now = self._now()
@@ -319,8 +319,9 @@ class Dealer(Writer):
     def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
         """The tickets to hand out, after those of arms that left were told."""
         self._tell_worst(now, holder, limit)
-        available = list(islice(self._known.available(holder, now), limit))
-        return affordable(self._known, available, now)
+        available = self._known.available(holder, now, limit)
+        ids: list[int] = affordable(self._known, available, now).tolist()
+        return ids
 
     def _settle(self, now: float) -> None:
         """Leave the log so that every reader knows whether there are tickets to hand out."""
@@ -332,8 +333,8 @@ class Dealer(Writer):
     def _tell_worst(self, now: float, holder: str = "", limit: int = 1) -> None:
         """Tell the worst reward of the next tickets that are of arms that left."""
         while self._known.ledger.retired and self._known.replay.outcome is None:
-            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
-            told, unpaid = worst_rewards(self._known, window, now)
+            window = self._known.available(holder, now, max(limit, WINDOW))
+            told, unpaid = worst_rewards(self._known, window.tolist(), now)
             if not told:
                 break
             events = [*self._known.new_steps(now), *unpaid]
@@ -582,7 +583,8 @@ class Experiment(Dealer, Runnable):
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
             tickets = self._known.tickets(ids, due)
             meanwhile = self._known.best_so_far() if going and len(ids) < limit else None
-            self._durations.begin(ids, self._known.ledger.held_by(holder), now)
+            held = set(self._known.ledger.held_by(holder).tolist())
+            self._durations.begin(ids, held, now)
         if len(tickets) == limit:
             return Handout(tickets, State.READY)
         if going:

@@ -69,14 +69,14 @@ def handed_out(known: Replica, ids: Iterable[int], lease: Lease) -> tuple[list[E
 
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
     would give the reward another law."""
-    held = known.ledger.leases
-    counts = isinstance(known.settings.late, float)
-    kept = {id_ for id_ in ids if counts and known.ledger.due(id_) != FREE}
-    new = sorted(set(ids) - kept)
+    keeps = isinstance(known.settings.late, float)
+    terms = {id_: known.ledger.lease(id_) for id_ in ids} if keeps else {}
+    kept = {id_: own.due for id_, own in terms.items() if own is not None and own.due != FREE}
+    new = sorted(set(ids).difference(kept))
     events = [
         Event(Kind.LEASE, first, span, lease.worker, lease.end) for first, span in stretches(new)
     ]
-    return events, [held[id_].due if id_ in kept else lease.due for id_ in ids]
+    return events, [kept.get(id_, lease.due) for id_ in ids]
 
 
 def named_tickets(tickets: Iterable[Ticket | int] | None) -> Sequence[Ticket | int] | None:
@@ -96,13 +96,13 @@ def given_back(
     """What takes back the tickets that fit all that is said, and how many they are."""
     if worker is None and tickets is None and overdue is None:
         raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
-    leases = known.ledger.leases
-    fit = set(leases)
+    fit = known.ledger.open_tickets().tolist()
     if tickets is not None:
-        fit = {known_id(each, known) for each in tickets if is_current(each, known)}
+        fit = sorted({known_id(each, known) for each in tickets if is_current(each, known)})
     holders: dict[str, list[int]] = defaultdict(list)
-    for id_ in sorted(fit):
-        lease = leases[id_]
+    for id_ in fit:
+        lease = known.ledger.lease(id_)
+        assert lease is not None
         theirs = worker is None or lease.worker == worker
         if theirs and lease.end != FREE and (overdue is None or lease.due + overdue <= now):
             holders[lease.worker].append(id_)

@@ -6,6 +6,9 @@ docs/late.md proves what may follow from it without changing the law of the rewa
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from shortlist.arrays import FloatArray
 from shortlist.engine.rewards import checked_reward
 from shortlist.errors import InvalidInput
 from shortlist.reward_models import RewardModel
@@ -37,6 +40,11 @@ class Lease:
     def endless(self) -> bool:
         """Whether the result is waited for, however long it takes."""
         return self.end >= FOREVER
+
+
+def due_of(ends: FloatArray) -> FloatArray:
+    """When results are expected whose leases end then; see `Lease.due`."""
+    return np.where(ends >= FOREVER, ends - FOREVER, ends)
 
 
 def checked_late(late: object, lease: float | None, model: RewardModel) -> Late:

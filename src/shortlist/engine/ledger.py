@@ -2,7 +2,6 @@
 failed."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -17,10 +16,11 @@ from shortlist.problem import Problem
 from shortlist.search import Rewards
 from shortlist.stores import Event, Kind, News, Told
 
+NONE: IntArray = np.empty(0, dtype=np.int64)
+
 
 class Ledger:
-    """The log, taken in stretch by stretch. Told rewards are arrays; only what is under way is an
-    object a ticket."""
+    """The log, taken in stretch by stretch, as arrays by ticket."""
 
     def __init__(self, retries: int, prices: FloatArray) -> None:
         """`prices` are what a pull of every arm is declared to cost."""
@@ -44,7 +44,11 @@ class Ledger:
         self.arms: IntArray = np.empty(0, dtype=np.int64)
         self.drawn: BoolArray = np.empty(0, dtype=np.bool_)
         self._missed: BoolArray = np.empty(0, dtype=np.bool_)  # where the reward is for lateness
-        self.leases: dict[int, Lease] = {}  # of every ticket issued and not told
+        # of tickets issued and not told: when their lease ends, and the number of its holder
+        self._ends: FloatArray = np.empty(0)
+        self._holders: IntArray = np.empty(0, dtype=np.int64)
+        self._workers: dict[str, int] = {"": 0}  # numbers of holders
+        self._open = 0  # every ticket below is told
         self._earliest = inf  # no lease ends before
         self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
         self.stopped: Event | None = None  # the failure that was one too many
@@ -131,42 +135,76 @@ class Ledger:
 
     def due(self, ticket: int) -> float:
         """When the result of a ticket is expected; FREE if nobody holds it."""
-        lease = self.leases.get(ticket)
+        lease = self.lease(ticket)
         return FREE if lease is None else lease.due
 
-    def held(self, now: float) -> list[Lease]:
-        """The leases that somebody holds."""
-        return [lease for lease in self.leases.values() if lease.end > now]
+    def lease(self, ticket: int) -> Lease | None:
+        """Who holds a ticket that is not told, and until when; None of any other."""
+        if not 0 <= ticket < self.issued or not np.isnan(self.rewards[ticket]):
+            return None
+        return Lease(self._names[self._holders[ticket]], float(self._ends[ticket]))
+
+    def open_tickets(self) -> IntArray:
+        """Tickets that were issued and are not told, in order."""
+        untold = np.flatnonzero(np.isnan(self.rewards[self._open : self.issued]))
+        tickets: IntArray = untold + self._open
+        self._open = int(tickets[0]) if tickets.size else self.issued
+        return tickets
+
+    def held(self, now: float) -> IntArray:
+        """Tickets that a worker holds now."""
+        tickets = self.open_tickets()
+        held: IntArray = tickets[self._ends[tickets] > now]
+        return held
+
+    def ends(self, tickets: IntArray) -> FloatArray:
+        """When the leases of these open tickets end."""
+        return self._ends[tickets]
+
+    def holders(self, tickets: IntArray) -> list[str]:
+        """The workers of these open tickets, one per ticket."""
+        names = self._names
+        return [names[number] for number in self._holders[tickets].tolist()]
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self._workers)
 
     def seen(self, problem: Problem) -> Problem:
         """The problem as it turned out by the rewards so far."""
         least = np.fmin.reduce(self.rewards, initial=np.nan)
         return problem.seen(float(least), float(np.fmax.reduce(self.rewards, initial=np.nan)))
 
-    def available(self, worker: str, now: float, end: int) -> Iterator[int]:
-        """Tickets below `end` that this worker may be handed: its own first, then those let go of,
-        then new ones."""
-        own = self.handed_to(worker)
-        yield from own
-        yield from sorted(self.lapsed(now).difference(own))
-        yield from range(self.issued, end)
+    def available(self, worker: str, now: float) -> IntArray:
+        """Issued tickets that this worker may be handed: its own first, then those let go of."""
+        if now < self._earliest and worker not in self._workers:
+            return NONE
+        own, lapsed = self.handed_to(worker), self.lapsed(now)
+        return np.concatenate([own, np.setdiff1d(lapsed, own, assume_unique=True)])
 
-    def lapsed(self, now: float) -> set[int]:
+    def lapsed(self, now: float) -> IntArray:
         """Tickets whose lease is over; nothing to look for before the earliest end of one."""
         if now < self._earliest:
-            return set()
-        self._earliest = min((lease.end for lease in self.leases.values()), default=inf)
-        return {ticket for ticket, lease in self.leases.items() if lease.end <= now}
+            return NONE
+        tickets = self.open_tickets()
+        ends = self._ends[tickets]
+        self._earliest = float(ends.min(initial=inf))
+        over: IntArray = tickets[ends <= now]
+        return over
 
-    def handed_to(self, worker: str) -> list[int]:
+    def handed_to(self, worker: str) -> IntArray:
         """Tickets that this worker was handed last, none of nobody, and that are not told."""
-        if not worker:
-            return []
-        return sorted(ticket for ticket, lease in self.leases.items() if lease.worker == worker)
+        if not worker or worker not in self._workers:
+            return NONE
+        tickets = self.open_tickets()
+        own: IntArray = tickets[self._holders[tickets] == self._workers[worker]]
+        return own
 
-    def held_by(self, worker: str) -> set[int]:
+    def held_by(self, worker: str) -> IntArray:
         """Those of them that were not given back."""
-        return {each for each in self.handed_to(worker) if self.leases[each].end != FREE}
+        tickets = self.handed_to(worker)
+        own: IntArray = tickets[self._ends[tickets] != FREE]
+        return own
 
     def take_in(self, news: News) -> None:
         """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
@@ -176,17 +214,9 @@ class Ledger:
                 self.retired[event.span] = event.text
                 self.left_at[event.span] = event.time
         self._take_rewards(news.told)
-        leases = [event for event in news.events if event.kind is Kind.LEASE]
-        if leases:
-            self.issued = max(self.issued, max(event.ticket + event.span for event in leases))
-            self._make_room(self.issued)
-            low = min(event.ticket for event in leases)
-            self._earliest = min(self._earliest, min(event.time for event in leases))
-            untold = set((low + np.flatnonzero(np.isnan(self.rewards[low : self.issued]))).tolist())
         for event in news.events:
             if event.kind is Kind.LEASE:
-                for ticket in untold.intersection(range(event.ticket, event.ticket + event.span)):
-                    self.leases[ticket] = Lease(event.text, event.time)
+                self._take_lease(event)
             else:
                 self._take_event(event)
         self.position = news.last
@@ -207,12 +237,17 @@ class Ledger:
         self.declared += float(prices.sum())
         self.spent += float(prices[drawn].sum())
         self.ended = max(self.ended, float(told.times.max()))
-        for ticket in self.leases.keys() & set(told.tickets.tolist()):
-            del self.leases[ticket]
         # worst rewards are told before their turn: the tickets that they overtake are free
-        for ticket in np.flatnonzero(np.isnan(self.rewards[before : self.issued])).tolist():
-            self.leases[before + ticket] = Lease("", FREE)
+        if np.isnan(self.rewards[before : self.issued]).any():
             self._earliest = FREE
+
+    def _take_lease(self, event: Event) -> None:
+        end = event.ticket + event.span
+        self.issued = max(self.issued, end)
+        self._make_room(self.issued)
+        self._ends[event.ticket : end] = event.time
+        self._holders[event.ticket : end] = self._workers.setdefault(event.text, len(self._workers))
+        self._earliest = min(self._earliest, event.time)
 
     def _take_event(self, event: Event) -> None:
         if event.kind is Kind.STEP:
@@ -241,8 +276,8 @@ class Ledger:
             self.spent_at = event.time
         elif event.kind is Kind.FAIL:
             self.failures[event.ticket] += 1
-            if event.ticket in self.leases:
-                self.leases[event.ticket].end = self._earliest = FREE
+            if self.lease(event.ticket) is not None:
+                self._ends[event.ticket] = self._earliest = FREE
             if self.failures[event.ticket] > self._retries and self.stopped is None:
                 self.stopped = event
 
@@ -252,7 +287,10 @@ class Ledger:
         if size > self.rewards.size:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
-            self.arms = np.concatenate([self.arms, np.zeros(more, dtype=np.int64)])
+            nobody = np.zeros(more, dtype=np.int64)
+            self.arms = np.concatenate([self.arms, nobody])
+            self._holders = np.concatenate([self._holders, nobody])
+            self._ends = np.concatenate([self._ends, np.full(more, FREE)])
             none = np.zeros(more, dtype=np.bool_)
             self.drawn = np.concatenate([self.drawn, none])
             self._missed = np.concatenate([self._missed, none])

@@ -6,7 +6,7 @@ The search of an experiment, run again from its beginning with the rewards that 
 What one program knows of an experiment: a replica of its log, and of the search behind it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -18,8 +18,8 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, present_outcome
 from shortlist.engine.calls import draw_seed
 from shortlist.engine.eta import Partly, Underway
-from shortlist.engine.leases import FREE
-from shortlist.engine.ledger import Ledger
+from shortlist.engine.leases import FREE, due_of
+from shortlist.engine.ledger import NONE, Ledger
 from shortlist.engine.log_checks import MOST_UNDER_WAY, check_news
 from shortlist.engine.remaining_arms import promised, staying
 from shortlist.engine.replay import Replay
@@ -111,25 +111,28 @@ class Replica:
         """Whether the budget ended within a request."""
         return self.ledger.spent_at is not None
 
-    def available(self, worker: str, now: float) -> Iterator[int]:
-        """Tickets that this worker may be handed now."""
-        missed = self.missed(now)
-        room = self.ledger.told + MOST_UNDER_WAY
-        tickets = self.ledger.available(worker, now, min(self.replay.end, room))
-        return (ticket for ticket in tickets if ticket not in missed)
+    def available(self, worker: str, now: float, limit: int) -> IntArray:
+        """Up to `limit` tickets that this worker may be handed now."""
+        again = self.ledger.available(worker, now)
+        if again.size and isinstance(self.settings.late, float):
+            again = again[~np.isin(again, self.missed(now))]
+        end = min(self.replay.end, self.ledger.told + MOST_UNDER_WAY)
+        first = self.ledger.issued
+        new = np.arange(first, max(first, min(end, first + limit - min(limit, again.size))))
+        return np.concatenate([again[:limit], new])
 
-    def missed(self, now: float) -> set[int]:
+    def missed(self, now: float) -> IntArray:
         """Tickets that count as was agreed for what is late: their lease is over."""
-        if not isinstance(self.settings.late, float):
-            return set()
-        return {ticket for ticket in self.ledger.lapsed(now) if self.ledger.due(ticket) != FREE}
+        lapsed = self.ledger.lapsed(now) if isinstance(self.settings.late, float) else NONE
+        missed: IntArray = lapsed[self.ledger.ends(lapsed) != FREE]
+        return missed
 
     def late_rewards(self, now: float) -> list[RewardRow]:
         """What is to be told of the tickets that were missed."""
-        missed = sorted(self.missed(now))
+        missed = self.missed(now)
         arms = self.replay.numbering.arms(missed).tolist()
         late = float(self.settings.late)
-        return [(ticket, arm, late, now) for ticket, arm in zip(missed, arms, strict=True)]
+        return [(ticket, arm, late, now) for ticket, arm in zip(missed.tolist(), arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:
         """What the search asked for and nobody wrote down yet."""
@@ -186,14 +189,13 @@ class Replica:
             return STATES.get(self.answer.ended_by, State.ENDED)
         if self.ledger.stopped is not None:
             return State.STOPPED
-        anything = next(self.available("", now), None)
-        return State.PENDING if anything is None else State.READY
+        return State.READY if self.available("", now, 1).size else State.PENDING
 
     def status(self, now: float) -> Callable[..., Status]:
         """Where the experiment stands, as a record, but for what was told of every arm."""
         ledger = self.ledger
         held = ledger.held(now)
-        holders = Counter(lease.worker for lease in held)
+        holders = Counter(ledger.holders(held))
         return partial(
             Status,
             name=self.name,
@@ -208,7 +210,7 @@ class Replica:
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.progress,
-            overdue=sum(lease.due <= now for lease in held),
+            overdue=int((due_of(ledger.ends(held)) <= now).sum()),
             spent=ledger.spent,
             budget=self.settings.problem.goal.budget,
             bound=self._bound(),

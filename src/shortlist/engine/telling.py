@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arms import Label
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import ROUNDED
 from shortlist.engine.ledger import Ledger
 from shortlist.engine.numbering import Numbering
@@ -80,7 +81,7 @@ def new_tellings(
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, known) for ticket, _, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
-    missed = known.missed(now)
+    missed = set(known.missed(now).tolist())
     new: dict[int, Telling] = {}
     paid: dict[int, Telling] = {}  # they were made, so they cost, though their arms had left
     late: dict[int, None] = {}  # in the order of the results, each once
@@ -213,27 +214,20 @@ def _check_conflict(telling: Telling, before: float | None, beside: Telling | No
         )
 
 
-def affordable(known: Replica, ids: list[int], now: float) -> list[int]:
+def affordable(known: Replica, ids: IntArray, now: float) -> IntArray:
     """The first of these tickets that the budget pays for; those that are held are paid for."""
-    if not _is_short(known):
+    if not ids.size or not _is_short(known):
         return ids
-    room = _room(known, now)
-    leases = known.ledger.leases
-    paid = []
-    for ticket, price in zip(ids, _prices(known, ids), strict=True):
-        held = ticket in leases and leases[ticket].end > now
-        room -= 0.0 if held else price
-        if room < 0:
-            break
-        paid.append(ticket)
-    return paid
+    prices = _prices(known, ids)
+    prices[np.isin(ids, known.ledger.held(now))] = 0.0
+    return ids[np.cumsum(prices) <= _room(known, now)]
 
 
 def ending(known: Replica, now: float) -> list[Event]:
     """What ends an experiment whose budget does not pay for the next ticket, when nobody has one
     out that might turn out cheaper."""
-    following = next(known.available("", now), None)
-    if following is None or known.ledger.held(now) or affordable(known, [following], now):
+    following = known.available("", now, 1)
+    if not following.size or known.ledger.held(now).size or affordable(known, following, now).size:
         return []
     return [Event(Kind.SPENT, 0, 0, "", now)]
 
@@ -251,15 +245,13 @@ def _room(known: Replica, now: float) -> float:
     """What is left of the budget beyond what is under way."""
     budget = known.settings.problem.goal.budget
     assert budget is not None
-    held = [ticket for ticket, lease in known.ledger.leases.items() if lease.end > now]
-    under_way = float(np.sum(_prices(known, held)))
+    under_way = float(np.sum(_prices(known, known.ledger.held(now))))
     return budget * (1 + ROUNDED) - known.ledger.spent - under_way
 
 
-def _prices(known: Replica, tickets: list[int]) -> list[float]:
+def _prices(known: Replica, tickets: IntArray) -> FloatArray:
     """What these tickets, which are not told, are declared to cost."""
-    if not tickets:
-        return []
-    arms = known.replay.numbering.arms(tickets)
-    prices: list[float] = known.settings.problem.prices[arms].tolist()
+    if not tickets.size:
+        return np.empty(0)
+    prices: FloatArray = known.settings.problem.prices[known.replay.numbering.arms(tickets)]
     return prices

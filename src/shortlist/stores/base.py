@@ -10,7 +10,7 @@ The tokens of a service as a store keeps them: who may do what, and never the se
 A token is made once and may be revoked; nothing else about it changes, and it is never removed:
 a store that ever had a token is never open to those without one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -68,10 +68,34 @@ class Told:
         table = np.fromiter(rows, dtype=TOLD)
         return cls(table["ticket"], table["arm"], table["reward"], table["time"])
 
-    def rows(self) -> Iterable[RewardRow]:
+    def __iter__(self) -> Iterator[RewardRow]:
         """Ticket, arm, reward and time of one after the other."""
         columns = (self.tickets, self.arms, self.rewards, self.times)
         return zip(*(column.tolist() for column in columns), strict=True)
+
+    def rows(self) -> Iterator[RewardRow]:
+        """The same."""
+        return iter(self)
+
+    def __len__(self) -> int:
+        return self.tickets.size
+
+    def after(self, count: int) -> "Told":
+        """All but the first `count` of them."""
+        tickets, arms = self.tickets[count:], self.arms[count:]
+        return Told(tickets, arms, self.rewards[count:], self.times[count:])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Told"]) -> "Told":
+        """All of them, one after the other."""
+        if len(parts) < 2:  # as nearly always
+            return parts[0] if parts else NOTHING
+        return cls(
+            np.concatenate([part.tickets for part in parts]),
+            np.concatenate([part.arms for part in parts]),
+            np.concatenate([part.rewards for part in parts]),
+            np.concatenate([part.times for part in parts]),
+        )
 
 
 NOTHING = Told.of(())
