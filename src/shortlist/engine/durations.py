@@ -1,8 +1,8 @@
 """How long pulls take: for leases that fit, and a warning where one does not."""
 
 import logging
-from collections.abc import Collection, Iterable
 
+from shortlist.arrays import IntArray
 from shortlist.engine.leases import AGAIN, FREE, WAIT, Late, Lease
 from shortlist.engine.ledger import Ledger
 from shortlist.errors import InvalidInput
@@ -38,22 +38,27 @@ class Durations:
             return number("lease", wanted, above=0)
         return max(HOUR, MARGIN * self.longest) if self._lease is None else self._lease
 
-    def begin(self, tickets: Iterable[int], renewed: Collection[int], now: float) -> None:
+    def begin(self, tickets: list[int], renewed: IntArray, now: float) -> None:
         """Note that tickets are handed out; the evaluation of those renewed goes on."""
-        for ticket in tickets:
-            if ticket not in renewed or ticket not in self._begun:
-                self._begun[ticket] = now
+        again = set(renewed.tolist()) & self._begun.keys() if renewed.size else ()
+        new = [each for each in tickets if each not in again] if again else tickets
+        self._begun.update(dict.fromkeys(new, now))
         while len(self._begun) > REMEMBERED:
             del self._begun[next(iter(self._begun))]
 
-    def end(self, tickets: Iterable[int], ledger: Ledger, now: float) -> None:
+    def end(self, tickets: list[int], ledger: Ledger, now: float) -> None:
         """Note that tickets are told, and say so if that came near the end of their lease."""
         for ticket in tickets:
-            lease = ledger.lease(ticket) or NOBODY
-            taken = now - self._begun.pop(ticket, self._guess(lease, now))
-            self.longest = max(self.longest, taken)
-            if lease.endless or self._late != WAIT:  # others are kept alive, however long it takes
-                self._warn(taken)
+            begun = self._begun.pop(ticket, None)
+            if begun is None or now - begun > self.longest:
+                self._take(ledger.lease(ticket) or NOBODY, begun, now)
+
+    def _take(self, lease: Lease, begun: float | None, now: float) -> None:
+        """Note one that took longer than all before, or may have."""
+        taken = now - (self._guess(lease, now) if begun is None else begun)
+        self.longest = max(self.longest, taken)
+        if lease.endless or self._late != WAIT:  # others are kept alive, however long it takes
+            self._warn(taken)
 
     def _guess(self, lease: Lease, now: float) -> float:
         """When a pull began that another program handed out, most often with the same lease."""

@@ -1,26 +1,19 @@
-"""An experiment as it is read: what every program sees that has it open, whoever writes.
-
-An experiment as it is written: one writer at a time, who has read all that is there.
-
-Which tickets are dealt out next, and whether there is anything left to deal.
-
-Run an experiment with a function, wherever the experiment is kept.
-
-Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
+"""Ask for pulls, tell their rewards, stop at any moment and continue: a search over a store."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from threading import RLock
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Self
+
+import numpy as np
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
-from shortlist.engine.calls import CONCURRENT, asynchronous, refuse_executor, run_here
 from shortlist.engine.checks import Sameness
 from shortlist.engine.durations import Durations
 from shortlist.engine.eta import Underway
@@ -35,8 +28,8 @@ from shortlist.engine.handout import (
     stretches,
 )
 from shortlist.engine.leases import AGAIN, WAIT, Late, due_of
+from shortlist.engine.ledger import NONE
 from shortlist.engine.locate import Place, checked_name, checked_worker, opened, the_only
-from shortlist.engine.progress import display
 from shortlist.engine.replay import Replay
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.settings import OnFailure, Settings
@@ -50,13 +43,14 @@ from shortlist.engine.telling import (
     ending,
     known_id,
     new_tellings,
+    plain_tellings,
     report,
     triples,
     unused_costs,
 )
-from shortlist.engine.tickets import Handout, Receipt, State, Ticket
-from shortlist.engine.workers import Job, Work, work, work_async
-from shortlist.errors import InvalidInput, ShortlistError, Unfinished, caution
+from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
+from shortlist.engine.workers import Runnable
+from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
 from shortlist.question import cells_given, question
@@ -69,14 +63,30 @@ from shortlist.stores.memory import MemoryStore
 from shortlist.stores.retry import insist, insistent
 from shortlist.validation import flag, text, words
 
+logger = logging.getLogger("shortlist.engine")
+WINDOW = 1000  # tickets looked through at a time for those of arms that left
+GOING = (State.READY, State.PENDING)  # states in which there may be tickets
 
-class View:
-    """A replica of the log, and what can be said from it; nothing here writes."""
+
+class Experiment(Runnable):
+    """A search whose pulls are made by others, whenever and wherever they like.
+
+    Its state is its settings and the rewards that were told. They are in the store when `tell`
+    returns; whoever opens the experiment runs the search again with them and stands where it stood.
+    Any number of programs may have the same experiment open, and threads may share one object.
+
+    Invariants, which every method keeps:
+
+    - What is known changes only by reading the log (`Replica`): a method that changes anything
+      reads the log, appends to it in one transaction, and learns of that at its next reading.
+    - Nothing in the log is ever changed or removed; a ticket has at most one reward, the first.
+    - A method that raises has appended nothing."""
 
     def __init__(
         self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
     ) -> None:
-        """`clock` is instead of that of the store; `owned`: whether `close` closes the store."""
+        """Use `create` or `open`. `clock` is instead of that of the store; `owned`: whether `close`
+        closes the store."""
         self.name = name
         self.settings = settings
         self._store = store
@@ -85,6 +95,323 @@ class View:
         self._lock = RLock()
         self._known = Replica(name, settings)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
+        self._behind = False  # whether its clock was found to be behind that of another program
+        self._durations = Durations(settings.lease, settings.late)
+        self._sameness = Sameness(settings.problem.rewards)
+        self._warned: set[str] = set()  # of what tests of the rewards found
+
+    @classmethod
+    def create(
+        cls,
+        arms: Arms,
+        k: int,
+        *,
+        store: Place | None = None,
+        name: str = "experiment",
+        epsilon: float | None = None,
+        delta: float = 0.05,
+        budget: float | None = None,
+        rewards: RewardsDeclared | None = None,
+        minimize: bool = False,
+        items: ItemsGiven | None = None,
+        scores: ScoresGiven | None = None,
+        order: str = "shared",
+        algorithm: AlgorithmLike = "auto",
+        options: Mapping[str, object] | None = None,
+        rounds: int | None = None,
+        least: int | None = None,
+        certificate: str = "auto",
+        seed: int = 0,
+        lease: float | None = None,
+        late: Late = WAIT,
+        retries: int = 2,
+        on_failure: OnFailure = "stop",
+        exist_ok: bool = False,
+        clock: Clock | None = None,
+    ) -> "Experiment":
+        """Make an experiment in `store`, a file or a store; a file is made if there is none.
+
+        Without a store it is kept in memory, as long as the program lives. What is asked for is
+        said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
+        longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
+        is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
+        A pull that failed is tried `retries` times more; after that `on_failure` says whether the
+        experiment stops or its arm leaves, as by `retire`. With
+        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
+        flag("exist_ok", exist_ok)
+        cells = cells_given(items, seed, scores, order)
+        asked = question(
+            *(arms, k, epsilon, delta, budget, rewards, minimize),
+            *(algorithm, options, cells, rounds, least, certificate),
+        )
+        settings = Settings.of(asked, seed, lease, retries, late, on_failure)
+        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        store: Place | None,
+        name: str,
+        *,
+        exist_ok: bool,
+        clock: Clock | None = None,
+    ) -> "Experiment":
+        """`create` with settings that are checked already."""
+        name = checked_name(name)
+        Replay(settings)  # refuses what cannot be begun, before there is a file
+        with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
+            made = insist(lambda: made_in(place, name, settings, exist_ok))
+            experiment = cls(place, name, made, clock, place is not store)
+            experiment._catch_up()
+        return experiment
+
+    @classmethod
+    def passing(cls, settings: Settings) -> "Experiment":
+        """An experiment that is kept nowhere, not even in a form that could be: its labels may be
+        any objects, and its search any function."""
+        store = MemoryStore()
+        store.create("experiment", "")
+        return cls(store, "experiment", settings, None, True)
+
+    @classmethod
+    def open(
+        cls,
+        store: Place,
+        name: str | None = None,
+        *,
+        readonly: bool = False,
+        clock: Clock | None = None,
+    ) -> "Experiment":
+        """Go on with an experiment; the name may be left out where there is only one.
+
+        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
+        refused."""
+        with opened(store, "ro" if flag("readonly", readonly) else "rw", keep=True) as place:
+            name = the_only(place.names()) if name is None else checked_name(name)
+            settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
+            experiment = cls(place, name, settings, clock, place is not store)
+            experiment._catch_up()
+        return experiment
+
+    @insistent
+    def ask(
+        self,
+        limit: int = 1,
+        worker: str | None = None,
+        *,
+        lease: float | None = None,
+        alive: float | None = None,
+    ) -> Handout:
+        """Up to `limit` tickets: pulls that the search wants next.
+
+        A worker that gives a name gets its own open tickets first, as after a crash, and their
+        leases again from the start.
+
+        Args:
+            limit: The most tickets to hand out.
+            worker: Name of the worker, for its lease; without one the tickets are nobody's.
+            lease: Seconds until the results are due; default: those of the experiment.
+            alive: A promise to ask again within this many seconds. A worker that does not is gone,
+                and its tickets are handed out again.
+
+        Returns:
+            The tickets. If there are fewer than asked for, their `state` says why; if that is
+            PENDING, `meanwhile` is the best arm so far, for callers who cannot wait."""
+        asking = Asking.of(limit, worker, lease, alive)
+        with self._handing_out(asking) as (ids, due, state):
+            tickets = self._known.tickets(ids, due)
+            meanwhile = self._known.best_so_far() if state is State.PENDING else None
+        return Handout(tickets, state, meanwhile)
+
+    @insistent
+    def ask_block(
+        self,
+        limit: int,
+        worker: str,
+        *,
+        alive: float | None = None,
+        holding: Sequence[int] = (),
+        renew: bool = False,
+        seeded: bool = True,
+        batch: int | None = 1,
+    ) -> Block:
+        """`ask`, with the tickets as columns: for workers that make many short pulls.
+
+        Args:
+            limit: The most tickets to hand out, beyond those that the worker is `holding`.
+            worker: Name of the worker.
+            alive: As in `ask`.
+            holding: Tickets that the worker has already, and is not handed again ...
+            renew: ... unless their leases are to begin again.
+            seeded: Whether the tickets need their seeds, which take longest to compute.
+            batch: The most pulls of one call, for `Block.calls`; None for any number."""
+        asking = Asking(limit + len(holding), worker, None, alive)
+        with self._handing_out(asking, () if renew else holding) as (ids, due, state):
+            return self._known.block(ids, due, state, seeded=seeded, batch=batch)
+
+    @contextmanager
+    def _handing_out(
+        self, asking: Asking, without: Sequence[int] = ()
+    ) -> Iterator[tuple[IntArray, list[float], State]]:
+        """The tickets of one `ask`, when each is due, and why there are no more."""
+        self._caution()
+        seconds = self._durations.lease(asking.lease)
+        with self._writing() as now:
+            state = self._known.state(now)
+            ids = self._next_tickets(asking, without, now) if state in GOING else NONE
+            if state in GOING and not ids.size:
+                state = self._end_if_spent(now, state)
+            terms = new_lease(asking.worker, self.settings.late, now, seconds, asking.alive)
+            leases, due = handed_out(self._known, ids, terms)
+            self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
+            held = self._known.ledger.held_by(asking.worker)
+            self._durations.begin(ids.tolist(), held, now)
+            if state in GOING:
+                enough = ids.size + len(without) >= asking.limit
+                state = State.READY if enough else State.PENDING
+            yield ids, due, state
+        self._caution()
+
+    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+        """Record the reward of a ticket, for good: it is in the store when this returns.
+
+        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
+        changes nothing; another reward or cost for the same ticket is an error, and the first
+        stays. A late reward counts if it is the first, unless `late` is a reward: then it is
+        discarded, which the receipt and a warning in the log say."""
+        return self.tell_many([(ticket, reward, cost)])
+
+    def tell_many(self, results: Iterable[Report]) -> Receipt:
+        """Record the rewards of many tickets at once: all of them, or after an error none.
+
+        Each is a ticket and its reward, and perhaps what the pull did cost. The receipt names the
+        tickets whose reward is discarded."""
+        tellings, receipt = self._tell(triples(results))
+        for each in tellings:
+            self._sameness.see(self.settings.labels[each.arm], [each.reward])
+        report(receipt, self.settings.late)
+        return receipt
+
+    def tell_block(
+        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+    ) -> Receipt:
+        """`tell_many`, with columns instead of tuples: for workers that make many short pulls."""
+        if costs is not None or not self._told_plainly(tickets, rewards):
+            paid = [None] * len(tickets) if costs is None else costs
+            return self.tell_many(zip(tickets, rewards, paid, strict=True))
+        return Receipt()
+
+    @insistent
+    def _told_plainly(self, tickets: list[int], rewards: list[float]) -> bool:
+        """Tell rewards that need not be looked at one by one; False, and nothing told, if they
+        do."""
+        with self._writing() as now:
+            told = plain_tellings(tickets, rewards, self._known, now)
+            if told is None:
+                return False
+            self._durations.end(tickets, self._known.ledger, now)
+            self._store.append(self.name, told=told)
+        if not self._sameness.settled:
+            for arm, reward in zip(told.arms.tolist(), rewards, strict=True):
+                self._sameness.see(self.settings.labels[arm], [reward])
+        return True
+
+    @insistent
+    def _tell(
+        self, told: Sequence[tuple[Ticket | int, float, float | None]]
+    ) -> tuple[Sequence[Telling], Receipt]:
+        with self._writing() as now:
+            tellings, paid, receipt = new_tellings(told, self._known, now)
+            rows = [telling.row(now) for telling in tellings]
+            events = [*costs_of(tellings, now), *unused_costs(paid, now)]
+            self._store.append(self.name, told=rows, events=events)
+            self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+        return tellings, receipt
+
+    @insistent
+    def fail(self, ticket: Ticket | int, reason: str) -> None:
+        """Say that a pull could not be made.
+
+        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
+        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
+        changes nothing. A bad reward is no failure: results that are missing because of their value
+        would void every guarantee."""
+        said = words(reason)
+        with self._writing() as now:
+            if is_current(ticket, self._known):
+                id_ = known_id(ticket, self._known)
+                told, events = self._given_up(id_, said, now)
+                failed = Event(Kind.FAIL, id_, 1, said, now)
+                self._store.append(self.name, told=told, events=[failed, *events])
+                if events:
+                    self._catch_up()  # that an arm left
+
+    def _given_up(
+        self, ticket: int, reason: str, now: float
+    ) -> tuple[list[RewardRow], list[Event]]:
+        """What makes an arm leave whose pull failed too often, where that was agreed."""
+        known = self._known
+        often = known.ledger.failures[ticket] + 1 > self.settings.retries
+        (arm,) = arms_of(known, [ticket])
+        if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
+            return [], []
+        told, events = retirement(known, arm, reason, now)
+        return told, [*events, Event(Kind.RESUME, 0, 0, "", now)]
+
+    @insistent
+    def retire(self, arm: Label, reason: str = "") -> None:
+        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+
+        It is not chosen, and its open tickets are told the worst reward. The guarantee of
+        `certified` is then about the arms that stay: against their k best at most the bound is
+        lost. Let no arm leave because of its rewards: docs/experiments.md says what is proved.
+        Other algorithms promise nothing then, nor is anything promised if an arm that left would
+        have been chosen: the best of the others takes its place."""
+        said = text("reason", reason)
+        with self._writing() as now:
+            number = leaving_arm(self._known, arm)
+            told, events = retirement(self._known, number, said, now)
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()  # that it left
+
+    def release(
+        self,
+        worker: str | None = None,
+        *,
+        tickets: Iterable[Ticket | int] | None = None,
+        overdue: float | None = None,
+    ) -> int:
+        """Take back tickets of which no result will come; they are handed out again at once.
+
+        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
+        is said; returns how many. Only whoever knows that the holder is gone should say so: to give
+        up what merely takes long leaves results out because of their value. A result that comes
+        nevertheless counts if it is the first."""
+        name = None if worker is None else checked_worker(worker)
+        seconds = checked_overdue(overdue)
+        return self._release(name, named_tickets(tickets), seconds)
+
+    @insistent
+    def _release(
+        self, name: str | None, tickets: Sequence[Ticket | int] | None, seconds: float | None
+    ) -> int:
+        with self._writing() as now:
+            events, count = given_back(self._known, name, tickets, seconds, now)
+            self._store.append(self.name, events=events)
+        return count
+
+    @insistent
+    def resume(self) -> None:
+        """Let an experiment that stopped go on: the failures so far are forgiven."""
+        with self._writing() as now:
+            event = Event(Kind.RESUME, 0, 0, "", now)
+            self._store.append(self.name, events=[event])
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no other program can have its tickets."""
+        return isinstance(self._store, MemoryStore)
 
     @property
     def store(self) -> Store:
@@ -226,29 +553,27 @@ class View:
     ) -> None:
         self.close()
 
-    def _now(self) -> float:
-        """The time; a clock that is out of order must not get into the log."""
-        return checked_time(self._clock())
-
-    def _catch_up(self) -> None:
-        """Take in what is new in the log."""
-        self._known.read(self._store)
-
-
-logger = logging.getLogger("shortlist.engine")
-
-
-class Writer(View):
-    """Transactions on the log of an experiment."""
-
-    _behind = False  # its clock was found to be behind that of another program
-
     @contextmanager
     def together(self) -> Iterator[None]:
         """Let all that is done inside be one transaction: one wait for the disk, and after an error
         nothing of it was written."""
         with self._writing():
             yield
+
+    def _caution(self) -> None:
+        """Say what tests of the rewards found, each once."""
+        for message in self._known.replay.checks.warnings:
+            if message not in self._warned:
+                self._warned.add(message)
+                caution(message)
+
+    def _next_tickets(self, asking: Asking, without: Sequence[int], now: float) -> IntArray:
+        """The tickets to hand out, after those of arms that left were told."""
+        self._tell_worst(now, asking.worker, asking.limit)
+        available = self._known.available(asking.worker, now, asking.limit)
+        if without:
+            available = available[~np.isin(available, without)]
+        return affordable(self._known, available, now)
 
     @contextmanager
     def _writing(self) -> Iterator[float]:
@@ -269,59 +594,6 @@ class Writer(View):
                 if self._known.ledger.position > position:  # it read what is not in the log
                     self._known, self._arms = Replica(self.name, self.settings), None
                 raise
-
-    def _settle(self, now: float) -> None:
-        """Add what follows from what was written, whoever reads it."""
-
-    def _compare_clocks(self, now: float) -> None:
-        """Warn, once, of a clock that is behind that of a program which told a reward before."""
-        behind = self._known.ledger.ended - now
-        if behind > JUMP and not self._behind:
-            self._behind = True
-            logger.warning(
-                "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
-                " another program has another clock. Leases end by the clock of whoever looks.",
-                *(behind, self.name),
-            )
-
-    def _tell_missed(self) -> None:
-        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
-            with self._store.exclusive():
-                self._catch_up()
-                now = self._now()
-                told = self._known.late_rewards(now)
-                late = [
-                    Event(Kind.LATE, first, span, "", now)
-                    for first, span in stretches([ticket for ticket, *_ in told])
-                ]
-                self._store.append(self.name, told=told, events=late)
-            self._catch_up()
-
-
-def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
-    """The settings of an experiment that is made now, or of the one that is there."""
-    with store.exclusive():
-        if not (exist_ok and name in store.names()):
-            store.create(name, settings.to_json())
-            return settings
-        made = Settings.from_json(store.settings(name), f"experiment {name!r}")
-        settings.check_same(made, name)
-        return made
-
-
-WINDOW = 1000  # tickets looked through at a time for those of arms that left
-
-
-class Dealer(Writer):
-    """What `ask` deals out: nothing of arms that left, nothing that the budget does not pay for."""
-
-    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
-        """The tickets to hand out, after those of arms that left were told."""
-        self._tell_worst(now, holder, limit)
-        available = self._known.available(holder, now, limit)
-        ids: list[int] = affordable(self._known, available, now).tolist()
-        return ids
 
     def _settle(self, now: float) -> None:
         """Leave the log so that every reader knows whether there are tickets to hand out."""
@@ -350,362 +622,46 @@ class Dealer(Writer):
         self._catch_up()
         return self._known.state(now)
 
+    def _compare_clocks(self, now: float) -> None:
+        """Warn, once, of a clock that is behind that of a program which told a reward before."""
+        behind = self._known.ledger.ended - now
+        if behind > JUMP and not self._behind:
+            self._behind = True
+            logger.warning(
+                "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
+                " another program has another clock. Leases end by the clock of whoever looks.",
+                *(behind, self.name),
+            )
 
-class Kept(Work, Protocol):
-    """What it takes to be run: an experiment here or at a service."""
+    def _tell_missed(self) -> None:
+        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
+        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
+            with self._store.exclusive():
+                self._catch_up()
+                now = self._now()
+                told = self._known.late_rewards(now)
+                late = [
+                    Event(Kind.LATE, first, span, "", now)
+                    for first, span in stretches(np.array([ticket for ticket, *_ in told]))
+                ]
+                self._store.append(self.name, told=told, events=late)
+            self._catch_up()
 
-    @property
-    def settings(self) -> Settings:
-        """What it was made with."""
+    def _now(self) -> float:
+        """The time; a clock that is out of order must not get into the log."""
+        return checked_time(self._clock())
 
-    def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is."""
-
-    def spent(self) -> float | None:
-        """What the pulls cost; None if that is not known here."""
-
-    def underway(self) -> Underway | None:
-        """The search as it is now; None if that is not known here."""
-
-    def result(self) -> Result:
-        """The answer."""
-
-
-class Runnable:
-    """The methods that make pulls, for whatever can be asked and told."""
-
-    def spent(self) -> float | None:
-        """What the pulls that were told cost, in the unit of the costs; None if not known here."""
-        return None
-
-    def underway(self) -> Underway | None:
-        """The search as it is now, to be simulated from here; None if it is not here."""
-        return None
-
-    def run(
-        self: Kept,
-        pull: Callable[..., Any],
-        *,
-        jobs: int | None = None,
-        retries: int = 0,
-        executor: Any = None,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """Make the pulls with a function until the experiment is over; return its result.
-
-        `pull(arm)`, or `pull(arm, item)` on a test set, returns a reward, and may take a `seed`, as
-        in `select`; it may be async, or a `Command`. `jobs` calls are under way at a time (1, or 16
-        of an async function), in threads or on an `executor`. A call that raises has failed; this
-        worker tries it `retries` times more before the experiment hears of it. An experiment that
-        stops because a pull failed too often raises `Unfinished`.
-
-        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call goes on. Any number of programs may run the same experiment at once."""
-        if not asynchronous(pull):
-            with _shown(self, progress) as show:
-                many = 1 if jobs is None else jobs
-                job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
-                return _over(self, work(self, job, executor))
-        refuse_executor(executor)
-        how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
-        return run_here(Runnable.run_async(self, pull, progress=progress, **how), "run")
-
-    async def run_async(
-        self: Kept,
-        pull: Callable[..., Any],
-        *,
-        jobs: int | None = None,
-        retries: int = 0,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
-        if not asynchronous(pull):
-            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
-        with _shown(self, progress) as show:
-            many = CONCURRENT if jobs is None else jobs
-            job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
-            return _over(self, await work_async(self, job))
+    def _catch_up(self) -> None:
+        """Take in what is new in the log."""
+        self._known.read(self._store)
 
 
-@contextmanager
-def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
-    """What a worker is to call after every step."""
-    with display(progress, kept.settings.problem, kept.underway) as show:
-        yield lambda: show(*kept.standing(), kept.spent())
-
-
-def _over(kept: Kept, state: State) -> Result:
-    """The result, when there is nothing to do any more; or why there is none."""
-    if state is State.STOPPED:
-        raise Unfinished(kept.status().trouble)
-    return kept.result()
-
-
-class Experiment(Dealer, Runnable):
-    """A search whose pulls are made by others, whenever and wherever they like.
-
-    Its state is its settings and the rewards that were told. They are in the store when `tell`
-    returns; whoever opens the experiment runs the search again with them and stands where it stood.
-    Any number of programs may have the same experiment open, and threads may share one object.
-
-    Invariants, which every method keeps:
-
-    - What is known changes only by reading the log (`Replica`): a method that changes anything
-      reads the log, appends to it in one transaction, and learns of that at its next reading.
-    - Nothing in the log is ever changed or removed; a ticket has at most one reward, the first.
-    - A method that raises has appended nothing."""
-
-    def __init__(
-        self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
-    ) -> None:
-        """Use `create` or `open`. `owned`: whether `close` closes the store."""
-        super().__init__(store, name, settings, clock, owned)
-        self._durations = Durations(settings.lease, settings.late)
-        self._sameness = Sameness(settings.problem.rewards)
-        self._warned: set[str] = set()  # of what tests of the rewards found
-
-    @classmethod
-    def create(
-        cls,
-        arms: Arms,
-        k: int,
-        *,
-        store: Place | None = None,
-        name: str = "experiment",
-        epsilon: float | None = None,
-        delta: float = 0.05,
-        budget: float | None = None,
-        rewards: RewardsDeclared | None = None,
-        minimize: bool = False,
-        items: ItemsGiven | None = None,
-        scores: ScoresGiven | None = None,
-        order: str = "shared",
-        algorithm: AlgorithmLike = "auto",
-        options: Mapping[str, object] | None = None,
-        rounds: int | None = None,
-        least: int | None = None,
-        certificate: str = "auto",
-        seed: int = 0,
-        lease: float | None = None,
-        late: Late = WAIT,
-        retries: int = 2,
-        on_failure: OnFailure = "stop",
-        exist_ok: bool = False,
-        clock: Clock | None = None,
-    ) -> "Experiment":
-        """Make an experiment in `store`, a file or a store; a file is made if there is none.
-
-        Without a store it is kept in memory, as long as the program lives. What is asked for is
-        said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
-        longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
-        is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
-        A pull that failed is tried `retries` times more; after that `on_failure` says whether the
-        experiment stops or its arm leaves, as by `retire`. With
-        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
-        flag("exist_ok", exist_ok)
-        cells = cells_given(items, seed, scores, order)
-        asked = question(
-            *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, rounds, least, certificate),
-        )
-        settings = Settings.of(asked, seed, lease, retries, late, on_failure)
-        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
-
-    @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        store: Place | None,
-        name: str,
-        *,
-        exist_ok: bool,
-        clock: Clock | None = None,
-    ) -> "Experiment":
-        """`create` with settings that are checked already."""
-        name = checked_name(name)
-        Replay(settings)  # refuses what cannot be begun, before there is a file
-        with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            made = insist(lambda: made_in(place, name, settings, exist_ok))
-            experiment = cls(place, name, made, clock, place is not store)
-            experiment._catch_up()
-        return experiment
-
-    @classmethod
-    def open(
-        cls,
-        store: Place,
-        name: str | None = None,
-        *,
-        readonly: bool = False,
-        clock: Clock | None = None,
-    ) -> "Experiment":
-        """Go on with an experiment; the name may be left out where there is only one.
-
-        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
-        refused."""
-        with opened(store, "ro" if flag("readonly", readonly) else "rw", keep=True) as place:
-            name = the_only(place.names()) if name is None else checked_name(name)
-            settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
-            experiment = cls(place, name, settings, clock, place is not store)
-            experiment._catch_up()
-        return experiment
-
-    @insistent
-    def ask(
-        self,
-        limit: int = 1,
-        worker: str | None = None,
-        *,
-        lease: float | None = None,
-        alive: float | None = None,
-    ) -> Handout:
-        """Up to `limit` tickets: pulls that the search wants next.
-
-        A worker that gives a name gets its own open tickets first, as after a crash, and their
-        leases anew. `lease` is in seconds, that of the experiment if it is not given. `alive` is a
-        promise to ask again within so many seconds: who does not is gone, and its tickets are
-        handed out again. If there are fewer tickets than asked for, the `state` of what is returned
-        says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        limit, holder, _, alive = Asking.of(limit, worker, lease, alive)
-        self._caution()
-        seconds = self._durations.lease(lease)
-        with self._writing() as now:
-            state = self._known.state(now)
-            going = state in (State.READY, State.PENDING)
-            ids = self._next_tickets(holder, limit, now) if going else []
-            if going and not ids:
-                state = self._end_if_spent(now, state)
-                going = state in (State.READY, State.PENDING)
-            terms = new_lease(holder, self.settings.late, now, seconds, alive)
-            leases, due = handed_out(self._known, ids, terms)
-            self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
-            tickets = self._known.tickets(ids, due)
-            meanwhile = self._known.best_so_far() if going and len(ids) < limit else None
-            held = set(self._known.ledger.held_by(holder).tolist())
-            self._durations.begin(ids, held, now)
-        if len(tickets) == limit:
-            return Handout(tickets, State.READY)
-        if going:
-            return Handout(tickets, State.PENDING, meanwhile)
-        self._caution()
-        return Handout(tickets, state)
-
-    def _caution(self) -> None:
-        """Say what tests of the rewards found, each once."""
-        for message in self._known.replay.checks.warnings:
-            if message not in self._warned:
-                self._warned.add(message)
-                caution(message)
-
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
-        """Record the reward of a ticket, for good: it is in the store when this returns.
-
-        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
-        changes nothing; another reward or cost for the same ticket is an error, and the first
-        stays. A late reward counts if it is the first, unless `late` is a reward: then it is
-        discarded, which the receipt and a warning in the log say."""
-        return self.tell_many([(ticket, reward, cost)])
-
-    def tell_many(self, results: Iterable[Report]) -> Receipt:
-        """Record the rewards of many tickets at once: all of them, or after an error none.
-
-        Each is a ticket and its reward, and perhaps what the pull did cost. The receipt names the
-        tickets whose reward is discarded."""
-        tellings, receipt = self._tell(triples(results))
-        for each in tellings:
-            self._sameness.see(self.settings.labels[each.arm], [each.reward])
-        report(receipt, self.settings.late)
-        return receipt
-
-    @insistent
-    def _tell(
-        self, told: Sequence[tuple[Ticket | int, float, float | None]]
-    ) -> tuple[Sequence[Telling], Receipt]:
-        with self._writing() as now:
-            tellings, paid, receipt = new_tellings(told, self._known, now)
-            rows = [telling.row(now) for telling in tellings]
-            events = [*costs_of(tellings, now), *unused_costs(paid, now)]
-            self._store.append(self.name, told=rows, events=events)
-            self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
-        return tellings, receipt
-
-    @insistent
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made.
-
-        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
-        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
-        changes nothing. A bad reward is no failure: results that are missing because of their value
-        would void every guarantee."""
-        said = words(reason)
-        with self._writing() as now:
-            if is_current(ticket, self._known):
-                id_ = known_id(ticket, self._known)
-                told, events = self._given_up(id_, said, now)
-                failed = Event(Kind.FAIL, id_, 1, said, now)
-                self._store.append(self.name, told=told, events=[failed, *events])
-                if events:
-                    self._catch_up()  # that an arm left
-
-    def _given_up(
-        self, ticket: int, reason: str, now: float
-    ) -> tuple[list[RewardRow], list[Event]]:
-        """What makes an arm leave whose pull failed too often, where that was agreed."""
-        known = self._known
-        often = known.ledger.failures[ticket] + 1 > self.settings.retries
-        (arm,) = arms_of(known, [ticket])
-        if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
-            return [], []
-        told, events = retirement(known, arm, reason, now)
-        return told, [*events, Event(Kind.RESUME, 0, 0, "", now)]
-
-    @insistent
-    def retire(self, arm: Label, reason: str = "") -> None:
-        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
-
-        It is not chosen, and its open tickets are told the worst reward. The guarantee of
-        `certified` is then about the arms that stay: against their k best at most the bound is
-        lost. Let no arm leave because of its rewards: docs/experiments.md says what is proved.
-        Other algorithms promise nothing then, nor is anything promised if an arm that left would
-        have been chosen: the best of the others takes its place."""
-        said = text("reason", reason)
-        with self._writing() as now:
-            number = leaving_arm(self._known, arm)
-            told, events = retirement(self._known, number, said, now)
-            self._store.append(self.name, told=told, events=events)
-            self._catch_up()  # that it left
-
-    def release(
-        self,
-        worker: str | None = None,
-        *,
-        tickets: Iterable[Ticket | int] | None = None,
-        overdue: float | None = None,
-    ) -> int:
-        """Take back tickets of which no result will come; they are handed out again at once.
-
-        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
-        is said; returns how many. Only whoever knows that the holder is gone should say so: to give
-        up what merely takes long leaves results out because of their value. A result that comes
-        nevertheless counts if it is the first."""
-        name = None if worker is None else checked_worker(worker)
-        seconds = checked_overdue(overdue)
-        return self._release(name, named_tickets(tickets), seconds)
-
-    @insistent
-    def _release(
-        self, name: str | None, tickets: Sequence[Ticket | int] | None, seconds: float | None
-    ) -> int:
-        with self._writing() as now:
-            events, count = given_back(self._known, name, tickets, seconds, now)
-            self._store.append(self.name, events=events)
-        return count
-
-    @insistent
-    def resume(self) -> None:
-        """Let an experiment that stopped go on: the failures so far are forgiven."""
-        with self._writing() as now:
-            event = Event(Kind.RESUME, 0, 0, "", now)
-            self._store.append(self.name, events=[event])
+def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
+    """The settings of an experiment that is made now, or of the one that is there."""
+    with store.exclusive():
+        if not (exist_ok and name in store.names()):
+            store.create(name, settings.to_json())
+            return settings
+        made = Settings.from_json(store.settings(name), f"experiment {name!r}")
+        settings.check_same(made, name)
+        return made

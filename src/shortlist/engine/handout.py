@@ -1,10 +1,12 @@
 """Who is handed which tickets, until when, and who gives which of them back."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from shortlist.engine.leases import AGAIN, FOREVER, FREE, Late, Lease
+import numpy as np
+
+from shortlist.arrays import IntArray
+from shortlist.engine.leases import AGAIN, FOREVER, FREE, Late, Lease, due_of
 from shortlist.engine.locate import checked_worker
 from shortlist.engine.state import Replica
 from shortlist.engine.telling import known_id
@@ -64,19 +66,23 @@ def checked_overdue(overdue: object) -> float | None:
     return seconds
 
 
-def handed_out(known: Replica, ids: Iterable[int], lease: Lease) -> tuple[list[Event], list[float]]:
+def handed_out(known: Replica, ids: IntArray, lease: Lease) -> tuple[list[Event], list[float]]:
     """The leases for the log, and when each ticket is due.
 
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
     would give the reward another law."""
-    keeps = isinstance(known.settings.late, float)
-    terms = {id_: known.ledger.lease(id_) for id_ in ids} if keeps else {}
-    kept = {id_: own.due for id_, own in terms.items() if own is not None and own.due != FREE}
-    new = sorted(set(ids).difference(kept))
-    events = [
-        Event(Kind.LEASE, first, span, lease.worker, lease.end) for first, span in stretches(new)
-    ]
-    return events, [kept.get(id_, lease.due) for id_ in ids]
+    if not isinstance(known.settings.late, float):
+        return _leases(np.sort(ids), lease), [lease.due] * ids.size
+    due = due_of(known.ledger.ends(ids[ids < known.ledger.issued]))  # of those handed out before
+    due = np.concatenate([due, np.full(ids.size - due.size, FREE)])
+    kept = due != FREE
+    return _leases(np.sort(ids[~kept]), lease), np.where(kept, due, lease.due).tolist()
+
+
+def _leases(tickets: IntArray, lease: Lease) -> list[Event]:
+    """One lease for all of these tickets, which are in order, as events."""
+    spans = stretches(tickets)
+    return [Event(Kind.LEASE, first, span, lease.worker, lease.end) for first, span in spans]
 
 
 def named_tickets(tickets: Iterable[Ticket | int] | None) -> Sequence[Ticket | int] | None:
@@ -96,22 +102,21 @@ def given_back(
     """What takes back the tickets that fit all that is said, and how many they are."""
     if worker is None and tickets is None and overdue is None:
         raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
-    fit = known.ledger.open_tickets().tolist()
+    ledger = known.ledger
+    fit = ledger.open_tickets()
     if tickets is not None:
-        fit = sorted({known_id(each, known) for each in tickets if is_current(each, known)})
-    holders: dict[str, list[int]] = defaultdict(list)
-    for id_ in fit:
-        lease = known.ledger.lease(id_)
-        assert lease is not None
-        theirs = worker is None or lease.worker == worker
-        if theirs and lease.end != FREE and (overdue is None or lease.due + overdue <= now):
-            holders[lease.worker].append(id_)
+        fit = fit[
+            np.isin(fit, [known_id(each, known) for each in tickets if is_current(each, known)])
+        ]
+    fit = fit[ledger.ends(fit) != FREE]
+    if overdue is not None:
+        fit = fit[due_of(ledger.ends(fit)) + overdue <= now]
+    holders = np.array(ledger.holders(fit), dtype=object)
+    theirs = sorted(set(holders.tolist())) if worker is None else [worker]
     events = [
-        Event(Kind.LEASE, first, span, holder, FREE)
-        for holder, ids in holders.items()
-        for first, span in stretches(ids)
+        each for holder in theirs for each in _leases(fit[holders == holder], Lease(holder, FREE))
     ]
-    return events, sum(map(len, holders.values()))
+    return events, sum(event.span for event in events)
 
 
 def is_current(ticket: Ticket | int, known: Replica) -> bool:
@@ -120,10 +125,8 @@ def is_current(ticket: Ticket | int, known: Replica) -> bool:
     return due != FREE and (not isinstance(ticket, Ticket) or ticket.expires == due)
 
 
-def stretches(ids: list[int]) -> Iterator[tuple[int, int]]:
+def stretches(ids: IntArray) -> list[tuple[int, int]]:
     """Ascending numbers as stretches without a gap: the first of each and its length."""
-    start = 0
-    for position in range(1, len(ids) + 1):
-        if position == len(ids) or ids[position] != ids[position - 1] + 1:
-            yield ids[start], position - start
-            start = position
+    begins = np.flatnonzero(np.diff(ids, prepend=-2) != 1)  # no number is below 0
+    sizes = np.diff(begins, append=ids.size)
+    return list(zip(ids[begins].tolist(), sizes.tolist(), strict=True))

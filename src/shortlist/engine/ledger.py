@@ -10,7 +10,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
 from shortlist.engine.leases import FREE, Lease
-from shortlist.engine.numbering import Numbering
+from shortlist.engine.tickets import Numbering
 from shortlist.interim import Tally
 from shortlist.problem import Problem
 from shortlist.search import Rewards

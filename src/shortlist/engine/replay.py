@@ -10,9 +10,9 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, Run, counted
 from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES
-from shortlist.engine.numbering import Numbering
 from shortlist.engine.rewards import Received
 from shortlist.engine.settings import Settings
+from shortlist.engine.tickets import Numbering
 from shortlist.errors import CannotReplay
 from shortlist.search import Progress, Pulls, Rewards, advance
 
@@ -79,10 +79,7 @@ class Replay:
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"
                 " for"
             )
-        received = Received(numbering, self._drawn.size)
-        received.take_all(rewards)
-        for ticket, cost in costs.items():
-            received.pay(ticket, cost)
+        received = Received(numbering, rewards, costs)
         self._drawn = self.asked
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
         reply = received.rewards(self._prices, single=self._on_items)

@@ -13,10 +13,9 @@ from hashlib import blake2b
 
 import numpy as np
 
-from shortlist.arms import Label
+from shortlist.arms import Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, present_outcome
-from shortlist.engine.calls import draw_seed
 from shortlist.engine.eta import Partly, Underway
 from shortlist.engine.leases import FREE, due_of
 from shortlist.engine.ledger import NONE, Ledger
@@ -26,7 +25,7 @@ from shortlist.engine.replay import Replay
 from shortlist.engine.rewards import by_entry
 from shortlist.engine.settings import Settings
 from shortlist.engine.status import Counted, Status
-from shortlist.engine.tickets import State, Ticket
+from shortlist.engine.tickets import Block, State, Ticket, draw_seed
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
@@ -140,12 +139,12 @@ class Replica:
         steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
         return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
 
-    def tickets(self, ids: list[int], due: list[float]) -> list[Ticket]:
+    def tickets(self, ids: IntArray, due: list[float]) -> list[Ticket]:
         """The tickets of these numbers, all of the present request."""
-        _, arms, draws, _ = self.replay.numbering.places(ids)
+        _, arms, draws = self.replay.numbering.places(ids)
         labels, seed = self.settings.labels, self.settings.seed
         item = self.settings.item
-        rows = zip(ids, arms.tolist(), draws.tolist(), due, strict=True)
+        rows = zip(ids.tolist(), arms.tolist(), draws.tolist(), due, strict=True)
         return [
             Ticket(
                 id_,
@@ -158,6 +157,20 @@ class Replica:
             )
             for id_, arm, draw, expires in rows
         ]
+
+    def block(
+        self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
+    ) -> Block:
+        """The same as columns; `batch` is the most pulls that one call makes, None for any."""
+        settings, numbering = self.settings, self.replay.numbering
+        _, places, draws = numbering.places(ids)
+        calls = None if batch == 1 else numbering.calls(ids, batch).tolist()
+        arms, nth = places.tolist(), draws.tolist()
+        both = list(zip(arms, nth, strict=True))
+        seeds = [draw_seed(settings.seed, *each) for each in both] if seeded else None
+        items = [settings.item(*each) for each in both] if settings.on_items else None
+        labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]
+        return Block(ids.tolist(), labels, nth, due, state, seeds, items, calls)
 
     def best_so_far(self) -> Label | None:
         """The best arm of the present choice by its mean, drawn to that of all by one pull.
@@ -239,14 +252,14 @@ class Replica:
 
     def underway(self) -> Underway | None:
         """The search as it is now, to be simulated from here; None once there is an answer."""
-        if self.replay.outcome is not None:
+        if self.replay.outcome is not None or self.settings.searched_by().guarded:
             return None
         replay, ledger, settings = self.replay, self.ledger, self.settings
         tickets = np.flatnonzero(ledger.counted(replay.numbering))
         tickets = tickets[tickets >= replay.numbering.first]
         rewards = ledger.rewards[tickets]
         problem, tally = ledger.seen(settings.problem), self.tally()
-        partly = Partly(*by_entry(replay.numbering, tickets, rewards, rewards**2))
+        partly = Partly(*by_entry(replay.numbering, tickets, rewards))
         replies = tuple(replay.replies)
         return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
 

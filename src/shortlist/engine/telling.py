@@ -17,13 +17,12 @@ from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import ROUNDED
 from shortlist.engine.ledger import Ledger
-from shortlist.engine.numbering import Numbering
 from shortlist.engine.rewards import checked_cost, checked_reward
 from shortlist.engine.state import Replica
-from shortlist.engine.tickets import Receipt, Ticket
+from shortlist.engine.tickets import Numbering, Receipt, Ticket
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
 from shortlist.reward_models import RewardModel
-from shortlist.stores import Event, Kind, RewardRow
+from shortlist.stores import Event, Kind, RewardRow, Told
 from shortlist.validation import MOST_TOLD, collected, shown, whole
 
 logger = logging.getLogger("shortlist.engine")
@@ -119,6 +118,24 @@ def new_tellings(
             new[id_] = telling
     receipt = Receipt(tuple(late), tuple(unused))
     return list(new.values()), list(paid.values()), receipt
+
+
+def plain_tellings(ids: list[int], rewards: list[float], known: Replica, now: float) -> Told | None:
+    """The same of many rewards at once, as nearly always: tickets of the present batch, each told
+    once and in time. None if one of them has to be looked at on its own."""
+    tickets, values = np.array(ids, dtype=np.int64), np.array(rewards)
+    ledger, numbering = known.ledger, known.replay.numbering
+    if (
+        ledger.retired
+        or known.replay.outcome is not None
+        or isinstance(known.settings.late, float)
+        or not np.all(known.settings.problem.rewards.admits(values))
+        or not (numbering.first <= tickets.min() and tickets.max() < ledger.issued)
+        or not np.isnan(ledger.rewards[tickets]).all()
+        or np.unique(tickets).size < tickets.size
+    ):
+        return None
+    return Told(tickets, numbering.arms(tickets), values, np.full(tickets.size, now))
 
 
 def report(receipt: Receipt, late: object) -> None:
