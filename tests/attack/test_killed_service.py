@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from extent import SCALE, SEED
+from attack_scale import SCALE, SEED
 from killings import MEANS, K, Service, at_work, check_undisturbed, disturb, settings
 from postgres import Server
 

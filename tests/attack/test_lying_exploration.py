@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from extent import AGAIN, SCALE, SEED
+from attack_scale import AGAIN, SCALE, SEED
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from extent import AGAIN, SCALE, SEED
+from attack_scale import AGAIN, SCALE, SEED
 from scipy.stats import binom
 
 from shortlist.algorithms import find
