@@ -9,7 +9,7 @@ SEED = int(os.environ.get("SHORTLIST_ATTACK_SEED", "0"))
 AGAIN = f"SHORTLIST_ATTACK_SEED={SEED} SHORTLIST_ATTACK_SCALE={SCALE}"  # repeats this run
 
 
-def runs(short: int, long: int) -> int:
+def number_of_runs(short: int, long: int) -> int:
     """Number of runs of a statistical test: `short` in `make test`, up to `long` in `make
     attack`."""
     return max(short, min(short * SCALE, long))

@@ -23,6 +23,8 @@ from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Pulls, advance, rewards_of
 
+pytestmark = pytest.mark.rates
+
 DELTA = 0.3
 RUNS = 10 * SCALE
 UNBELIEVABLE = 1e-6  # chance of so many failures below which the guarantee is taken for broken
