@@ -60,8 +60,8 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
         (lambda: simulate("adaptive-top-k", options={"delta": 0.0}), "`delta` is 0.0, but must be"),
         (lambda: simulate("adaptive-top-k", options={"scale": math.nan}), "`scale` is nan, but"),
         (
-            lambda: simulate("certified", epsilon=0.1, options={"rounds": 0}),
-            "`rounds` is 0, but must be at least 1",
+            lambda: simulate("certified", epsilon=0.1, options={"max_rounds": 0}),
+            "`max_rounds` is 0, but must be at least 1",
         ),
         (lambda: simulate(options=[("a", 1)]), "`options` is [('a', 1)], but must be a mapping"),
         (lambda: simulate(budget=2**63), "`budget` is 9223372036854775808, but must be at most"),
@@ -109,7 +109,10 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
             "`pulls` is a list, but every arm needs",
         ),
         (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
-        (lambda: simulate("lucb", least=10**5000), "`least` is inf, but lucb cannot be told"),
+        (
+            lambda: simulate("lucb", min_batch=10**5000),
+            "`min_batch` is inf, but lucb cannot be told",
+        ),
         (
             lambda: select(items=3, scores=range(10**18)),
             "`scores` has 1,000,000,000,000,000,000 cells, but must have at most 10,000,000",

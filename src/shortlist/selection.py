@@ -341,8 +341,8 @@ def select(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
@@ -377,9 +377,10 @@ def select(
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
     an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
-    A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
-    with at least `least` pulls at a time. Not every algorithm can be told so. What proves the bound
-    is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits what is asked.
+    A search asks for pulls, waits for all their rewards, and asks for more: at most `max_rounds`
+    times, with at least `min_batch` pulls at a time. Not every algorithm can be told so. What
+    proves the bound is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits
+    what is asked.
 
     With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
 
@@ -395,7 +396,7 @@ def select(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate, control),
+        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
@@ -421,8 +422,8 @@ async def select_async(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
@@ -441,7 +442,7 @@ async def select_async(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate, control),
+        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)

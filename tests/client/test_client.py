@@ -129,7 +129,7 @@ def test_settings_are_what_the_experiment_was_made_with(url: str) -> None:
 
 
 def test_rounds_are_said_there_and_what_to_serve_meanwhile_comes_back(url: str) -> None:
-    told: dict[str, Any] = {"rounds": 3, "least": 40}
+    told: dict[str, Any] = {"max_rounds": 3, "min_batch": 40}
     made = Client(url).create(["x", "y", "z"], 1, epsilon=0.3, **told, certificate="pairs")
     assert made.settings.options == {**told, "certificate": "pairs"}
     held = made.ask(10_000, "first")

@@ -40,7 +40,7 @@ from shortlist.service.pages.render import experiment_page, parts
 from shortlist.service.pages.view import begun_course, look
 
 RANGES = [(0.0, 1.0), (1000.0, 1001.0), (1e-9, 2e-9), (-1e6, 1e6)]
-KINDS = ("plain", "rounds", "least", "costs", "items", "sigma", "split")
+KINDS = ("plain", "max_rounds", "min_batch", "costs", "items", "sigma", "split")
 ITEMS = 30
 
 
@@ -85,7 +85,7 @@ def extra(
     kind: str, labels: list[str], low: float, high: float, chance: np.random.Generator
 ) -> dict[str, Any]:
     """The settings that only experiments of that kind have."""
-    if kind in ("rounds", "least"):
+    if kind in ("max_rounds", "min_batch"):
         return {kind: int(chance.integers(2, 30))}
     if kind == "costs":
         terms = [(0.5, None), (1.0, 9), (2.25, None)]

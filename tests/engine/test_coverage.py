@@ -203,7 +203,7 @@ def test_a_lift_of_arms_out_of_step_needs_more_than_one_of_arms_in_step() -> Non
 def ended_by_limits(wins: tuple[int, int]) -> Outcome:
     """What comes of a search whose arms may be pulled eight times each, all in one batch."""
     problem = Problem(2, 1, FixedConfidence(0.05, DELTA), Binary(), limits=(8, 8))
-    run = counted(find("certified"), problem, np.random.default_rng(0), least=16)
+    run = counted(find("certified"), problem, np.random.default_rng(0), min_batch=16)
     turn = advance(run, None)
     assert isinstance(turn, Pulls)
     sums = np.array(wins, dtype=np.float64)[turn.arms]

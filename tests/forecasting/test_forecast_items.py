@@ -89,7 +89,11 @@ def test_the_least_means_may_be_the_best() -> None:
         ({"order": "own"}, UnknownName, "`order` is 'own', but must be one of shared, independent"),
         ({"items": None, "order": "independent"}, InvalidInput, "given without `items`, but only"),
         ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform cannot be told of items"),
-        ({"rounds": 2}, InvalidInput, "`rounds` is 2, but the certificate on items cannot be told"),
+        (
+            {"max_rounds": 2},
+            InvalidInput,
+            "`max_rounds` is 2, but the certificate on items cannot be told",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(

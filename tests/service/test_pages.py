@@ -151,7 +151,9 @@ def test_the_list_leads_to_every_experiment(store: MemoryStore, call: Call) -> N
     assert "<i>n</i>" in page.text
 
 
-@pytest.mark.parametrize("more", [{"rounds": 3}, {"least": 300}, {"rounds": 10, "budget": 900}])
+@pytest.mark.parametrize(
+    "more", [{"max_rounds": 3}, {"min_batch": 300}, {"max_rounds": 10, "budget": 900}]
+)
 def test_a_bound_before_the_first_pull_is_no_trouble(
     store: MemoryStore, call: Call, more: dict[str, Any]
 ) -> None:

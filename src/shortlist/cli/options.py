@@ -95,11 +95,11 @@ def search_options(command: Command) -> Command:
     for option in reversed(
         (
             click.option(
-                "--rounds",
+                "--max-rounds",
                 type=int,
                 help="Requests at most; each waits for all rewards of the one before.",
             ),
-            click.option("--least", type=int, help="Pulls in a request at least."),
+            click.option("--min-batch", type=int, help="Pulls in a request at least."),
             click.option(
                 "--certificate",
                 default="auto",

@@ -483,8 +483,8 @@ class Experiment(Dealer, Runnable):
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
-        rounds: int | None = None,
-        least: int | None = None,
+        max_rounds: int | None = None,
+        min_batch: int | None = None,
         certificate: str = "auto",
         seed: int = 0,
         lease: float | None = None,
@@ -507,7 +507,7 @@ class Experiment(Dealer, Runnable):
         cells = cells_given(items, seed, scores, order)
         asked = question(
             *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, rounds, least, certificate),
+            *(algorithm, options, cells, max_rounds, min_batch, certificate),
         )
         settings = Settings.of(asked, seed, lease, retries, late, on_failure)
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)

@@ -280,8 +280,8 @@ def forecast(
     costs: npt.ArrayLike | None = None,
     limits: int | Sequence[int | None] | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     per_day: float | None = None,
     delay: float = 0.0,
@@ -311,8 +311,8 @@ def forecast(
 
     All algorithms see the same means in the same run. Those of `algorithms`, by name
     or as search functions of your own, are tried with every goal they serve; without that it is a
-    good and a plain choice for each goal, less what would take too long. `rounds`,
-    `least` and `certificate` are as in `select`, for the algorithms that can be told. With
+    good and a plain choice for each goal, less what would take too long. `max_rounds`,
+    `min_batch` and `certificate` are as in `select`, for the algorithms that can be told. With
     `per_day` pulls a day and a `delay` of so many days until a reward is there, the forecast has
     days, too. `progress` is called with the share that is done. The same `seed` gives the same
     forecast for any `jobs`."""
@@ -333,7 +333,9 @@ def forecast(
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, scene, k, epsilon, delta, minimize, rounds, least, certificate)
+        _candidate(
+            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+        )
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
@@ -488,8 +490,8 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    rounds: int | None,
-    least: int | None,
+    max_rounds: int | None,
+    min_batch: int | None,
     certificate: str,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
@@ -499,8 +501,8 @@ def _candidate(
     known = options_of(algorithm.search)
     told = algorithm.told(
         None,
-        rounds if "rounds" in known else None,
-        least if "least" in known else None,
+        max_rounds if "max_rounds" in known else None,
+        min_batch if "min_batch" in known else None,
         certificate if "certificate" in known else "auto",
     )
     algorithm.check(problem, told)

@@ -142,8 +142,8 @@ def simulate(
     scores: ScoresGiven | None = None,
     order: str = "shared",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
@@ -156,8 +156,8 @@ def simulate(
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
     `jobs`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
     deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `rounds`, `least` and `certificate` are as in `select`; `progress` is
-    called with the number of runs done.
+    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`; `progress`
+    is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
     of them, may be given: then a run draws the order of the items, the same for all arms unless
@@ -167,7 +167,7 @@ def simulate(
     epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
     function_or_none("progress", progress)
     chosen = find(algorithm)
-    given = chosen.told(options, rounds, least, certificate)
+    given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     world = World(means, scores, rewards, sd, order, minimize, checked_prices(costs))
     one, problem = _prepared(chosen, world, k, goal, given)
