@@ -86,7 +86,7 @@ def _opened(store: Any, name: Any, readonly: Any) -> None:
 
 
 def _made(rng: random.Random) -> Arguments:
-    more = {"lease": 9, "late": rng.choice(("wait", "again", 0.0)), "on_failure": "retire"}
+    more = {"lease": 9, "on_late": rng.choice(("wait", "again", 0.0)), "on_failure": "retire"}
     return {**question(rng), "name": "e", "retries": 1, **more}
 
 

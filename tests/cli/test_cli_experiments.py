@@ -380,7 +380,7 @@ def test_tickets_of_those_who_are_gone_are_given_back() -> None:
 def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
     asked = ("--limit", "60", "--format", "csv", "--store", "tests.db")
     for name, late in (("waiting", "wait"), ("again", "again"), ("counting", "0.25")):
-        done("create", "arms.csv", *MAKE, "--name", name, "--late", late, "--lease", "0.01")
+        done("create", "arms.csv", *MAKE, "--name", name, "--on-late", late, "--lease", "0.01")
         assert len(rows(done("ask", "--name", name, *asked))) == 50
     time.sleep(0.02)
     assert call("ask", "--name", "waiting", *asked).exit_code == 3
@@ -389,7 +389,7 @@ def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
     assert len(rows(done("ask", "--name", "again", *asked))) == 50
     assert call("ask", "--name", "counting", *asked).exit_code == 4
     refused(
-        call("create", "arms.csv", *MAKE, "--late", "soon"), 2, "'soon' must be wait, again or a"
+        call("create", "arms.csv", *MAKE, "--on-late", "soon"), 2, "'soon' must be wait, again or a"
     )
 
 

@@ -285,7 +285,7 @@ def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
 
 def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting_for_it() -> None:
     now, begun = [0.0], list[Call]()
-    experiment = new(lease=10, late=0, clock=lambda: now[0])
+    experiment = new(lease=10, on_late=0, clock=lambda: now[0])
     crew = worker.Crew(experiment, worker.Job.of(reward, 2, 0, "w", lambda: None), begun.append)
     for _ in range(3):
         crew.ask()

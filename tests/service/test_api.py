@@ -106,7 +106,7 @@ def test_a_status_changes_when_a_lease_ends(store: MemoryStore) -> None:
     now = [1000.0]
     with serving(store, clock=lambda: now[0]) as url:
         call = caller(url)
-        call("POST", "/v1/experiments", {**MAKE, "lease": 10, "late": "again"})
+        call("POST", "/v1/experiments", {**MAKE, "lease": 10, "on_late": "again"})
         call("POST", f"{ONE}/ask", {"limit": 3})
         etag = str(call("GET", f"{ONE}/status").headers["etag"])
         now[0] += 11

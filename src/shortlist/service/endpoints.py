@@ -41,7 +41,7 @@ SETTINGS = (
     "certificate",
     "seed",
     "lease",
-    "late",
+    "on_late",
     "retries",
     "on_failure",
     "exist_ok",
