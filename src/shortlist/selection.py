@@ -65,7 +65,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, shown, whole
+from shortlist.validation import MOST_WORKERS, seeded, shown, whole
 
 RETRIES = 2  # of pulls that somebody else makes; a selection raises what its own function raises
 
@@ -89,7 +89,7 @@ class Keeping:
                 "`pull_many` is given with a `store`, but single pulls are kept; give `pull`"
             )
         if workers is not None:
-            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         self.evaluation = evaluation
         self.workers = workers
         self._store, self._name = store, name
@@ -111,8 +111,8 @@ class Keeping:
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
         return replace(experiment.result(partial=partial), control=self._control)
 
-    def _job(self, jobs: int, show: Callable[[], None]) -> Job:
-        return Job(self.evaluation, jobs, 0, this_program(), show, raising=True)
+    def _job(self, workers: int, show: Callable[[], None]) -> Job:
+        return Job(self.evaluation, workers, 0, this_program(), show, raising=True)
 
     @contextmanager
     def _opened(self, progress: bool) -> Iterator[tuple[Experiment, Callable[[], None]]]:
@@ -141,7 +141,7 @@ class Selection:
         if batch is not None:
             batch = whole("batch", batch, at_least=1)
         if workers is not None:
-            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
                 f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"

@@ -176,8 +176,8 @@ STORE = ("--store", "tests.db")
 LASTING = ("--budget", "--epsilon", "--watch")
 # options that are given again at the end, where the last one counts: nothing runs for long
 NEVER_LONG: dict[str, Sequence[str]] = {
-    "simulate": ("--jobs", "1"),
-    "forecast": ("--jobs", "1"),
+    "simulate": ("--workers", "1"),
+    "forecast": ("--workers", "1"),
     "reproduce": ("--panel", "nowhere"),
     "serve": ("--port", "nowhere"),
 }

@@ -72,7 +72,7 @@ def _run(**arguments: Any) -> None:
 
 
 def _running(rng: random.Random) -> Arguments:
-    return {"pull": lambda arm: 0.5, "jobs": 2, "retries": 0, "worker": "w", "progress": False}
+    return {"pull": lambda arm: 0.5, "workers": 2, "retries": 0, "worker": "w", "progress": False}
 
 
 def _opened(store: Any, name: Any, readonly: Any) -> None:

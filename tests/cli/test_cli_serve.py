@@ -63,7 +63,7 @@ def test_every_command_takes_a_service_as_its_store(url: str) -> None:
     assert {each["arm"]: each["place"] for each in status["arms"]}["green"] == "retired"
     done("resume", "--store", url)
     assert refused("result", "--store", url)[0] == 3
-    assert "22 pulls" in done("run", "--pull", PULL, "--jobs", "2", "--store", url)
+    assert "22 pulls" in done("run", "--pull", PULL, "--workers", "2", "--store", url)
     made = json.loads(done("result", "--format", "json", "--store", url))["pulls"]
     assert made == 22  # the other 8 are of green, which had left
     lines = done("export", "--store", url)

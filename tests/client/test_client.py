@@ -77,7 +77,7 @@ def test_run_gives_the_result_that_it_gives_here(url: str, function: Callable[..
     settings: dict[str, Any] = {"budget": 200, "algorithm": "clucb-pac", "seed": 5}
     there = Client(url).create(6, 2, **settings)
     here = Experiment.create(6, 2, **settings)
-    assert there.run(function, jobs=3, progress=False) == here.run(reward, progress=False)
+    assert there.run(function, workers=3, progress=False) == here.run(reward, progress=False)
     assert there.standing()[0] == 200
     assert (there.state(), there.held()[0]) == (State.BUDGET, 0)
     assert there.position() > 200

@@ -56,7 +56,7 @@ def test_searches_on_the_same_run_see_the_same_scores() -> None:
     assert everything.algorithm == "expected-loss"
     assert (everything.pulls <= 200).all()
     assert (everything.regret == 0).all()  # all cells are seen, so nothing is lost
-    again = shortlist.forecast(**{**SMALL, "items": 20}, epsilon=0.3, jobs=2)
+    again = shortlist.forecast(**{**SMALL, "items": 20}, epsilon=0.3, workers=2)
     assert np.array_equal(again.prospects[0].pulls, certified.pulls)
 
 

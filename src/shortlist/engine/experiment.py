@@ -385,7 +385,7 @@ class Runnable:
         self: Kept,
         pull: Callable[..., Any],
         *,
-        jobs: int | None = None,
+        workers: int | None = None,
         retries: int = 0,
         executor: Any = None,
         worker: str | None = None,
@@ -394,27 +394,27 @@ class Runnable:
         """Make the pulls with a function until the experiment is over; return its result.
 
         `pull(arm)`, or `pull(arm, item)` on a test set, returns a reward, and may take a `seed`, as
-        in `select`; it may be async, or a `Command`. `jobs` calls are under way at a time (1, or 16
-        of an async function), in threads or on an `executor`. A call that raises has failed; this
-        worker tries it `retries` times more before the experiment hears of it. An experiment that
-        stops because a pull failed too often raises `Unfinished`.
+        in `select`; it may be async, or a `Command`. `workers` calls are under way at a time (1, or
+        16 of an async function), in threads or on an `executor`. A call that raises has failed;
+        this worker tries it `retries` times more before the experiment hears of it. An experiment
+        that stops because a pull failed too often raises `Unfinished`.
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
         call goes on. Any number of programs may run the same experiment at once."""
         if not asynchronous(pull):
             with _shown(self, progress) as show:
-                many = 1 if jobs is None else jobs
+                many = 1 if workers is None else workers
                 job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
-        how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
+        how: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
         return run_here(Runnable.run_async(self, pull, progress=progress, **how), "run")
 
     async def run_async(
         self: Kept,
         pull: Callable[..., Any],
         *,
-        jobs: int | None = None,
+        workers: int | None = None,
         retries: int = 0,
         worker: str | None = None,
         progress: bool = True,
@@ -423,7 +423,7 @@ class Runnable:
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with _shown(self, progress) as show:
-            many = CONCURRENT if jobs is None else jobs
+            many = CONCURRENT if workers is None else workers
             job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
             return _over(self, await work_async(self, job))
 
