@@ -89,7 +89,9 @@ def test_expected_loss_spends_its_budget_in_so_many_rounds(rounds: int, seed: in
 
 
 def test_expected_loss_asks_for_at_least_so_many() -> None:
-    sizes = requests("expected-loss", np.linspace(0.1, 0.9, 40), FixedBudget(2003), k=5, min_batch=400)
+    sizes = requests(
+        "expected-loss", np.linspace(0.1, 0.9, 40), FixedBudget(2003), k=5, min_batch=400
+    )
     assert min(sizes) >= 400
     assert sum(sizes) == 2003
 
@@ -98,7 +100,9 @@ def test_a_holdout_is_a_round() -> None:
     goal = FixedBudget(900)
     sizes = requests("expected-loss", FEW, goal, holdout=0.4, max_rounds=3)
     assert len(sizes) <= 3
-    with pytest.raises(InvalidInput, match="`max_rounds` is 1, but a holdout is a round of its own"):
+    with pytest.raises(
+        InvalidInput, match="`max_rounds` is 1, but a holdout is a round of its own"
+    ):
         requests("expected-loss", FEW, goal, holdout=0.4, max_rounds=1)
 
 
@@ -106,7 +110,9 @@ def test_the_split_certificate_explores_in_large_batches() -> None:
     means = np.linspace(0.1, 0.9, 60)
     goal = FixedConfidence(0.1, 0.05)
     assert requests("certified", means, goal, k=20, min_batch=1500)[0] >= 1500
-    with pytest.raises(InvalidInput, match="`max_rounds` is 5, but the split certificate, which 60"):
+    with pytest.raises(
+        InvalidInput, match="`max_rounds` is 5, but the split certificate, which 60"
+    ):
         requests("certified", means, goal, k=20, max_rounds=5)
 
 
@@ -114,7 +120,9 @@ def test_a_search_that_cannot_be_told_says_so() -> None:
     with pytest.raises(InvalidInput, match="`max_rounds` is 3, but sar cannot be told how to cut"):
         shortlist.simulate("sar", FEW, k=1, budget=100, max_rounds=3)
     with pytest.raises(InvalidInput, match="`min_batch` is 9, but is among the options, too"):
-        shortlist.simulate("certified", FEW, k=1, epsilon=0.2, min_batch=9, options={"min_batch": 8})
+        shortlist.simulate(
+            "certified", FEW, k=1, epsilon=0.2, min_batch=9, options={"min_batch": 8}
+        )
     with pytest.raises(InvalidInput, match="`max_rounds` is 0, but must be at least 1"):
         shortlist.select(lambda _: 1.0, arms=3, k=1, epsilon=0.2, max_rounds=0)
 
