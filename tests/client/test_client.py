@@ -182,7 +182,7 @@ def test_a_wait_may_be_as_long_as_one_likes_and_a_reason_anything(url: str) -> N
 
 def test_more_than_a_service_takes_at_once_is_said_to_be_so(url: str) -> None:
     experiment = Client(url).create(3, 1, budget=30)
-    with pytest.raises(LimitExceeded, match="hands out 10,000 at a time at most"):
+    with pytest.raises(LimitExceeded, match="hands out at most 10,000 at a time"):
         experiment.ask(10_001)
 
 
