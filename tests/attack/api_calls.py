@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 import numpy as np
+from call_targets import Arguments, Target, Trial, record, replaced, show
 from client_calls import TARGETS as CLIENTS
 from experiment_calls import TARGETS as EXPERIMENTS
-from selections import TARGETS as SELECTIONS
-from selections import algorithm_name, goal, options
-from targets import Arguments, Target, Trial, record, replaced, show
+from select_calls import TARGETS as SELECTIONS
+from select_calls import algorithm_name, goal, options
 
 import shortlist
 from shortlist import instances

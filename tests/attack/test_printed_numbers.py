@@ -120,7 +120,7 @@ class Run:
         case = self.case
         limited = [shortlist.Arm(arm, limit=each) for arm, each in enumerate(case.limits)]
         arms: Any = limited or self.means.size
-        asked = {"items": case.items} if case.items else {}
+        asked: dict[str, Any] = {"items": case.items} if case.items else {}
         goal: dict[str, Any] = {"epsilon": case.epsilon, "delta": DELTA, "rewards": "binary"}
         return Experiment.create(arms, case.k, seed=seed, **goal, **asked, **case.asked)
 

@@ -155,7 +155,9 @@ CASES: dict[str, tuple[FloatArray, int, float, dict[str, object]]] = {
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
 @pytest.mark.parametrize("case", CASES)
-def test_no_moment_to_leave_makes_a_bound_fail_too_often(case: str, opponent: Opponent) -> None:
+def test_no_time_of_retirement_makes_a_bound_fail_more_often_than_delta(
+    case: str, opponent: Opponent
+) -> None:
     means, k, epsilon, options = CASES[case]
     problem = Problem(means.size, k, FixedConfidence(epsilon, DELTA), Binary())
 
@@ -168,7 +170,7 @@ def test_no_moment_to_leave_makes_a_bound_fail_too_often(case: str, opponent: Op
 
 
 @pytest.mark.parametrize("opponent", [best_at_random, leader_when_others_mislead])
-def test_no_moment_to_leave_makes_plans_fail_too_often(opponent: Opponent) -> None:
+def test_no_time_of_retirement_makes_plans_fail_more_often_than_delta(opponent: Opponent) -> None:
     """A run takes a second. In `make test` there is one, which only shows that no retired arm is
     chosen; rates are for `make attack`, and test_plans_retired.py has exact expectations."""
     means = np.repeat([0.9, 0.5, 0.1], 4)
@@ -195,7 +197,7 @@ def put_out(n: int, k: int, size: int, rng: np.random.Generator) -> FloatArray:
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
 @pytest.mark.parametrize(("n", "k", "size"), [(10, 2, 30), (9, 1, 20), (5, 3, 20)])
-def test_no_moment_to_leave_makes_items_fail_too_often(
+def test_no_time_of_retirement_makes_items_fail_more_often_than_delta(
     n: int, k: int, size: int, opponent: Opponent
 ) -> None:
     problem = Problem(n, k, FixedConfidence(0.08 / k, DELTA), Bounded(), items=Items(size))
