@@ -87,7 +87,10 @@ CASES = {
         (0.8, 0.55, 0.35, 0.35), bad_is_quick, retires=leader_of_misleading_others
     ),
     "the leader retires, few rounds": Case(
-        (0.8, 0.55, 0.35), good_is_quick, retires=leader_of_misleading_others, asked={"max_rounds": 3}
+        (0.8, 0.55, 0.35),
+        good_is_quick,
+        retires=leader_of_misleading_others,
+        asked={"max_rounds": 3},
     ),
     "a test set": Case((0.7, 0.6, 0.4), good_is_quick, 0.05, items=12, asked={}),
     "a test set, an arm retires": Case(
