@@ -68,8 +68,8 @@ def test_the_same_call_goes_on_after_an_error(tmp_path: Path, error: BaseExcepti
 
 
 def test_an_experiment_that_somebody_stopped_goes_on(tmp_path: Path) -> None:
+    failing = Failing(10, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
-        failing = Failing(10, ZeroDivisionError())
         shortlist.select(failing, **ASKED, budget=120, store=tmp_path / "s.db", retries=0)
     with Experiment.open(tmp_path / "s.db") as experiment:
         for _ in range(3):
@@ -238,8 +238,10 @@ def test_an_async_call_that_fails_is_made_again() -> None:
 def test_a_call_that_takes_too_long_has_failed(workers: int | None) -> None:
     started = time.monotonic()
     with pytest.raises(EvaluationFailed, match=r"it took longer than 0\.05 s"):
-        shortlist.select(lambda _: time.sleep(5), **ASKED, budget=20, timeout=0.05, workers=workers)
-    assert time.monotonic() - started < 4
+        shortlist.select(
+            lambda _: time.sleep(10), **ASKED, budget=20, timeout=0.05, workers=workers
+        )
+    assert time.monotonic() - started < 9
 
 
 def test_a_timeout_of_the_function_itself_is_its_own() -> None:

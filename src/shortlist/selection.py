@@ -30,7 +30,7 @@ from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
-from shortlist.validation import MOST_JOBS, seeded, shown, whole
+from shortlist.validation import MOST_WORKERS, seeded, shown, whole
 
 RETRIES = 2  # of a pull that failed, by the experiment of a selection
 
@@ -73,7 +73,7 @@ class Selection:
         if self.batch is not None:
             whole("batch", self.batch, at_least=1)
         if self.workers is not None:
-            whole("workers", self.workers, at_least=1, at_most=MOST_JOBS)
+            whole("workers", self.workers, at_least=1, at_most=MOST_WORKERS)
         if self.batch is not None and not self.evaluation.many:
             rule = "only `pull_many` takes more than one pull at once"
             raise InvalidInput(f"`batch` is {shown(self.batch)}, but {rule}")
@@ -134,8 +134,8 @@ def select(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
@@ -170,9 +170,10 @@ def select(
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
     an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
-    A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
-    with at least `least` pulls at a time. Not every algorithm can be told so. What proves the bound
-    is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits what is asked.
+    A search asks for pulls, waits for all their rewards, and asks for more: at most `max_rounds`
+    times, with at least `min_batch` pulls at a time. Only some algorithms support these. What
+    proves the bound is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits
+    what is asked.
 
     With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
 
@@ -189,7 +190,7 @@ def select(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate, control),
+        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
@@ -215,8 +216,8 @@ async def select_async(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
@@ -235,7 +236,7 @@ async def select_async(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate, control),
+        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 import shortlist
@@ -84,9 +85,9 @@ def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) 
     ("options", "message"),
     [
         ({"certificate": "plan"}, "`certificate` is 'plan', but must be one of auto, pairs, pl"),
-        ({"certificate": "split", "rounds": 3}, "`rounds` is 3, but the split certificate"),
-        ({"certificate": "plans", "rounds": 3}, "`rounds` is 3, but the plans certificate"),
-        ({"certificate": "plans", "least": 9}, "`least` is 9, but the plans certificate"),
+        ({"certificate": "split", "max_rounds": 3}, "`max_rounds` is 3, but the split certificate"),
+        ({"certificate": "plans", "max_rounds": 3}, "`max_rounds` is 3, but the plans certificate"),
+        ({"certificate": "plans", "min_batch": 9}, "`min_batch` is 9, but the plans certificate"),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
@@ -144,10 +145,13 @@ TIES = {
 }
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", TIES)
 def test_no_run_takes_more_than_one_and_a_half_times_the_fixed_design(name: str) -> None:
     means, k, epsilon = TIES[name]
-    runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.05, runs=6, seed=3)
+    runs = simulate(
+        "certified", means, k=k, epsilon=epsilon, delta=0.05, runs=number_of_runs(2, 60), seed=3
+    )
     design = fixed_design(means.size, k, epsilon, 0.05, Binary())
     assert runs.pulls.max() <= 1.5 * means.size * design
     assert (runs.bound <= epsilon).all()
@@ -163,10 +167,11 @@ HARD = {
 }
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", HARD)
 def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
     means, k = HARD[name]
-    delta, n_runs = 0.3, 60
+    delta, n_runs = 0.3, number_of_runs(15, 600)
     runs = simulate(
         "certified",
         means,
@@ -175,7 +180,7 @@ def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
         delta=delta,
         runs=n_runs,
         seed=5,
-        options={"least": 32},
+        options={"min_batch": 32},
     )
     assert binom.sf(int(runs.failed.sum()) - 1, n_runs, delta) > BELIEVABLE
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from command_line import invoke
+from waiting import until
 
 import shortlist
 from shortlist.stores.sqlite import SQLiteStore
@@ -77,7 +78,7 @@ def status() -> dict[str, Any]:
 
 def test_a_program_is_run_for_every_pull_and_the_best_are_chosen() -> None:
     result = call(
-        "run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, "--jobs", "3", "--format", "json"
+        "run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, "--workers", "3", "--format", "json"
     )
     assert (result.exit_code, notes_of(result.stderr)) == (0, "")
     data = json.loads(result.stdout)
@@ -127,13 +128,15 @@ def test_a_table_shows_labels_as_they_are() -> None:
     assert all(label in done("status", "--store", "tests.db") for label in LABELS)
 
 
-def test_seeds_make_a_run_repeatable_whatever_the_number_of_jobs() -> None:
+def test_seeds_make_a_run_repeatable_whatever_the_number_of_workers() -> None:
     program(
         "noisy",
         f"#!{sys.executable} -SE\nimport random, sys\nprint(random.Random(sys.argv[1]).random())\n",
     )
     pull = ["--pull", "./noisy {seed}{arm}", *MAKE[:-2], "--format", "json"]
-    one, many = (json.loads(done("run", "arms.csv", *pull, "--jobs", jobs)) for jobs in ("1", "4"))
+    one, many = (
+        json.loads(done("run", "arms.csv", *pull, "--workers", workers)) for workers in ("1", "4")
+    )
     assert {**one, "seconds": 0} == {**many, "seconds": 0}
 
 
@@ -149,7 +152,7 @@ def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
         "--pull",
         "./flaky {arm} {ticket}",
         *MAKE,
-        "--jobs",
+        "--workers",
         "4",
         "--format",
         "json",
@@ -217,12 +220,7 @@ def start(*arguments: str, lease: float = 60.0) -> "subprocess.Popen[str]":
 
 def wait_for_pulls(count: int) -> None:
     """Wait until so many rewards are in the file."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if Path("tests.db").exists() and (told := rewards_in_file()) >= count:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{told} rewards in 30 s")
+    until(lambda: Path("tests.db").exists() and rewards_in_file() >= count, "too few rewards")
 
 
 def rewards_in_file() -> int:
@@ -235,21 +233,25 @@ def rewards_in_file() -> int:
         database.close()
 
 
-SLOW = ["run", "arms.csv", *MAKE, "--pull", "./slow {arm}", "--jobs", "2", "--format", "json"]
+SLOW = ["run", "arms.csv", *MAKE, "--pull", "./slow {arm}", "--workers", "2", "--format", "json"]
 
 
 def make_slow() -> None:
-    program("slow", EVALUATE + "sleep 0.05\n")
+    """A program that takes its time, and never ends for later pulls while a file `held` exists."""
+    wait = 'while [ -e held ] && [ "$SHORTLIST_TICKET" -gt 20 ]; do sleep 0.05; done'
+    program("slow", f"{EVALUATE}sleep 0.05\n{wait}\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_cleanly_and_the_same_command_goes_on(interrupt: signal.Signals) -> None:
     make_slow()
+    Path("held").touch()  # so that it is not over before the interrupt comes
     running = start(*SLOW)
     wait_for_pulls(5)
     running.send_signal(interrupt)
-    output, notes = running.communicate(timeout=30)
+    output, notes = running.communicate(timeout=120)
+    Path("held").unlink()
     told = rewards_in_file()
     assert (running.returncode, output) == (130, "")
     assert notes == f"Interrupted after {told} pulls; the same command goes on.\n"
@@ -274,11 +276,13 @@ def test_a_run_that_was_killed_and_another_beside_it_give_the_answer_of_a_calm_o
         done("run", "arms.csv", *MAKE[:-2], "--pull", "./evaluate {arm}", "--format", "json")
     )
     for each in (beside, again):
-        output, stderr = each.communicate(timeout=60)
+        output, stderr = each.communicate(timeout=120)
         notes = notes_of(stderr)
         assert each.returncode == 0
-        assert notes == "" or re.fullmatch(
-            r"Waiting for \d pulls? that .* holds? until \d\d:\d\d:\d\d\.\n", notes
+        assert re.fullmatch(
+            r"(Waiting for \d pulls? that .* holds? until \d\d:\d\d:\d\d\.\n)?"
+            r"(This program was kept from asking for .*\n)*",  # on a busy machine
+            notes,
         )
         assert {**json.loads(output), "seconds": 0} == {**calm, "seconds": 0}
     assert rewards_in_file() == 50
@@ -292,7 +296,7 @@ def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
         LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
     ) as experiment:
         experiment.ask(50, "dead", alive=1)
-    result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
+    result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--workers", "9")
     assert result.exit_code == 0
     assert re.fullmatch(
         r"Waiting for 50 pulls that other workers hold until \d\d:\d\d:\d\d\.\n",
@@ -378,7 +382,7 @@ def test_tickets_of_those_who_are_gone_are_given_back() -> None:
 def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
     asked = ("--limit", "60", "--format", "csv", "--store", "tests.db")
     for name, late in (("waiting", "wait"), ("again", "again"), ("counting", "0.25")):
-        done("create", "arms.csv", *MAKE, "--name", name, "--late", late, "--lease", "0.01")
+        done("create", "arms.csv", *MAKE, "--name", name, "--on-late", late, "--lease", "0.01")
         assert len(rows(done("ask", "--name", name, *asked))) == 50
     time.sleep(0.02)
     assert call("ask", "--name", "waiting", *asked).exit_code == 3
@@ -387,7 +391,7 @@ def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
     assert len(rows(done("ask", "--name", "again", *asked))) == 50
     assert call("ask", "--name", "counting", *asked).exit_code == 4
     refused(
-        call("create", "arms.csv", *MAKE, "--late", "soon"), 2, "'soon' must be wait, again or a"
+        call("create", "arms.csv", *MAKE, "--on-late", "soon"), 2, "'soon' must be wait, again or a"
     )
 
 
@@ -556,8 +560,8 @@ def refused(result: Result, status: int, message: str) -> None:
             "there is no program './nothing'",
         ),
         (
-            ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--jobs", "0"],
-            "`jobs` is 0, but must be",
+            ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--workers", "0"],
+            "`workers` is 0, but must be",
         ),
         (
             ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--timeout", "0"],

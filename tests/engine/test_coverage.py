@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom, binomtest
 
 from shortlist.algorithms import find
@@ -23,9 +24,13 @@ from shortlist.interim import Tally
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards, advance
-from shortlist.service.pages.view import proven
+from shortlist.service.pages.view import regret_bound
 
-RUNS, DELTA, PULLS = 2000, 0.3, 25  # pulls of an arm that are asked for in one batch
+RUNS, DELTA, PULLS = (
+    number_of_runs(300, 2000),
+    0.3,
+    25,
+)  # pulls of an arm that are asked for in one batch
 GOAL = FixedConfidence(0.1, DELTA)
 
 
@@ -99,7 +104,7 @@ def failures(seen: World, retired: Callable[[int], tuple[int, ...]]) -> dict[str
         ends = arms.means[stay], arms.low[stay], arms.high[stay]
         leader = np.argsort(-np.nan_to_num(ends[0], nan=-np.inf), kind="stable")[0]
         problem = Problem(int(stay.sum()), 1, GOAL, Binary())
-        wrong["bound"] += bool(best - means[stay][leader] > proven(*ends, problem) + 1e-12)
+        wrong["bound"] += bool(best - means[stay][leader] > regret_bound(*ends, problem) + 1e-12)
     return wrong
 
 
@@ -145,6 +150,7 @@ LATE = (
 )
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize(("late", "means"), LATE)
 def test_what_is_shown_is_wrong_as_seldom_as_promised_while_results_are_late_by_their_values(
     late: Callable[[FloatArray, np.random.Generator], BoolArray], means: list[float]
@@ -164,6 +170,7 @@ def left_after_bad_luck(rewards: FloatArray, _rng: np.random.Generator) -> BoolA
     return told
 
 
+@pytest.mark.rates
 def test_what_is_shown_of_arms_that_leave_because_of_their_rewards_is_wrong_as_seldom() -> None:
     seen = world([0.5, 0.7, 0.7], 3, left_after_bad_luck)
     wrong = failures(seen, lambda run: (0,) if not seen.told[run].all() else ())
@@ -196,7 +203,7 @@ def test_a_lift_of_arms_out_of_step_needs_more_than_one_of_arms_in_step() -> Non
 def ended_by_limits(wins: tuple[int, int]) -> Outcome:
     """What comes of a search whose arms may be pulled eight times each, all in one batch."""
     problem = Problem(2, 1, FixedConfidence(0.05, DELTA), Binary(), limits=(8, 8))
-    run = counted(find("certified"), problem, np.random.default_rng(0), least=16)
+    run = counted(find("certified"), problem, np.random.default_rng(0), min_batch=16)
     turn = advance(run, None)
     assert isinstance(turn, Pulls)
     sums = np.array(wins, dtype=np.float64)[turn.arms]
@@ -205,6 +212,7 @@ def ended_by_limits(wins: tuple[int, int]) -> Outcome:
     return outcome
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("means", [(0.5, 0.5), (0.4, 0.7), (0.05, 0.95), (0.0, 0.3), (1.0, 0.8)])
 def test_a_result_that_limits_end_is_wrong_as_seldom(means: tuple[float, float]) -> None:
     """Its bound is, and the interval of every arm: over all histories, by their probabilities."""

@@ -54,7 +54,7 @@ def left_by(history: History, leaves: Leaves) -> bool:
 
 def played(history: History, leaves: Leaves) -> Pulls | Outcome:
     """The request after these replies, or the outcome."""
-    run = counted(find("certified"), PROBLEM, np.random.default_rng(1), least=6)
+    run = counted(find("certified"), PROBLEM, np.random.default_rng(1), min_batch=6)
     turn = advance(run, None)
     for place, won in enumerate(history):
         sums = np.array(won, dtype=np.float64)
@@ -118,6 +118,7 @@ class Ends(NamedTuple):
         return result
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("leaves", LEAVES)
 def test_a_promise_about_those_that_stay_is_wrong_with_probability_delta_at_most(
     leaves: str,

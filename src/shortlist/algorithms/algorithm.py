@@ -320,8 +320,8 @@ BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
 # why an algorithm cannot be told what others can
 CANNOT_CUT = "cannot be told how to cut its pulls into requests; certified and expected-loss can"
 CANNOT = {
-    "rounds": CANNOT_CUT,
-    "least": CANNOT_CUT,
+    "max_rounds": CANNOT_CUT,
+    "min_batch": CANNOT_CUT,
     "certificate": "has no certificates to choose from; certified has",
 }
 
@@ -348,8 +348,8 @@ class Algorithm:
     def told(
         self,
         options: Mapping[str, object] | None,
-        rounds: int | None,
-        least: int | None,
+        max_rounds: int | None,
+        min_batch: int | None,
         certificate: str = "auto",
     ) -> dict[str, object]:
         """The options, and with them how pulls are to be cut into requests and which certificate is
@@ -357,7 +357,11 @@ class Algorithm:
         given = named("options", options)
         wanted = text("certificate", certificate)
         proof = None if wanted == "auto" else wanted
-        for name, value in (("rounds", rounds), ("least", least), ("certificate", proof)):
+        for name, value in (
+            ("max_rounds", max_rounds),
+            ("min_batch", min_batch),
+            ("certificate", proof),
+        ):
             if value is None:
                 continue
             if name in given:

@@ -96,7 +96,7 @@ class Experiment(Runnable):
         self._known = Replica(name, settings)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
-        self._durations = Durations(settings.lease, settings.late)
+        self._durations = Durations(settings.lease, settings.on_late)
         self._sameness = Sameness(settings.problem.rewards)
         self._warned: set[str] = set()  # of what tests of the rewards found
 
@@ -118,12 +118,12 @@ class Experiment(Runnable):
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
-        rounds: int | None = None,
-        least: int | None = None,
+        max_rounds: int | None = None,
+        min_batch: int | None = None,
         certificate: str = "auto",
         seed: int = 0,
         lease: float | None = None,
-        late: Late = WAIT,
+        on_late: Late = WAIT,
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
@@ -133,18 +133,18 @@ class Experiment(Runnable):
 
         Without a store it is kept in memory, as long as the program lives. What is asked for is
         said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
-        longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
-        is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
-        A pull that failed is tried `retries` times more; after that `on_failure` says whether the
-        experiment stops or its arm leaves, as by `retire`. With
-        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
+        longer if pulls take longer). One that is overdue is waited for, or handed out "again",
+        which is fair only if slow says nothing about the reward, or counts as the reward that
+        `on_late` is. A pull that failed is tried `retries` times more; after that `on_failure` says
+        whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
+        experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
         cells = cells_given(items, seed, scores, order)
         asked = question(
             *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, rounds, least, certificate),
+            *(algorithm, options, cells, max_rounds, min_batch, certificate),
         )
-        settings = Settings.of(asked, seed, lease, retries, late, on_failure)
+        settings = Settings.of(asked, seed, lease, retries, on_late, on_failure)
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
 
     @classmethod
@@ -262,7 +262,7 @@ class Experiment(Runnable):
             ids = self._next_tickets(asking, without, now) if state in GOING else NONE
             if state in GOING and not ids.size:
                 state = self._end_if_spent(now, state)
-            terms = new_lease(asking.worker, self.settings.late, now, seconds, asking.alive)
+            terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
             held = self._known.ledger.held_by(asking.worker)
@@ -278,7 +278,7 @@ class Experiment(Runnable):
 
         `cost` is what the pull did cost, if that is not what was declared. Telling the same again
         changes nothing; another reward or cost for the same ticket is an error, and the first
-        stays. A late reward counts if it is the first, unless `late` is a reward: then it is
+        stays. A late reward counts if it is the first, unless `on_late` is a reward: then it is
         discarded, which the receipt and a warning in the log say."""
         return self.tell_many([(ticket, reward, cost)])
 
@@ -290,7 +290,7 @@ class Experiment(Runnable):
         tellings, receipt = self._tell(triples(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
-        report(receipt, self.settings.late)
+        report(receipt, self.settings.on_late)
         return receipt
 
     def tell_block(
@@ -635,7 +635,7 @@ class Experiment(Runnable):
 
     def _tell_missed(self) -> None:
         """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
+        if self.settings.on_late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
             with self._store.exclusive():
                 self._catch_up()
                 now = self._now()

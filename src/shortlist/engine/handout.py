@@ -34,17 +34,17 @@ class Asking(NamedTuple):
         return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
 
 
-def new_lease(worker: str, late: Late, now: float, lease: float, alive: float | None) -> Lease:
+def new_lease(worker: str, on_late: Late, now: float, lease: float, alive: float | None) -> Lease:
     """The terms of a ticket that is handed out now.
 
     Only of who promised to be `alive` can it be known without looking at durations that it is not,
     so the tickets of all others are waited for, unless the user said otherwise."""
     due = now + min(lease, LONGEST)
-    if isinstance(late, float):
+    if isinstance(on_late, float):
         return Lease(worker, due)
     if alive is not None:
         return Lease(worker, now + min(alive, LONGEST))
-    return Lease(worker, due if late == AGAIN else FOREVER + due)
+    return Lease(worker, due if on_late == AGAIN else FOREVER + due)
 
 
 def _checked_alive(alive: object, worker: str) -> float | None:
@@ -71,7 +71,7 @@ def handed_out(known: Replica, ids: IntArray, lease: Lease) -> tuple[list[Event]
 
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
     would give the reward another law."""
-    if not isinstance(known.settings.late, float):
+    if not isinstance(known.settings.on_late, float):
         return _leases(np.sort(ids), lease), [lease.due] * ids.size
     due = due_of(known.ledger.ends(ids[ids < known.ledger.issued]))  # of those handed out before
     due = np.concatenate([due, np.full(ids.size - due.size, FREE)])

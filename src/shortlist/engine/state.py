@@ -113,7 +113,7 @@ class Replica:
     def available(self, worker: str, now: float, limit: int) -> IntArray:
         """Up to `limit` tickets that this worker may be handed now."""
         again = self.ledger.available(worker, now)
-        if again.size and isinstance(self.settings.late, float):
+        if again.size and isinstance(self.settings.on_late, float):
             again = again[~np.isin(again, self.missed(now))]
         end = min(self.replay.end, self.ledger.told + MOST_UNDER_WAY)
         first = self.ledger.issued
@@ -122,7 +122,7 @@ class Replica:
 
     def missed(self, now: float) -> IntArray:
         """Tickets that count as was agreed for what is late: their lease is over."""
-        lapsed = self.ledger.lapsed(now) if isinstance(self.settings.late, float) else NONE
+        lapsed = self.ledger.lapsed(now) if isinstance(self.settings.on_late, float) else NONE
         missed: IntArray = lapsed[self.ledger.ends(lapsed) != FREE]
         return missed
 
@@ -130,7 +130,7 @@ class Replica:
         """What is to be told of the tickets that were missed."""
         missed = self.missed(now)
         arms = self.replay.numbering.arms(missed).tolist()
-        late = float(self.settings.late)
+        late = float(self.settings.on_late)
         return [(ticket, arm, late, now) for ticket, arm in zip(missed.tolist(), arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:

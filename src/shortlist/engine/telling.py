@@ -128,7 +128,7 @@ def plain_tellings(ids: list[int], rewards: list[float], known: Replica, now: fl
     if (
         ledger.retired
         or known.replay.outcome is not None
-        or isinstance(known.settings.late, float)
+        or isinstance(known.settings.on_late, float)
         or not np.all(known.settings.problem.rewards.admits(values))
         or not (numbering.first <= tickets.min() and tickets.max() < ledger.issued)
         or not np.isnan(ledger.rewards[tickets]).all()

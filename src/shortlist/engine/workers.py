@@ -43,7 +43,7 @@ from shortlist.errors import ConflictingReward, InvalidInput, Unfinished
 from shortlist.formatting import plural, printable
 from shortlist.result import Result
 from shortlist.search import Progress
-from shortlist.validation import MOST_JOBS, MOST_RETRIES, whole
+from shortlist.validation import MOST_RETRIES, MOST_WORKERS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is logged: a worker among others often waits
@@ -128,7 +128,7 @@ class Job:
         """Take the arguments of `run`, if they make sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
         if workers is not None:
-            workers = whole("jobs", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
         evaluation = Evaluation.of(pull, attempts=Attempts(retries), on_items=on_items)
         return cls(evaluation, workers, name, show, here=here)
@@ -593,7 +593,7 @@ class Runnable:
         self: "Kept",
         pull: Callable[..., Any],
         *,
-        jobs: int | None = None,
+        workers: int | None = None,
         retries: int = 2,
         executor: Any = None,
         worker: str | None = None,
@@ -607,7 +607,7 @@ class Runnable:
         Args:
             pull: `pull(arm)`, or `pull(arm, item)` on a test set; it returns a reward, and may take
                 a `seed`, as in `select`. It may be async, or a `Command`.
-            jobs: Calls under way at a time; default: 1, or 16 of an async function.
+            workers: Calls under way at a time; default: 1, or 16 of an async function.
             retries: How often this worker retries a call that raised, with growing pauses, before
                 the experiment records a failure.
             executor: Where calls are made, as in `select`; default: threads.
@@ -622,17 +622,17 @@ class Runnable:
         if not asynchronous(pull):
             with _shown(self, progress) as show:
                 how = {"on_items": self.settings.on_items, "here": self.in_memory}
-                job = Job.of(pull, jobs, retries, worker, show, **how)
+                job = Job.of(pull, workers, retries, worker, show, **how)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
-        given: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
+        given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
         return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
 
     async def run_async(
         self: "Kept",
         pull: Callable[..., Any],
         *,
-        jobs: int | None = None,
+        workers: int | None = None,
         retries: int = 2,
         worker: str | None = None,
         progress: bool = True,
@@ -641,7 +641,7 @@ class Runnable:
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with _shown(self, progress) as show:
-            job = Job.of(pull, jobs, retries, worker, show, on_items=self.settings.on_items)
+            job = Job.of(pull, workers, retries, worker, show, on_items=self.settings.on_items)
             return _over(self, await work_async(self, job))
 
 
