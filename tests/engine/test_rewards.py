@@ -174,6 +174,6 @@ def test_single_rewards_come_by_arm_and_draw() -> None:
     """Arm 2 stands in the batch twice."""
     numbering = Numbering(Pulls(np.array([2, 0, 2]), np.array([3, 1, 2])), 0, np.array([0, 0, 4]))
     _, arms, draws = numbering.places(numbering.tickets)
-    found, rewards = Received(numbering, 100.0 * arms + draws).by_draw()
+    found, rewards = Received(numbering, (100 * arms + draws).astype(np.float64)).by_draw()
     assert found.tolist() == [0, 2, 2, 2, 2, 2]
     assert rewards.tolist() == [0, 204, 205, 206, 207, 208]

@@ -263,7 +263,8 @@ def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
     def stall(self: worker.Worker, done: Any) -> None:
         taken_in(self, done)
         if not stalled:
-            stalled.append(time.sleep(0.4))
+            stalled.append(done)
+            time.sleep(0.4)
 
     taken_in = worker.Worker.take_in
     monkeypatch.setattr(worker.Worker, "take_in", stall)
