@@ -66,11 +66,14 @@ def ask_and_tell() -> set[str]:
 
 def create_to_result() -> set[str]:
     """An experiment in SQLite from its beginning to its result."""
-    with TemporaryDirectory() as folder, watched() as seen:
-        with Experiment.create(10, 3, budget=100, store=f"{folder}/store.db") as experiment:
-            while tickets := experiment.ask(20):
-                experiment.tell_many((each, MEANS[int(each.arm)]) for each in tickets)
-            experiment.result()
+    with (
+        TemporaryDirectory() as folder,
+        watched() as seen,
+        Experiment.create(10, 3, budget=100, store=f"{folder}/store.db") as experiment,
+    ):
+        while tickets := experiment.ask(20):
+            experiment.tell_many((each, each.seed % 1000 / 1000) for each in tickets)
+        experiment.result()
     return seen
 
 

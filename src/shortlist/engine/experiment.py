@@ -15,39 +15,35 @@ from shortlist.arms import Arms, Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
 from shortlist.engine.checks import Sameness
-from shortlist.engine.durations import Durations
 from shortlist.engine.eta import Underway
-from shortlist.engine.handout import (
+from shortlist.engine.leases import AGAIN, WAIT, Durations, Late, checked_worker, due_of
+from shortlist.engine.locate import Place, checked_name, opened, the_only
+from shortlist.engine.log_entries import (
     Asking,
-    checked_overdue,
-    given_back,
-    handed_out,
-    is_current,
-    named_tickets,
-    new_lease,
-    stretches,
-)
-from shortlist.engine.leases import AGAIN, WAIT, Late, due_of
-from shortlist.engine.ledger import NONE
-from shortlist.engine.locate import Place, checked_name, checked_worker, opened, the_only
-from shortlist.engine.replay import Replay
-from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
-from shortlist.engine.settings import OnFailure, Settings
-from shortlist.engine.state import Replica
-from shortlist.engine.status import ArmsTold, Status, arms_told
-from shortlist.engine.telling import (
     Report,
     Telling,
     affordable,
+    checked_overdue,
     costs_of,
     ending,
+    given_back,
+    handed_out,
+    is_current,
     known_id,
+    named_tickets,
+    new_lease,
     new_tellings,
     plain_tellings,
     report,
+    stretches,
     triples,
     unused_costs,
 )
+from shortlist.engine.replay import Replay, Replica
+from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
+from shortlist.engine.settings import OnFailure, Settings
+from shortlist.engine.state import NONE
+from shortlist.engine.status import ArmsTold, Status, arms_told
 from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
 from shortlist.engine.workers import Runnable
 from shortlist.errors import ShortlistError, Unfinished, caution
@@ -222,6 +218,7 @@ class Experiment(Runnable):
         with self._handing_out(asking) as (ids, due, state):
             tickets = self._known.tickets(ids, due)
             meanwhile = self._known.best_so_far() if state is State.PENDING else None
+        self._caution()
         return Handout(tickets, state, meanwhile)
 
     @insistent
@@ -248,14 +245,15 @@ class Experiment(Runnable):
             batch: The most pulls of one call, for `Block.calls`; None for any number."""
         asking = Asking(limit + len(holding), worker, None, alive)
         with self._handing_out(asking, () if renew else holding) as (ids, due, state):
-            return self._known.block(ids, due, state, seeded=seeded, batch=batch)
+            block = self._known.block(ids, due, state, seeded=seeded, batch=batch)
+        self._caution()
+        return block
 
     @contextmanager
     def _handing_out(
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
-        self._caution()
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -271,7 +269,6 @@ class Experiment(Runnable):
                 enough = ids.size + len(without) >= asking.limit
                 state = State.READY if enough else State.PENDING
             yield ids, due, state
-        self._caution()
 
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
@@ -310,7 +307,7 @@ class Experiment(Runnable):
             told = plain_tellings(tickets, rewards, self._known, now)
             if told is None:
                 return False
-            self._durations.end(tickets, self._known.ledger, now)
+            self._durations.end(tickets, self._known.ledger.lease, now)
             self._store.append(self.name, told=told)
         if not self._sameness.settled:
             for arm, reward in zip(told.arms.tolist(), rewards, strict=True):
@@ -326,7 +323,7 @@ class Experiment(Runnable):
             rows = [telling.row(now) for telling in tellings]
             events = [*costs_of(tellings, now), *unused_costs(paid, now)]
             self._store.append(self.name, told=rows, events=events)
-            self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+            self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
 
     @insistent

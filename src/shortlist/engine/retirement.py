@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
-from shortlist.engine.state import Replica
+from shortlist.engine.replay import Replica
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.stores import Event, Kind, RewardRow

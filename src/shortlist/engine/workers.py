@@ -30,13 +30,12 @@ from shortlist.engine.calls import (
 from shortlist.engine.command import Command
 from shortlist.engine.eta import Underway
 from shortlist.engine.executors import pool_on
-from shortlist.engine.leases import FOREVER
-from shortlist.engine.locate import checked_worker
+from shortlist.engine.leases import FOREVER, checked_worker
+from shortlist.engine.log_entries import Report
 from shortlist.engine.progress import display
 from shortlist.engine.rewards import checked_cost, checked_reward, checked_rewards, with_cost
 from shortlist.engine.settings import Settings
 from shortlist.engine.status import Status
-from shortlist.engine.telling import Report
 from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
 from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
 from shortlist.errors import ConflictingReward, InvalidInput, Unfinished
