@@ -91,7 +91,7 @@ def post_of_a_tell(address: str) -> set[str]:
         for ticket in tickets:
             seen.clear()
             told = {"results": [{"ticket": ticket.id, "reward": 0.5}]}
-            assert call("POST", f"/experiments/{name}/tell", told).status == 200
+            assert call("POST", f"/v1/experiments/{name}/tell", told).status == 200
             found = set(seen)
     store.close()
     return found
