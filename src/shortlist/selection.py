@@ -18,6 +18,7 @@ from shortlist.engine.calls import (
     refuse_executor,
     run_here,
 )
+from shortlist.engine.experiment import unsaved
 from shortlist.engine.leases import WAIT
 from shortlist.engine.locate import Place
 from shortlist.engine.progress import display
@@ -36,13 +37,13 @@ RETRIES = 2  # of a pull that failed, by the experiment of a selection
 
 
 @dataclass(frozen=True)
-class Passing(Settings):
+class Unsaved(Settings):
     """Settings that are never written down: labels may be any objects, the search any function."""
 
     search: Algorithm | None = None
 
     @classmethod
-    def made(cls, asked: Question, seed: int) -> "Passing":
+    def made(cls, asked: Question, seed: int) -> "Unsaved":
         """Settings for an experiment that lives as long as its call."""
         labels: Any = asked.labels
         search, how = asked.algorithm, (seeded(seed), None, RETRIES, WAIT, "")
@@ -111,7 +112,7 @@ class Selection:
 
     def _experiment(self) -> Experiment:
         if self.store is None:
-            return Experiment.passing(Passing.made(self.asked, self.seed))
+            return unsaved(Unsaved.made(self.asked, self.seed))
         settings = Settings.of(self.asked, self.seed, None, RETRIES, WAIT)
         return Experiment.of(settings, self.store, self.name, exist_ok=True)
 

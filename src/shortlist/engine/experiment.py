@@ -163,14 +163,6 @@ class Experiment(Runnable):
         return experiment
 
     @classmethod
-    def passing(cls, settings: Settings) -> "Experiment":
-        """An experiment that is kept nowhere, not even in a form that could be: its labels may be
-        any objects, and its search any function."""
-        store = MemoryStore()
-        store.create("experiment", "")
-        return cls(store, "experiment", settings, None, True)
-
-    @classmethod
     def open(
         cls,
         store: Place,
@@ -662,3 +654,11 @@ def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Sett
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)
         return made
+
+
+def unsaved(settings: Settings) -> Experiment:
+    """An experiment that is kept nowhere, not even in a form that could be: its labels may be any
+    objects, and its search any function."""
+    store = MemoryStore()
+    store.create("experiment", "")
+    return Experiment(store, "experiment", settings, None, True)

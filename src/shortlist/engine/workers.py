@@ -1,9 +1,10 @@
 """Make the pulls of an experiment with a function, several at a time, until it is over.
 
 There is one way, wherever the experiment is kept: a `Worker` asks for a block of tickets, makes
-their calls, and tells the rewards as a block. A block is as large as can be evaluated in 50 ms. So
-a store commits many rewards at once, none of them waits for long, and a search in memory spends
-little time on anything but the function."""
+their calls, and tells the rewards as a block. A block is as large as can be evaluated in 50 ms, and
+rewards of calls shorter than half a millisecond wait that long to be told together; all others are
+told at once. So a store commits many short calls together, a program that dies loses little, and a
+search in memory spends its time on the function."""
 
 import asyncio
 import logging
@@ -49,6 +50,8 @@ PATIENCE = 2.0  # seconds of that before it is logged: a worker among others oft
 # seconds within which a worker that lives asks again, so its tickets are lost so long if it dies
 LEASE = 60.0
 STRETCH = 0.05  # seconds that a block takes, and that a reward waits to be told at most
+# seconds of a call below which that costs less than telling each at once, even if the program dies
+SHORT = 0.0005
 MOST_TICKETS = 10_000  # in a block
 WHOLE_BATCH = 1_000_000  # tickets in a block where one call makes many of them
 # what a reward nearly always is: anything else is looked at more closely
@@ -262,6 +265,7 @@ class Worker:
         self._budget = experiment.settings.problem.goal.budget
         self._careful = False  # whether calls cost other amounts than declared, within a budget
         self._size = capacity  # tickets in the next block
+        self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
         self._begun = 0  # calls
         self._dry = False  # whether there were no more tickets the last time
         self._idle = 0.0  # seconds of waiting for others,
@@ -281,7 +285,7 @@ class Worker:
     def _is_due(self) -> bool:
         """Whether to tell now: when no call is left, or the first reward has waited for long."""
         idle = not self.under_way and not self.queue
-        return idle or self._careful or time.monotonic() - self._since >= STRETCH
+        return idle or self._careful or time.monotonic() - self._since >= self._hold
 
     def _wants_more(self) -> bool:
         """Whether to ask now: when there is room for calls, or leases have to be renewed."""
@@ -361,7 +365,7 @@ class Worker:
     def patience(self) -> float:
         """How many seconds to wait for a call to end before the next step."""
         if self._ids:
-            return max(0.0, self._since + STRETCH - time.monotonic())
+            return max(0.0, self._since + self._hold - time.monotonic())
         return LEASE / 3
 
     def pause(self) -> float:
@@ -501,6 +505,8 @@ class Worker:
         seconds = max(time.monotonic() - self._resumed, 1e-9)
         fitting = int(len(self._ids) / seconds * STRETCH)
         self._size = max(self.capacity, min(fitting, 2 * self._size, MOST_TICKETS))
+        short = seconds * self.capacity < SHORT * len(self._ids)
+        self._hold = STRETCH if self.job.here or short else 0.0
 
     def _failed(self, call: Call, error: BaseException) -> None:
         if self.job.raising:
