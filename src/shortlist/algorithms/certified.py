@@ -4,10 +4,10 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import Count
 from shortlist.certificates.frame import Retired, informed
-from shortlist.certificates.items.search import item_race
-from shortlist.certificates.pairs.search import swap_race
+from shortlist.certificates.items.search import items_search
+from shortlist.certificates.pairs.search import pairs_search
 from shortlist.certificates.pairs_or_split import search_by_spread, worth_a_pilot
-from shortlist.certificates.plans.search import plan_search
+from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
 from shortlist.errors import InvalidInput
@@ -43,7 +43,7 @@ def certified(
     turn out not to be 0/1, plans give way to the split certificate. Elsewhere the choice is proved
     on fresh rewards, where the errors of many arms average out ("split", docs/certificate.md),
     unless arms have limits, or costs within a budget: pairs are bounded at any time, and so however
-    these end it. That is settled before any reward is seen; only where rewards may be scores a
+    these end it. That is decided before any reward is seen; only where rewards may be scores a
     pilot, on which nothing else rests, tells whether they scatter so little that the split
     certificate is better (certificates/pairs_or_split.py). A budget in another unit than pulls
     counts every pull as one of the dearest arm for the split certificate.
@@ -79,13 +79,13 @@ def _search_by(
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
         _refuse("the certificate on items cannot be told", rounds=rounds, least=least)
-        return item_race(problem, rng, retired)
+        return items_search(problem, rng, retired)
     cut = least is not None or rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _net(problem, rng), retired)
     if taken == "pairs":
-        return swap_race(problem, rng, retired, least=least, rounds=rounds)
+        return pairs_search(problem, rng, retired, least=least, rounds=rounds)
     if taken == "split":
         _refuse(
             f"the split certificate, which {problem.n_arms} arms and k = {problem.k} need, looks"
@@ -99,7 +99,7 @@ def _search_by(
         raise InvalidInput(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
-    return plan_search(problem, rng, retired)
+    return plans_search(problem, rng, retired)
 
 
 def _check_items(problem: Problem, certificate: str) -> None:

@@ -241,7 +241,7 @@ class Posterior:
         return float(np.clip(within / freedom, LEAST_VARIANCE, LARGEST_VARIANCE))
 
     @property
-    def scattered(self) -> bool:
+    def graded(self) -> bool:
         """Whether rewards have a range and are known to be more than 0 and 1."""
         if not self.rewards.has_range or self.rewards.is_binary:
             return False
@@ -301,7 +301,7 @@ class Posterior:
         """Make the grid anew where that is due, with a flat prior on it. Whether it was."""
         noise = self.variance()
         if self.rewards.has_range:
-            noise = LARGEST_VARIANCE * (self._common_dispersion() if self.scattered else 1.0)
+            noise = LARGEST_VARIANCE * (self._common_dispersion() if self.graded else 1.0)
         anew = self._grid.fit(self.pulls, self.sums, self.k, noise, self._span(noise))
         if anew:
             self.prior = self.flat
@@ -345,8 +345,8 @@ class Posterior:
         seen = np.maximum(pulls, 1)  # of an arm that was never pulled every mean is as likely
         if not self.rewards.has_range:
             log = -((self.grid - sums / seen) ** 2) * pulls / (2 * self.variance())
-        elif self.scattered:  # a row is an arm
-            log = self._log_scattered(pulls, sums / seen)
+        elif self.graded:  # a row is an arm
+            log = self._log_graded(pulls, sums / seen)
         else:
             dispersion = self.dispersion()
             successes = sums / dispersion * self._grid.log_points
@@ -361,7 +361,7 @@ class Posterior:
         log[log < NEGLIGIBLE] = -np.inf
         return log
 
-    def _log_scattered(self, pulls: IntArray, means: FloatArray) -> FloatArray:
+    def _log_graded(self, pulls: IntArray, means: FloatArray) -> FloatArray:
         """Log-likelihood where the variance is learned, too: that of Student's t, (arms, grid).
 
         Squared deviations are divergences, which fit means near 0 and 1 better."""

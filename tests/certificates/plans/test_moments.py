@@ -9,10 +9,10 @@ from shortlist.certificates.plans.bound import (
     Level,
     Stakes,
     StopStates,
-    log_optimal,
     stop_states,
     worst_moment,
 )
+from shortlist.certificates.plans.planning import log_optimal
 
 PLANS = 1000
 DIGITS = 40
