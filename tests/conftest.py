@@ -1,14 +1,37 @@
-"""What the tests of algorithms share, and the end of what tests of stores share."""
+"""Settings and fixtures of all tests."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import SCALE
+from hypothesis import HealthCheck, settings
 from postgres import stop_shared_server
 
 from shortlist.search import Pulls, Rewards
 from shortlist.simulation.worlds import Bandit
+
+ATTACKS = Path(__file__).parent / "attack"
+# A busy machine is no failure, and `make test` tries the same examples in every run.
+settings.register_profile(
+    "shortlist",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=SCALE == 1,
+)
+settings.load_profile("shortlist")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the attacks, and run statistical tests without the tracer of coverage, which would
+    double their time."""
+    for item in items:
+        if item.path.is_relative_to(ATTACKS):
+            item.add_marker("attack")
+        if item.get_closest_marker("rates"):
+            item.add_marker("no_cover")
 
 
 @pytest.fixture(scope="session")

@@ -193,8 +193,10 @@ def test_an_async_call_that_fails_is_made_again() -> None:
 def test_a_call_that_takes_too_long_has_failed(workers: int | None) -> None:
     started = time.monotonic()
     with pytest.raises(EvaluationFailed, match=r"it took longer than 0\.05 s"):
-        shortlist.select(lambda _: time.sleep(5), **ASKED, budget=20, timeout=0.05, workers=workers)
-    assert time.monotonic() - started < 4
+        shortlist.select(
+            lambda _: time.sleep(10), **ASKED, budget=20, timeout=0.05, workers=workers
+        )
+    assert time.monotonic() - started < 9
 
 
 def test_a_timeout_of_the_function_itself_is_its_own() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 import shortlist
@@ -133,10 +134,11 @@ def test_select_and_simulate_take_both() -> None:
     assert runs.rounds.min() >= 1
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", INSTANCES)
 def test_five_rounds_are_hardly_dearer_than_many(name: str) -> None:
     means, k, epsilon = INSTANCES[name]
-    size = 12 if k > 1 else 40
+    size = number_of_runs(3 if k > 1 else 8, 400)
     shared: dict[str, Any] = {"k": k, "epsilon": epsilon, "runs": size, "seed": 3}
     # rounds that are quick to simulate, and hardly dearer than any number of them
     free = shortlist.simulate("certified", means, rounds=30, **shared)
@@ -149,9 +151,10 @@ def test_five_rounds_are_hardly_dearer_than_many(name: str) -> None:
     assert binom.sf(int(five.failed.sum()) - 1, size, 0.05) > BELIEVABLE
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("pace", [{"least": 64}, {"rounds": 4}])
 def test_the_regret_stays_within_epsilon_however_pulls_are_cut(pace: dict[str, int]) -> None:
-    delta, n_runs = 0.3, 80
+    delta, n_runs = 0.3, number_of_runs(20, 2000)
     runs = shortlist.simulate(
         "certified",
         [0.61, 0.5, 0.5],

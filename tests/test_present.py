@@ -56,6 +56,7 @@ def test_arms_never_pulled_come_last() -> None:
     assert outcome.answer.top.tolist() == [1, 3]
 
 
+@pytest.mark.no_cover
 def test_a_search_that_knows_a_bound_at_any_time_keeps_it_when_one_looks() -> None:
     """Looked at after every few pulls, the bound is wrong in no more runs than delta."""
     wrong = 0

@@ -22,9 +22,13 @@ __all__ = [
     "FixedConfidence",
     "Forecast",
     "Hardness",
+    "Laminar",
+    "Matching",
+    "Matroid",
     "Problem",
     "Prospect",
     "Pulls",
+    "Quotas",
     "Result",
     "Rewards",
     "Runs",
@@ -53,6 +57,7 @@ _DEFINED_IN = {
     "assessment": ("Assessment", "assess"),
     "certificates.certify": ("certify",),
     "client": ("Client",),
+    "constraints": ("Laminar", "Matching", "Matroid", "Quotas"),
     "engine.command": ("Command",),
     "engine": ("Experiment", "Status", "Ticket"),
     "forecasting": ("Forecast", "Prospect", "forecast"),
@@ -73,6 +78,7 @@ if TYPE_CHECKING:
     from shortlist.assessment import Assessment, assess
     from shortlist.certificates.certify import certify
     from shortlist.client import Client
+    from shortlist.constraints import Laminar, Matching, Matroid, Quotas
     from shortlist.engine import Experiment, Status, Ticket
     from shortlist.engine.command import Command
     from shortlist.forecasting import Forecast, Prospect, forecast

@@ -3,7 +3,7 @@
 Where slow means bad, the rewards that have arrived are the good ones, and their mean is too large
 however many there are. So rewards of an arm are counted in the order in which its pulls were asked
 for, up to the first that is missing. A confidence sequence holds at every length of that order at
-once, thus also at a length that depends on the rewards: docs/late.md, "What is shown meanwhile".
+once, thus also at a length that depends on the rewards: docs/late.md, "Interim results".
 
 Confidence sequences: intervals for means that hold at all times at once, however one samples.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 import shortlist
@@ -144,10 +145,13 @@ TIES = {
 }
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", TIES)
 def test_no_run_takes_more_than_one_and_a_half_times_the_fixed_design(name: str) -> None:
     means, k, epsilon = TIES[name]
-    runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.05, runs=6, seed=3)
+    runs = simulate(
+        "certified", means, k=k, epsilon=epsilon, delta=0.05, runs=number_of_runs(2, 60), seed=3
+    )
     design = fixed_design(means.size, k, epsilon, 0.05, Binary())
     assert runs.pulls.max() <= 1.5 * means.size * design
     assert (runs.bound <= epsilon).all()
@@ -163,10 +167,11 @@ HARD = {
 }
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", HARD)
 def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
     means, k = HARD[name]
-    delta, n_runs = 0.3, 60
+    delta, n_runs = 0.3, number_of_runs(15, 600)
     runs = simulate(
         "certified",
         means,

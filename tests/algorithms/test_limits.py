@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 import shortlist
@@ -187,12 +188,13 @@ LIMITED: list[tuple[list[float], int, Any, dict[str, int]]] = [
 ]
 
 
+@pytest.mark.rates
 def test_bounds_within_limits_fail_no_more_often_than_delta() -> None:
-    """Limits that bind for all arms or for some, limits of 1, ties; delta .3, 2,000 runs."""
-    wrong = 0
+    """Limits that bind for all arms or for some, limits of 1, ties; delta .3."""
+    wrong, size = 0, number_of_runs(25, 200)
     for number, (means, k, limits_of, pace) in enumerate(LIMITED):
         failed = 0
-        for seed in range(200):
+        for seed in range(size):
             rng = np.random.default_rng([seed, number])
             shuffled = rng.permutation(means)
             limits = tuple(None if each is None else int(each) for each in limits_of(rng))
@@ -201,14 +203,15 @@ def test_bounds_within_limits_fail_no_more_often_than_delta() -> None:
             if answer.regret_bound is not None:
                 lost = aggregate_regret(shuffled, answer.top)
                 failed += lost > answer.regret_bound + 1e-9
-        assert failed <= binom.isf(0.001, 200, 0.3)
+        assert failed <= binom.isf(0.001, size, 0.3)
         wrong += failed
-    assert 0 < wrong <= binom.isf(0.001, 2000, 0.3)
+    assert 0 < wrong <= binom.isf(0.001, size * len(LIMITED), 0.3)
 
 
+@pytest.mark.rates
 def test_fresh_pulls_within_limits_fail_no_more_often_than_delta() -> None:
-    wrong = 0
-    for seed in range(200):
+    wrong, size = 0, number_of_runs(50, 2000)
+    for seed in range(size):
         rng = np.random.default_rng([seed, 11])
         means = rng.permutation(np.repeat([0.5, 0.35], 10))
         limits = tuple(rng.integers(8, 20, 20).tolist())
@@ -217,7 +220,7 @@ def test_fresh_pulls_within_limits_fail_no_more_often_than_delta() -> None:
         answer = driven("certified", means, 10, goal, limits, seed, **options).answer
         assert answer.regret_bound is not None
         wrong += aggregate_regret(means, answer.top) > answer.regret_bound
-    assert wrong <= binom.isf(0.001, 200, 0.3)
+    assert wrong <= binom.isf(0.001, size, 0.3)
 
 
 def test_the_others_go_on_where_one_arm_is_at_its_limit() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist.algorithms import find
@@ -29,6 +30,7 @@ def problem(n: int, epsilon: float, delta: float = 0.1) -> Problem:
     return Problem(n, 1, FixedConfidence(epsilon, delta), Binary())
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("threshold", ["proven", "iterated-logarithm"])
 @pytest.mark.parametrize(
     "means",
@@ -38,10 +40,9 @@ def test_more_than_epsilon_is_lost_in_at_most_delta_of_the_runs(
     means: list[float], threshold: str
 ) -> None:
     options = {"growth": 0.5, "threshold": threshold}
-    runs = simulate(
-        "track-and-stop", np.array(means), k=1, epsilon=0.3, delta=0.3, runs=40, options=options
-    )
-    assert binom.sf(int(runs.failed.sum()) - 1, 40, 0.3) > BELIEVABLE
+    asked = {"k": 1, "epsilon": 0.3, "delta": 0.3, "runs": number_of_runs(15, 1000)}
+    runs = simulate("track-and-stop", np.array(means), options=options, **asked)  # type: ignore[arg-type]
+    assert binom.sf(int(runs.failed.sum()) - 1, asked["runs"], 0.3) > BELIEVABLE
     assert np.all(runs.bound == 0.3)
 
 

@@ -1,7 +1,7 @@
 """What `assess` says is wrong with probability delta at most, although its rewards chose the set.
 
-Small cases are enumerated, so that these probabilities are exact; larger ones are drawn 2,000
-times, and the failures are judged by a binomial bound."""
+Small cases are enumerated, so that these probabilities are exact; larger ones are drawn, 2,000
+times in `make attack`, and the failures are judged by a binomial bound."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom, multinomial
 
 from shortlist import Assessment, SubGaussian, assess
@@ -17,7 +18,7 @@ from shortlist.arrays import FloatArray, IntArray
 
 DELTA = 0.3
 ROUNDED = 1e-12
-DRAWS = 2000
+DRAWS = number_of_runs(200, 2000)
 MEANS = (0.0, 0.1, 0.5, 0.55, 0.9, 1.0)
 
 
@@ -48,6 +49,7 @@ def misses(found: Assessment, means: FloatArray) -> bool:
     return bool(np.any(means < ends[:, 0] - ROUNDED) or np.any(means > ends[:, 1] + ROUNDED))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("pulls", "k"),
     [((1, 1), 1), ((9, 9), 1), ((2, 14), 1), ((2, 2, 2), 1), ((1, 2, 5), 2), ((1, 1, 1, 2), 2)],
@@ -70,6 +72,7 @@ def test_with_fixed_pulls_no_means_make_it_wrong_more_often_than_delta(
             assert np.dot(probabilities, happens) <= DELTA
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("n", "k", "most"), [(2, 1, 11), (3, 2, 6)])
 def test_no_rule_of_sampling_and_stopping_makes_it_wrong_more_often_than_delta(
     n: int, k: int, most: int
@@ -127,8 +130,9 @@ TIES: dict[str, tuple[list[float], int, Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", TIES)
-def test_with_fixed_pulls_failures_in_2000_draws_are_within_delta(name: str) -> None:
+def test_with_fixed_pulls_failures_are_within_delta(name: str) -> None:
     given, k, times, settings = TIES[name]
     rng = np.random.default_rng(len(name))
     means = np.array(given)
@@ -148,6 +152,7 @@ def test_with_fixed_pulls_failures_in_2000_draws_are_within_delta(name: str) -> 
     assert binom.sf(missed - 1, DRAWS, DELTA) > 1e-3
 
 
+@pytest.mark.rates
 def test_stopping_at_the_most_misleading_time_keeps_failures_within_delta() -> None:
     """Pulls go to the arm that looks worst or best by turns; it stops where the errors of two means
     are farthest apart."""
@@ -210,6 +215,7 @@ def test_scores_between_0_and_1_fail_within_delta_exactly(fixed: bool, squared: 
         assert np.outer(masses[one], masses[two]).ravel() @ wrong <= DELTA
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("fixed", [True, False])
 def test_normal_rewards_fail_within_delta(fixed: bool) -> None:
     rng = np.random.default_rng(9)

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-SECONDS = 5  # that a call may take
+SECONDS = 5  # of CPU time that a call may take
+WAITING = 60  # seconds that it may take altogether, on a machine that is busy with other work
 BYTES = 500 * 2**20  # that it may allocate
 
 
@@ -129,21 +130,24 @@ def hostile(rng: random.Random) -> Any:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """No call in here may take more than so many seconds, nor more than so many bytes."""
+    """No call in here may take more than `SECONDS`, nor allocate more than `BYTES`."""
 
     def too_long(number: int, frame: FrameType | None) -> None:
         raise TooLong
 
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    handler = signal.signal(signal.SIGALRM, too_long)
+    handlers = {each: signal.signal(each, too_long) for each in (signal.SIGPROF, signal.SIGALRM)}
     resource.setrlimit(resource.RLIMIT_AS, (_in_use() + BYTES, limits[1]))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, WAITING)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, limits)
-        signal.signal(signal.SIGALRM, handler)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
 
 
 def _in_use() -> int:

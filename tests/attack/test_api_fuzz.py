@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from api_calls import TARGETS, trial
+from attack_scale import AGAIN, SCALE, SEED
 from client_calls import end
-from extent import AGAIN, SCALE, SEED
 from hostile import bounded
 from targets import Trial, UsersOwn
 
@@ -19,7 +19,7 @@ CALLS = 2500 * SCALE
 # how Python refuses a wrong number of arguments, or an argument of a wrong name
 MISCALLED = re.compile("missing .* argument|unexpected keyword argument|takes .* argument")
 UNCALLED = {  # records, made and not called by users, and names that are no functions
-    *("ALGORITHMS", "__version__", "errors", "instances", "metrics", "Search", "Algorithm"),
+    *("ALGORITHMS", "__version__", "errors", "instances", "regret", "Search", "Algorithm"),
     *(
         "Answer",
         "Assessment",

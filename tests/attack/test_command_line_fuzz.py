@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from attack_scale import AGAIN, SCALE, SEED
 from command_line import invoke
 from command_lines import FILES, USUAL, Words, command_line, furnish, standard_input
-from extent import AGAIN, SCALE, SEED
 from hostile import bounded
 
 from shortlist.cli import main
@@ -70,7 +70,7 @@ def test_neither_do_real_processes(furnished: Path) -> None:
             [sys.executable, "-m", "shortlist", *words],
             input=FILES["arms.csv"].encode(),
             capture_output=True,
-            timeout=20,
+            timeout=120,
             check=False,
         )
         assert ended.returncode in STATUSES, (words, AGAIN)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extent import SCALE, SEED
+from attack_scale import SCALE, SEED
 
 from shortlist.engine import Experiment, export_lines, import_lines, verify
 from shortlist.errors import InvalidInput, ShortlistError, StoreError

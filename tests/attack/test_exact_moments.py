@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from extent import SCALE, SEED
+from attack_scale import SCALE, SEED
 from mpmath import mp, mpf
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from extent import SCALE, SEED
+from attack_scale import SCALE, SEED
 from mpmath import mp, mpf
 
 from shortlist import certify

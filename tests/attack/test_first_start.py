@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extent import SCALE
+from attack_scale import SCALE
 
 from shortlist.engine import Experiment
 from shortlist.errors import ShortlistError

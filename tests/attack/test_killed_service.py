@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from extent import SCALE, SEED
+from attack_scale import SCALE, SEED
 from killings import MEANS, K, Service, at_work, check_undisturbed, disturb, settings
 from postgres import Server
 
@@ -24,7 +24,7 @@ from shortlist.engine import Experiment
 
 KILLS = min(60, 4 * SCALE)
 WORKERS = 8 if SCALE > 1 else 3
-PULLS = 150 * KILLS
+PULLS = (150 if SCALE > 1 else 60) * KILLS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extent import SCALE, SEED
+from attack_scale import SCALE, SEED
 
 from shortlist.engine import verify
 from shortlist.errors import StoreMissing

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from extent import AGAIN, SCALE, SEED
+from attack_scale import AGAIN, SCALE, SEED
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray
@@ -97,6 +97,7 @@ def believable(failed: int, runs: int) -> bool:
     return bool(binom.sf(failed - 1, runs, DELTA) > BELIEVABLE)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_lie_makes_losing_sets_pass_more_often_than_delta(kind: str) -> None:
     runs = FEW * SCALE
@@ -104,12 +105,14 @@ def test_no_lie_makes_losing_sets_pass_more_often_than_delta(kind: str) -> None:
     assert believable(failed, runs * len(INSTANCES) * len(LIES)), (failed, AGAIN)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("kind", KINDS)
 def test_neither_does_the_worst_lie(kind: str) -> None:
     failed = failures("one swap", well_apart, kind, MANY * SCALE)
     assert believable(failed, MANY * SCALE), (failed, AGAIN)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_of_every_charge_would_be_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = Certificate.charges

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from extent import AGAIN, SCALE, SEED
+from attack_scale import AGAIN, SCALE, SEED
 from scipy.stats import binom
 
 from shortlist.algorithms import find
@@ -22,6 +22,8 @@ from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Pulls, advance, rewards_of
+
+pytestmark = pytest.mark.rates
 
 DELTA = 0.3
 RUNS = 10 * SCALE

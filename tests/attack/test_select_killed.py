@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extent import AGAIN, SCALE, SEED
+from attack_scale import AGAIN, SCALE, SEED
 
 import shortlist
 from shortlist.engine import Experiment

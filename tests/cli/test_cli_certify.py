@@ -1,6 +1,7 @@
 """`shortlist certify`: what it reads, what it prints, and that a mistake costs one line."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ def test_a_file_that_cannot_be_meant_is_refused_by_its_line(text: str, words: st
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "--boundary"),
+        (("--strength", "2"), "`strength` is given, but needs a `boundary`"),
         (("--boundary", "2"), "`boundary` is 2.0, but must be between 0 and 1"),
         (("--boundary", "0.6", "--delta", "1"), "`delta` is 1.0"),
         (("--boundary", "0.6", "--epsilon", "0"), "`epsilon` is 0.0"),
@@ -142,3 +143,42 @@ def test_the_user_must_state_that_rewards_are_fresh() -> None:
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert "--fresh is missing, but must be given" in result.stderr
     assert "use `shortlist assess`" in result.stderr
+
+
+GROUPED = (
+    "arm,group,chosen,pulls,successes\na,x,yes,90,72\nb,x,no,90,70\nc,y,yes,90,60\nd,y,no,90,9\n"
+)
+
+
+def test_without_a_boundary_the_bound_is_that_of_python() -> None:
+    bound = printed()["regret_bound"]
+    assert bound == shortlist.certify(**BINARY, fresh=True, rewards="binary")
+    assert printed()["boundary"] is None
+
+
+def test_quotas_are_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "quotas.csv"
+    file.write_text("group,least,most\nx,1,1\n")
+    bound = printed("--quotas", str(file), stdin=GROUPED)["regret_bound"]
+    quotas = shortlist.Quotas("xxyy", {"x": (1, 1)}, k=2)
+    given: dict[str, Any] = {"pulls": [90] * 4, "sums": [72, 70, 60, 9], "rewards": "binary"}
+    assert bound == shortlist.certify([0, 2], **given, fresh=True, constraint=quotas)
+    assert bound < printed(stdin=GROUPED)["regret_bound"]
+
+
+@pytest.mark.parametrize(
+    ("text", "stdin", "words"),
+    [
+        ("group,least,most\nx,1,1\n", FRESH, "the arms have no column `group`"),
+        ("group,least\nx,1\n", GROUPED, "must begin with columns group, least, most"),
+        ("group,least,most\nx,1,1\nx,1,2\n", GROUPED, "group 'x' has two lines"),
+        ("group,least,most\nz,1,1\n", GROUPED, "names group 'z', but the groups are 'x', 'y'"),
+        ("group,least,most\nx,0,0\n", GROUPED, "the constraint does not allow this set"),
+    ],
+)
+def test_quotas_that_do_not_fit_are_refused(
+    text: str, stdin: str, words: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "quotas.csv"
+    file.write_text(text)
+    assert words in refusal("--quotas", str(file), stdin=stdin)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 from command_line import invoke
+from waiting import until
 
 import shortlist
 from shortlist.stores.sqlite import SQLiteStore
@@ -217,12 +218,7 @@ def start(*arguments: str, lease: float = 60.0) -> "subprocess.Popen[str]":
 
 def wait_for_pulls(count: int) -> None:
     """Wait until so many rewards are in the file."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if Path("tests.db").exists() and (told := rewards_in_file()) >= count:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{told} rewards in 30 s")
+    until(lambda: Path("tests.db").exists() and rewards_in_file() >= count, "too few rewards")
 
 
 def rewards_in_file() -> int:
@@ -239,17 +235,21 @@ SLOW = ["run", "arms.csv", *MAKE, "--pull", "./slow {arm}", "--jobs", "2", "--fo
 
 
 def make_slow() -> None:
-    program("slow", EVALUATE + "sleep 0.05\n")
+    """A program that takes its time, and never ends for later pulls while a file `held` exists."""
+    wait = 'while [ -e held ] && [ "$SHORTLIST_TICKET" -gt 20 ]; do sleep 0.05; done'
+    program("slow", f"{EVALUATE}sleep 0.05\n{wait}\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_cleanly_and_the_same_command_goes_on(interrupt: signal.Signals) -> None:
     make_slow()
+    Path("held").touch()  # so that it is not over before the interrupt comes
     running = start(*SLOW)
     wait_for_pulls(5)
     running.send_signal(interrupt)
-    output, notes = running.communicate(timeout=30)
+    output, notes = running.communicate(timeout=120)
+    Path("held").unlink()
     told = rewards_in_file()
     assert (running.returncode, output) == (130, "")
     assert notes == f"Interrupted after {told} pulls; the same command goes on.\n"
@@ -274,11 +274,13 @@ def test_a_run_that_was_killed_and_another_beside_it_give_the_answer_of_a_calm_o
         done("run", "arms.csv", *MAKE[:-2], "--pull", "./evaluate {arm}", "--format", "json")
     )
     for each in (beside, again):
-        output, stderr = each.communicate(timeout=60)
+        output, stderr = each.communicate(timeout=120)
         notes = notes_of(stderr)
         assert each.returncode == 0
-        assert notes == "" or re.fullmatch(
-            r"Waiting for \d pulls? that .* holds? until \d\d:\d\d:\d\d\.\n", notes
+        assert re.fullmatch(
+            r"(Waiting for \d pulls? that .* holds? until \d\d:\d\d:\d\d\.\n)?"
+            r"(This program was kept from asking for .*\n)*",  # on a busy machine
+            notes,
         )
         assert {**json.loads(output), "seconds": 0} == {**calm, "seconds": 0}
     assert rewards_in_file() == 50

@@ -127,7 +127,7 @@ def test_a_service_listens_until_it_is_told_to_end(folder: Path) -> None:
         assert found, said
         assert caller(found.group(1))("GET", "/health").data["status"] == "ok"
         service.terminate()
-        assert service.wait(20) == 0
+        assert service.wait(120) == 0
     finally:
         service.kill()
         service.communicate()

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from waiting import PATIENCE, until
 
 pytest.importorskip("starlette", reason="pip install 'shortlist[serve]'")
 pytest.importorskip("uvicorn")
@@ -41,16 +42,13 @@ def serving(
         yield f"http://127.0.0.1:{port_of(listening)}"
     finally:
         listening.end()
-        thread.join(20)
+        thread.join(PATIENCE)
         assert not thread.is_alive(), "the service did not end"
 
 
 def port_of(listening: Server) -> int:
     """The port that it was given, once it listens."""
-    deadline = time.monotonic() + 20
-    while not listening.started:
-        assert time.monotonic() < deadline, "the service did not start"
-        time.sleep(0.005)
+    until(lambda: listening.started, "the service did not start")
     return listening.port
 
 
@@ -82,7 +80,9 @@ def caller(url: str) -> Call:
     address = urlsplit(url)
 
     def call(method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=20)
+        connection = http.client.HTTPConnection(
+            str(address.hostname), address.port, timeout=PATIENCE
+        )
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         if raw is not None:

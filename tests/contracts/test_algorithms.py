@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist.algorithms import ALGORITHMS, find
@@ -25,7 +26,7 @@ from shortlist.search import Pulls, Rewards
 from shortlist.simulation.simulate import Runs, drive, simulate
 from shortlist.simulation.worlds import Bandit, BernoulliBandit
 
-RUNS = 200
+RUNS = number_of_runs(200, 2000)
 DELTA = 0.1
 SCREENED = 40  # runs that may be enough: if 2 DELTA failed, one of these would, but for 0.01 %
 EPSILON = 0.3
@@ -39,7 +40,7 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 LARGEST_K = {"track-and-stop": 1}
 # it plans more than it pulls here; test_certificate.py tries its bound a million times
-FEWER_RUNS = {"certified": 40}
+FEWER_RUNS = {"certified": number_of_runs(40, 1000)}
 # they compute more than they pull; tests/algorithms tries their bounds again
 FEWER_RUNS |= {"kl-lucb": 80, "track-and-stop": 80}
 
@@ -107,6 +108,7 @@ def seldom(failures: int, runs: int, rate: float) -> bool:
     return bool(binom.sf(failures - 1, runs, rate) > BELIEVABLE)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("instance", INSTANCES)
 @pytest.mark.parametrize("name", GUARANTEED)
 def test_more_than_epsilon_or_the_bound_is_lost_in_at_most_delta_of_the_runs(

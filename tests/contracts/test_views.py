@@ -228,7 +228,7 @@ def check_pages(url: str, name: str) -> None:
 def first_event(url: str, path: str) -> str:
     """What a stream says first."""
     address = urlsplit(url)
-    connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=20)
+    connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=60)
     connection.request("GET", path)
     with connection.getresponse() as response:
         lines = (response.readline().decode().strip() for _ in range(10))

@@ -99,6 +99,7 @@ def test_a_true_sigma_is_seldom_refuted(kind: str) -> None:
     assert seldom(most)
 
 
+@pytest.mark.no_cover
 def test_no_test_of_a_run_warns_too_often() -> None:
     """Three claims are tested at alpha each, on three arms that are sampled adaptively."""
     alpha = 0.3

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom, binomtest
 
 from shortlist.algorithms import find
@@ -25,7 +26,11 @@ from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards, advance
 from shortlist.service.pages.view import proven
 
-RUNS, DELTA, PULLS = 2000, 0.3, 25  # pulls of an arm that are asked for in one batch
+RUNS, DELTA, PULLS = (
+    number_of_runs(300, 2000),
+    0.3,
+    25,
+)  # pulls of an arm that are asked for in one batch
 GOAL = FixedConfidence(0.1, DELTA)
 
 
@@ -145,6 +150,7 @@ LATE = (
 )
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize(("late", "means"), LATE)
 def test_what_is_shown_is_wrong_as_seldom_as_promised_while_results_are_late_by_their_values(
     late: Callable[[FloatArray, np.random.Generator], BoolArray], means: list[float]
@@ -164,6 +170,7 @@ def left_after_bad_luck(rewards: FloatArray, _rng: np.random.Generator) -> BoolA
     return told
 
 
+@pytest.mark.rates
 def test_what_is_shown_of_arms_that_leave_because_of_their_rewards_is_wrong_as_seldom() -> None:
     seen = world([0.5, 0.7, 0.7], 3, left_after_bad_luck)
     wrong = failures(seen, lambda run: (0,) if not seen.told[run].all() else ())
@@ -205,6 +212,7 @@ def ended_by_limits(wins: tuple[int, int]) -> Outcome:
     return outcome
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("means", [(0.5, 0.5), (0.4, 0.7), (0.05, 0.95), (0.0, 0.3), (1.0, 0.8)])
 def test_a_result_that_limits_end_is_wrong_as_seldom(means: tuple[float, float]) -> None:
     """Its bound is, and the interval of every arm: over all histories, by their probabilities."""

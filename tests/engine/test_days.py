@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 
 import shortlist
 from shortlist.engine import Ticket
@@ -55,9 +56,10 @@ def decided_after(
     return 200.0, experiment
 
 
+@pytest.mark.rates
 def test_three_pages_are_decided_in_weeks_though_results_are_days_late() -> None:
     days, lost = [], []
-    for seed in range(5):
+    for seed in range(number_of_runs(2, 20)):
         took, experiment = decided_after(seed, least=VISITORS)
         days.append(took)
         top = experiment.result().top[0]

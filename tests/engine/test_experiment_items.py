@@ -3,12 +3,12 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from waiting import until
 
 import shortlist
 from shortlist import Experiment, Ticket, instances
@@ -98,11 +98,11 @@ print(result.to_json())
 def test_killed_it_goes_on_with_the_same_cells(tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", WORKER, str(tmp_path / "x.db"), str(tmp_path / "log")]
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-    while not (tmp_path / "log").exists() or len((tmp_path / "log").read_text().split("\n")) < 30:
-        time.sleep(0.02)
+    log = tmp_path / "log"
+    until(lambda: log.exists() and log.read_text().count("\n") >= 30, "the run does not get on")
     process.kill()  # SIGKILL
     process.wait()
-    finished = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
+    finished = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
     result = json.loads(finished.stdout)
     cells = (tmp_path / "log").read_text().split("\n")[:-1]
     alone = made().run(lambda arm, item: float(SCORES[arm, item]), progress=False)

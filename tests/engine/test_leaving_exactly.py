@@ -118,6 +118,7 @@ class Ends(NamedTuple):
         return result
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("leaves", LEAVES)
 def test_a_promise_about_those_that_stay_is_wrong_with_probability_delta_at_most(
     leaves: str,

@@ -26,6 +26,7 @@ def advanced(experiment: Experiment, rng: np.random.Generator, until: float) -> 
     return experiment
 
 
+@pytest.mark.no_cover
 def test_half_of_all_experiments_need_at_most_the_median_and_most_at_most_the_high_one() -> None:
     below, high = [], []
     for seed in range(16):

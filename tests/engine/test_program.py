@@ -9,6 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from waiting import ended
 
 from shortlist.engine.command import KEPT, Command, Output, Program
 from shortlist.errors import EvaluationFailed
@@ -69,24 +70,11 @@ def test_an_output_is_kept_to_the_byte(last: bool) -> None:
 
 def leaving_a_child(record: Path, **how: object) -> str:
     """A program that prints 1 and leaves a child, which has its pipes, and its number in a file."""
-    child = "import time; time.sleep(30)"
+    child = "import time; time.sleep(90)"
     return (
         f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {child!r}],"
         f" **{how!r}); open({str(record)!r}, 'w').write(str(p.pid)); print(1)"
     )
-
-
-def gone(process: int) -> bool:
-    """Whether a process ends within a second; who is adopted by nobody stays as a zombie."""
-    for _ in range(100):
-        try:
-            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
@@ -96,15 +84,15 @@ def test_a_child_that_keeps_the_pipes_open_is_ended_with_the_program(
 ) -> None:
     started = time.monotonic()
     assert run(leaving_a_child(tmp_path / "child"), timeout) == 1
-    assert time.monotonic() - started < 5
-    assert gone(int((tmp_path / "child").read_text()))
+    assert time.monotonic() - started < 60
+    assert ended(int((tmp_path / "child").read_text()))
 
 
 def test_who_left_the_group_is_not_waited_for(tmp_path: Path) -> None:
     started = time.monotonic()
     code = leaving_a_child(tmp_path / "child", start_new_session=True)
     assert run(code, None) == 1
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
     os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
 
 

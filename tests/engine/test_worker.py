@@ -49,7 +49,7 @@ def test_pulls_are_made_on_any_executor(executor: str) -> None:
 
 
 def test_that_many_jobs_run_at_once() -> None:
-    meeting = threading.Barrier(3, timeout=10)  # nobody passes before three are there
+    meeting = threading.Barrier(3, timeout=60)  # nobody passes before three are there
 
     def meet(arm: int) -> float:
         meeting.wait()
@@ -160,7 +160,7 @@ def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest(
             self, arm: Any, item: Any = None, *, seed: int, draw: int, ticket: int
         ) -> float:
             if ticket >= 10:
-                ended.wait(10)
+                ended.wait(60)
                 raise EvaluationFailed("it was ended")
             done.append(ticket)
             return reward(arm, seed)
@@ -230,8 +230,8 @@ def test_a_cancelled_async_run_gives_back_its_tickets() -> None:
 
     async def cancelled() -> None:
         task = asyncio.create_task(experiment.run_async(endless, jobs=3, worker="w"))
-        await asyncio.sleep(0.01)
-        assert experiment.status().workers == {"w": 3}
+        while experiment.status().workers != {"w": 3}:  # for ever, if that is never so
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -247,7 +247,7 @@ def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPat
     others: list[Ticket] = []
 
     def slow(arm: int) -> float:
-        enough.wait(10)
+        enough.wait(60)
         others.extend(experiment.ask(4, "other"))
         return 1.0
 

@@ -36,6 +36,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "budget",
         "cells",
         "confidence",
+        "constraints",
     ),
     ("exploration",),
     (

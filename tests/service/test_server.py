@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from services import GENEROUS, MAKE, Call, caller, port_of, serving
+from waiting import until
 
 from shortlist import Client
 from shortlist.engine import Experiment, Receipt
@@ -70,7 +71,7 @@ def test_a_head_that_takes_too_long_is_not_waited_for(
 def test_the_next_head_on_a_connection_has_its_time_too(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PatientProtocol, "patience", 0.3)
+    monkeypatch.setattr(PatientProtocol, "patience", 1.2)
     with serving(store) as url, connected(url) as each:
         for _ in range(3):
             each.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -78,7 +79,7 @@ def test_the_next_head_on_a_connection_has_its_time_too(
             while not reply.endswith(b"}"):
                 reply += each.recv(1 << 16)
             assert b"200 OK" in reply
-            time.sleep(0.15)
+            time.sleep(0.5)
         each.sendall(b"GET /health HTT")
         assert read_all(each) == b""
 
@@ -112,12 +113,10 @@ def test_a_caller_that_is_cut_off_costs_nobody_anything(made: Call, url: str) ->
 def test_too_many_connections_are_refused(store: MemoryStore) -> None:
     with serving(store, limits=Limits(connections=5)) as url:
         held = [socket.create_connection(("127.0.0.1", urlsplit(url).port or 0)) for _ in range(8)]
-        time.sleep(0.1)
-        assert caller(url)("GET", "/health").status == 503
+        until(lambda: caller(url)("GET", "/health").status == 503)
         for each in held:
             each.close()
-        time.sleep(0.1)
-        assert caller(url)("GET", "/health").status == 200
+        until(lambda: caller(url)("GET", "/health").status == 200)
 
 
 def test_an_answer_that_takes_too_long_is_not_waited_for(
@@ -127,7 +126,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(
     with serving(store, limits=Limits(seconds=0.3)) as url:
         call = caller(url)
         call("POST", "/v1/experiments", MAKE)
-        monkeypatch.setattr(Experiment, "result", lambda self, partial: over.wait(10))
+        monkeypatch.setattr(Experiment, "result", lambda self, partial: over.wait(60))
         reply = call("GET", f"{ONE}/result")
         over.set()
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
@@ -147,10 +146,7 @@ def test_a_stream_says_what_happens_and_only_that(made: Call, url: str) -> None:
             reader.recv(1)
         readers = made("GET", "/metrics").raw.decode()
         assert "shortlist_stream_readers 1" in readers
-    deadline = time.monotonic() + 10
-    while "shortlist_stream_readers 0" not in made("GET", "/metrics").raw.decode():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: "shortlist_stream_readers 0" in made("GET", "/metrics").raw.decode())
 
 
 def test_a_stream_that_nothing_happens_to_says_that_it_is_there(
@@ -221,11 +217,11 @@ def test_a_service_that_is_told_to_end_ends_its_streams_and_finishes_what_is_und
         reader.sendall(STREAM)
         read_events(reader, "parts")
         telling.start()
-        assert begun.wait(5)
+        assert begun.wait(60)
         listening.end()
         assert read_all(reader).endswith(b"0\r\n\r\n")  # the whole of it
-    telling.join(10)
-    thread.join(15)
+    telling.join(60)
+    thread.join(60)
     assert not thread.is_alive()
     assert Experiment.open(store).status().told == 1
 
@@ -246,7 +242,7 @@ def test_readers_and_writers_do_not_wait_for_each_other_for_ever(made: Call) -> 
         assert made("POST", f"{ONE}/release", {"worker": "w"}).status == 200
     over.set()
     for each in readers:
-        each.join(20)
+        each.join(60)
         assert not each.is_alive()
 
 
@@ -352,9 +348,10 @@ def test_errors_of_the_store_do_not_say_where_it_is(store: MemoryStore) -> None:
 def test_small_replies_do_not_wait_for_acknowledgements(made: Call, url: str) -> None:
     """Of a head and a body the second packet would wait 40 ms, were it not sent at once."""
     client = Client(url)
-    times = []
-    for _ in range(21):
+
+    def seconds() -> float:
         begun = time.perf_counter()
         client.held()
-        times.append(time.perf_counter() - begun)
-    assert sorted(times)[2] < 0.03
+        return time.perf_counter() - begun
+
+    assert any(seconds() < 0.03 for _ in range(300))  # a busy machine delays many, not all

@@ -21,7 +21,7 @@ def square(number: int) -> int:
 
 def finish_late(file: Path | None) -> None:
     if file is not None:
-        time.sleep(3)
+        time.sleep(30)
         file.touch()
 
 
@@ -77,7 +77,7 @@ from shortlist.simulation.parallel import parallel_map
 
 def work(number):
     os.write(1, b"working\\n")  # in one piece, unlike print
-    time.sleep(30)
+    time.sleep(90)
     os.write(1, b"outlived its parent")
 
 if __name__ == "__main__":

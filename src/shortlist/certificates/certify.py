@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.certificates.oracle_bound import oracle_bound
 from shortlist.certificates.split.bound import declare
+from shortlist.constraints import AnyArms, Constraint, check_feasible
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.problem import unit_epsilon
@@ -25,13 +27,14 @@ def certify(
     pulls: npt.ArrayLike,
     sums: npt.ArrayLike,
     *,
-    boundary: float,
+    boundary: float | None = None,
     fresh: bool | None = None,
     delta: float = 0.05,
     epsilon: float | None = None,
     rewards: RewardsDeclared = UNIT,
     strength: float | None = None,
     squares: npt.ArrayLike | None = None,
+    constraint: Constraint | None = None,
 ) -> float:
     """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
@@ -44,6 +47,8 @@ def certify(
         pulls: Fresh pulls of every arm, at least one each.
         sums: Sum of the rewards of these pulls, per arm.
         boundary: A value between the worst chosen and the best other mean, as believed beforehand.
+            Default: none is needed. The bound is then larger where rewards are 0 or 1 and means
+            are near 0 or 1, and neither `epsilon`, `strength` nor `squares` can be given.
         fresh: Must be True. You state that all these rewards were drawn after the set was chosen,
             and that none of them was used to choose it.
         delta: Probability of losing more than the bound. Default 0.05.
@@ -55,6 +60,10 @@ def certify(
             epsilon.
         squares: Sums of the squared rewards, per arm. They make the bound smaller where rewards
             have a range and vary less in it than 0/1 rewards would.
+        constraint: Which sets can be chosen: `Quotas`, `Laminar`, `Matching`, `Matroid`, or any
+            object whose `best(weights)` returns the arms of the best set exactly. The regret is
+            then against the best feasible set. Not together with `boundary`. Default: all sets
+            of k arms.
 
     Returns:
         The bound, rounded outward, in units of the rewards.
@@ -76,6 +85,11 @@ def certify(
     counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
     delta = number("delta", delta, above=0, below=1)
+    if boundary is None:
+        _refuse_given(epsilon=epsilon, strength=strength, squares=squares)
+        return _without_boundary(chosen, counts, totals, delta, model, constraint)
+    if constraint is not None:
+        raise InvalidInput(f"`boundary` is {shown(boundary)}, but does not go with `constraint`")
     threshold = -math.log(delta)
     if epsilon is None:
         reach = model.widest_gap
@@ -102,6 +116,32 @@ def certify(
     most = model.widest_gap * min(k, chosen.size - k) / k
     bound = min(most, bound) * model.scale
     return math.inf if epsilon is not None and bound > epsilon else bound
+
+
+def _refuse_given(**values: object) -> None:
+    """Refuse what only a certificate with a boundary can use."""
+    for name, value in values.items():
+        if value is not None:
+            raise InvalidInput(f"`{name}` is given, but needs a `boundary`")
+
+
+def _without_boundary(
+    chosen: BoolArray,
+    counts: IntArray,
+    totals: FloatArray,
+    delta: float,
+    model: RewardModel,
+    constraint: Constraint | None,
+) -> float:
+    """The bound that needs no boundary, of any family of sets."""
+    k = int(chosen.sum())
+    family = AnyArms(k) if constraint is None else constraint
+    check_feasible(family, chosen)
+    sums, _ = on_unit_scale(counts, totals, None, model)
+    blur = ROUNDED * model.distance * k  # of means far from 0
+    bound = oracle_bound(chosen, counts, sums / counts, delta, family) + 2 * blur
+    most = model.widest_gap * min(k, chosen.size - k)
+    return max(0.0, min(bound, most)) / k * model.scale
 
 
 def _check_fresh(fresh: object) -> None:

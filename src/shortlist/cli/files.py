@@ -232,6 +232,7 @@ def _unit_total(line: Line, pulls: int) -> float:
 
 if TYPE_CHECKING:
     from shortlist.arrays import BoolArray, FloatArray, IntArray
+    from shortlist.constraints import Quotas
     from shortlist.reward_models import RewardsDeclared
 
 WORDS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
@@ -252,6 +253,15 @@ class Fresh:
         """0 or 1 where successes were counted, else anything in between."""
         return "binary" if "successes" in self.lines[0].cells else (0.0, 1.0)
 
+    def quotas(self, path: str) -> "Quotas":
+        """The quotas of a file, on the groups that the lines name."""
+        from shortlist.constraints import Quotas
+
+        if "group" not in self.lines[0].cells:
+            raise InvalidInput("--quotas is given, but the arms have no column `group`")
+        groups = [line["group"].strip() for line in self.lines]
+        return Quotas(groups, read_quotas(path), k=int(self.chosen.sum()))
+
     def check(self, rewards: "RewardsDeclared") -> None:
         """Refuse the first line whose sums cannot be those of so many rewards."""
         from shortlist.certificates.certify import check_possible
@@ -259,6 +269,24 @@ class Fresh:
 
         where = [line.where for line in self.lines]
         check_possible(where, self.pulls, self.sums, self.squares, model_of(rewards))
+
+
+def read_quotas(path: str) -> dict[str, tuple[int, int]]:
+    """Least and most chosen arms of every group, from columns group, least and most."""
+    table = read_columns(path)
+    needed = ("group", "least", "most")
+    if not set(needed) <= set(table.names):
+        found = ", ".join(table.header) or "nothing"
+        raise InvalidInput(
+            f"{path} begins with {found}, but must begin with columns {', '.join(needed)}"
+        )
+    quotas: dict[str, tuple[int, int]] = {}
+    for line in table.lines():
+        name = line["group"].strip()
+        if name in quotas:
+            raise InvalidInput(f"{line.where}: group {name!r} has two lines, but needs one")
+        quotas[name] = whole(line, "least"), whole(line, "most")
+    return quotas
 
 
 def read_fresh(path: str) -> Fresh:

@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 @click.option(
     "--boundary",
     type=float,
-    required=True,
     help="A value between the worst chosen and the best other mean, as believed beforehand.",
+)
+@click.option(
+    "--quotas",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    metavar="FILE",
+    help="Least and most chosen arms per group: a CSV with columns group, least and most.",
 )
 @click.option(
     "--delta",
@@ -58,7 +63,8 @@ def certify(
     *,
     file: str,
     fresh: bool,
-    boundary: float,
+    boundary: float | None,
+    quotas: str | None,
     delta: float,
     epsilon: float | None,
     strength: float | None,
@@ -69,7 +75,10 @@ def certify(
 
     FILE is a CSV with a line for every arm, chosen or not: columns arm, chosen (yes or no), pulls
     and sum (or successes), and perhaps squares, the sum of the squared rewards, which makes the
-    bound smaller where rewards vary little.
+    bound smaller where rewards vary little and a boundary is given.
+
+    With --quotas the set is compared with the best set that keeps to the quotas, and FILE has a
+    column group. No --boundary is given then.
 
     State with --fresh that all rewards were drawn after the choice was made, and that none of them
     was used for it. If the same rewards chose the set, use `shortlist assess`. Fix everything else
@@ -79,6 +88,7 @@ def certify(
 
     \b
     Examples:
+      shortlist certify fresh.csv --fresh
       shortlist certify fresh.csv --fresh --boundary 0.6
       shortlist certify fresh.csv --fresh --boundary 0.6 --epsilon 0.1 --format json
 
@@ -110,7 +120,8 @@ def certify(
         epsilon=epsilon,
         rewards=declared,
         strength=strength,
-        squares=data.squares,
+        squares=None if boundary is None else data.squares,
+        constraint=None if quotas is None else data.quotas(quotas),
     )
     sure = confidence_of(delta)
     summary = _summary(data, bound, sure, boundary)
@@ -118,7 +129,9 @@ def certify(
     print_summary(_table(summary, boundary, verdict), summary, style)
 
 
-def _summary(data: Fresh, bound: float, confidence: float, boundary: float) -> dict[str, object]:
+def _summary(
+    data: Fresh, bound: float, confidence: float, boundary: float | None
+) -> dict[str, object]:
     return {
         "regret_bound": bound,
         "confidence": confidence,
@@ -128,9 +141,11 @@ def _summary(data: Fresh, bound: float, confidence: float, boundary: float) -> d
     }
 
 
-def _table(summary: Record, boundary: float, verdict: str) -> TextTable:
+def _table(summary: Record, boundary: float | None, verdict: str) -> TextTable:
     """The figures above the verdict, which says the bound."""
-    shown = {"k": summary["k"], "n": summary["n"], "boundary": given_text(boundary)}
+    shown = {"k": summary["k"], "n": summary["n"]}
+    if boundary is not None:
+        shown["boundary"] = given_text(boundary)
     return figures(shown, verdict=verdict)
 
 

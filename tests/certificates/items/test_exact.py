@@ -98,6 +98,7 @@ SMALL = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("delta", [0.3, 0.9])

@@ -4,6 +4,7 @@ More sets that are built to break it, and more runs of each: `python benchmarks/
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist import instances, simulate
@@ -15,7 +16,7 @@ from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
 
-RUNS = 120
+RUNS = number_of_runs(32, 2000)
 
 
 def at_most(failures: int, runs: int, delta: float) -> bool:
@@ -49,6 +50,7 @@ BUILT_TO_BREAK = {
 }
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("name", BUILT_TO_BREAK)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("lopsided", [0, 99], ids=["single", "paired"])
@@ -70,6 +72,7 @@ def test_small_sets_built_to_break_it_do_not(
     assert at_most(failures, tries, 0.3)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize(
     ("k", "order", "lopsided"),
     [(1, "shared", 0), (3, "independent", 0), (3, "shared", 99), (3, "independent", 99)],
@@ -78,8 +81,8 @@ def test_item_response_sets_are_chosen_from_with_the_promise_kept(
     k: int, order: str, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
-    failures = 0
-    for seed in range(8):
+    failures, sets = 0, number_of_runs(3, 200)
+    for seed in range(sets):
         scores = instances.item_response(12, 60, np.random.default_rng(seed))
         runs = simulate(
             *("certified",), scores=scores, k=k, epsilon=0.02, delta=0.3, runs=4, order=order
@@ -88,23 +91,24 @@ def test_item_response_sets_are_chosen_from_with_the_promise_kept(
         assert (runs.pulls <= scores.size).all()
         assert (runs.bound <= 0.02 + 1e-9).all()
 
-    assert at_most(failures, 32, 0.3)
+    assert at_most(failures, 4 * sets, 0.3)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("lopsided", [0, 99], ids=["single", "paired"])
 def test_bounds_that_a_budget_leaves_hold_as_often_as_promised(
     lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
-    wrong = 0
-    for seed in range(10):
+    wrong, sets = 0, number_of_runs(4, 200)
+    for seed in range(sets):
         scores = instances.item_response(10, 80, np.random.default_rng(seed), graded=5.0)
         runs = simulate(
             *("certified",), scores=scores, k=3, epsilon=0.001, delta=0.3, budget=300, runs=4
         )
         wrong += int((runs.regret > runs.bound + 1e-9).sum())
 
-    assert at_most(wrong, 40, 0.3)
+    assert at_most(wrong, 4 * sets, 0.3)
 
 
 def answered(known: FloatArray | None, scores: FloatArray, budget: int | None) -> Answer:

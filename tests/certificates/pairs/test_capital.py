@@ -62,6 +62,7 @@ def wealths(
     return np.array(log_capitals), np.array(clocks)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("epsilon", [0.4, 0.1, 0.001])
 def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
     problem = Problem(2, 1, FixedConfidence(epsilon, 0.001))

@@ -120,6 +120,7 @@ def chances_of(counts: FloatArray, means: FloatArray) -> FloatArray:
     return chances
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("best", [0, 2])
 def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     ends = courses(best)

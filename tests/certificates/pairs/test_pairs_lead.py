@@ -66,6 +66,7 @@ def mean_after(
     return float(total)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("gap", [0.05, 0.3])
 def test_evidence_against_a_level_is_fair_if_the_means_are_of_it(

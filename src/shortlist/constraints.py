@@ -1,0 +1,375 @@
+"""Constraints: which sets of k arms may be chosen.
+
+A constraint is any object with a method `best(weights)` that returns the arms of a feasible set of
+largest total weight. The ones here find it exactly:
+
+    Quotas     at least and at most this many arms of each group
+    Laminar    the same for groups inside groups
+    Matching   pairs of a row and a column, no row and no column twice
+    Matroid    the bases of a matroid, by a function that tells independent sets
+
+Attributes that overlap, such as vendor and region, are neither quotas nor a matroid."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import InvalidInput
+from shortlist.validation import collected, reals, shown, whole
+
+Range = tuple[int, int]  # the least and the most arms of a group
+
+
+class Constraint(Protocol):
+    """A family of sets of arms, all of one size.
+
+    Bounds rest on `best`: a set that is only nearly the best proves nothing."""
+
+    def best(self, weights: FloatArray, /) -> npt.ArrayLike:
+        """The arms, as positions from 0, of a feasible set of largest total weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A group with the groups inside it."""
+
+    name: object
+    arms: IntArray  # that belong to no group inside
+    inside: tuple["_Node", ...]
+    least: int
+    most: int
+
+    @property
+    def size(self) -> int:
+        return self.arms.size + sum(node.size for node in self.inside)
+
+    def feasible(self) -> Range:
+        """The numbers of arms that can be chosen here, from the least to the most."""
+        low = max(self.least, sum(node.feasible()[0] for node in self.inside))
+        high = min(self.most, self.arms.size + sum(node.feasible()[1] for node in self.inside))
+        if low > high:
+            raise InvalidInput(
+                f"no set of arms keeps to the quotas: group {shown(self.name)} can have at most"
+                f" {high} chosen arms, but needs at least {low}"
+            )
+        return low, high
+
+    def greedy(self, weights: FloatArray) -> tuple[list[int], list[int]]:
+        """The arms that a best set must have, and those that it may have, best first.
+
+        A best choice of any number of arms takes the required ones and then the first optional
+        ones: gains of a group fall with every arm, and groups are merged by falling gain."""
+        required: list[int] = []
+        optional = self.arms.tolist()
+        for node in self.inside:
+            must, may = node.greedy(weights)
+            required += must
+            optional += may
+        optional.sort(key=lambda arm: -weights[arm])
+        missing = max(0, self.least - len(required))
+        required += optional[:missing]
+        return required, optional[missing : missing + self.most - len(required)]
+
+
+class Laminar:
+    """Quotas on groups inside groups: any two groups are disjoint, or one lies in the other.
+
+    Args:
+        groups: Name of every group and its arms, as positions from 0.
+        quotas: Name of a group and (least, most): how many of its arms may be chosen. Groups that
+            are not named are free.
+        n_arms: Number of arms.
+        k: Number of arms to choose.
+
+    Raises:
+        InvalidInput: If groups overlap, a quota names no group, or no set keeps to the quotas.
+
+    Example:
+        >>> from shortlist.constraints import Laminar
+        >>> groups = {"europe": [0, 1, 2], "france": [0, 1]}
+        >>> family = Laminar(groups, {"europe": (0, 2), "france": (1, 1)}, n_arms=5, k=3)
+        >>> family.best([0.9, 0.8, 0.7, 0.6, 0.5]).tolist()
+        [0, 2, 3]
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[Any, Iterable[int]],
+        quotas: Mapping[Any, Range],
+        *,
+        n_arms: int,
+        k: int,
+    ) -> None:
+        self.n_arms = whole("n_arms", n_arms, at_least=2)
+        self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
+        members = {name: _members(name, arms, self.n_arms) for name, arms in groups.items()}
+        limits = _limits(quotas, members)
+        self._root = _tree(members, limits, self.n_arms, self.k)
+        low, high = self._root.feasible()
+        if not low <= self.k <= high:
+            raise InvalidInput(
+                f"`k` is {self.k}, but the quotas allow at least {low} and at most {high} arms"
+            )
+
+    def best(self, weights: npt.ArrayLike) -> IntArray:
+        """The arms of a feasible set of largest total weight, in increasing order."""
+        values = _weights(weights, self.n_arms)
+        required, optional = self._root.greedy(values)
+        return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
+
+
+class Quotas(Laminar):
+    """At least and at most this many arms of each group.
+
+    Args:
+        groups: The group of every arm, in the order of the arms.
+        quotas: Name of a group and (least, most): how many of its arms may be chosen. Groups that
+            are not named are free.
+        k: Number of arms to choose.
+
+    Raises:
+        InvalidInput: If a quota names no group, or no set of k arms keeps to the quotas.
+
+    Example:
+        >>> from shortlist.constraints import Quotas
+        >>> family = Quotas(["meta", "meta", "openai", "openai"], {"meta": (1, 1)}, k=2)
+        >>> family.best([0.9, 0.8, 0.1, 0.2]).tolist()
+        [0, 3]
+    """
+
+    def __init__(self, groups: Sequence[Hashable], quotas: Mapping[Any, Range], *, k: int) -> None:
+        members: dict[Hashable, list[int]] = {}
+        for arm, group in enumerate(groups):
+            members.setdefault(group, []).append(arm)
+        super().__init__(members, quotas, n_arms=len(groups), k=k)
+
+
+class Matching:
+    """Pairs of a row and a column, such as people and posts: no row and no column twice.
+
+    Args:
+        rows: The row of every arm.
+        columns: The column of every arm. Pairs that no arm stands for cannot be chosen.
+        k: Number of pairs to choose. Default: as many as there are rows, or columns if these are
+            fewer.
+
+    Raises:
+        InvalidInput: If two arms are the same pair, or k pairs cannot be chosen.
+
+    Example:
+        >>> from shortlist.constraints import Matching
+        >>> family = Matching(["ann", "ann", "bob", "bob"], ["cook", "wait", "cook", "wait"])
+        >>> family.best([0.9, 0.8, 0.8, 0.1]).tolist()
+        [1, 2]
+    """
+
+    def __init__(
+        self, rows: Sequence[Hashable], columns: Sequence[Hashable], *, k: int | None = None
+    ) -> None:
+        if len(rows) != len(columns):
+            raise InvalidInput(
+                f"`rows` has {len(rows)} entries and `columns` {len(columns)}, but both need one"
+                " per arm"
+            )
+        self.n_arms = len(rows)
+        self._row, height = _numbered(rows)
+        self._column, width = _numbered(columns)
+        pairs = set(zip(self._row.tolist(), self._column.tolist(), strict=True))
+        if len(pairs) < self.n_arms:
+            raise InvalidInput("two arms are the same pair of row and column")
+        most = min(height, width)
+        self.k = most if k is None else whole("k", k, at_least=1, at_most=most)
+        # rows and columns that stay unmatched are matched with these many extra ones
+        self._shape = height + width - self.k, height + width - self.k
+        self._height, self._width = height, width
+        if self._assigned(np.zeros(self.n_arms)) is None:
+            raise InvalidInput(
+                f"`k` is {self.k}, but no {self.k} of the pairs share no row or column"
+            )
+
+    def best(self, weights: npt.ArrayLike) -> IntArray:
+        """The arms of a feasible set of largest total weight, in increasing order."""
+        arms = self._assigned(_weights(weights, self.n_arms))
+        assert arms is not None  # settled when it was made
+        return arms
+
+    def _assigned(self, weights: FloatArray) -> IntArray | None:
+        from scipy.optimize import linear_sum_assignment  # slow to load, and few need it
+
+        table = np.zeros(self._shape)
+        table[: self._height, : self._width] = -np.inf
+        table[self._height :, self._width :] = -np.inf
+        table[self._row, self._column] = weights
+        try:
+            rows, columns = linear_sum_assignment(table, maximize=True)
+        except ValueError:  # no assignment avoids the pairs that do not exist
+            return None
+        position = np.full(self._shape, -1)
+        position[self._row, self._column] = np.arange(self.n_arms)
+        arms: IntArray = position[rows, columns]
+        return np.sort(arms[arms >= 0])
+
+
+class Matroid:
+    """The bases of a matroid, such as the spanning trees of a graph whose edges are the arms.
+
+    Args:
+        independent: Tells whether a set of arms, as positions from 0, is independent. Every part
+            of an independent set must be independent, and two maximal ones must have equal sizes:
+            this is not checked.
+        n_arms: Number of arms.
+        k: Number of arms to choose; must be the size of the bases.
+
+    Raises:
+        InvalidInput: If bases do not have `k` arms.
+
+    Example:
+        >>> from shortlist.constraints import Matroid
+        >>> family = Matroid(lambda arms: len({arm // 2 for arm in arms}) == len(arms), 6, k=3)
+        >>> family.best([1, 2, 4, 3, 5, 6]).tolist()
+        [1, 2, 5]
+    """
+
+    def __init__(
+        self, independent: Callable[[Collection[int]], bool], n_arms: int, *, k: int
+    ) -> None:
+        self.n_arms = whole("n_arms", n_arms, at_least=2)
+        self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
+        self._independent = independent
+        rank = len(self._basis(range(self.n_arms)))
+        if rank != self.k:
+            raise InvalidInput(f"`k` is {self.k}, but the bases of the matroid have {rank} arms")
+
+    def best(self, weights: npt.ArrayLike) -> IntArray:
+        """The arms of a basis of largest total weight, in increasing order."""
+        order = np.argsort(-_weights(weights, self.n_arms), kind="stable")
+        return np.sort(np.array(self._basis(order.tolist()), dtype=np.int64))
+
+    def _basis(self, order: Iterable[int]) -> list[int]:
+        taken: list[int] = []
+        for arm in order:
+            if self._independent([*taken, arm]):
+                taken.append(arm)
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class AnyArms:
+    """All sets of k arms."""
+
+    k: int
+
+    def best(self, weights: FloatArray) -> IntArray:
+        """The k arms of largest weight."""
+        return np.argsort(-weights, kind="stable")[: self.k]
+
+
+def best_set(constraint: Constraint, weights: FloatArray, k: int) -> BoolArray:
+    """The mask of the set that a constraint finds best; refused if it is not a set of k arms."""
+    arms = np.asarray(constraint.best(weights))
+    whole_numbers = arms.ndim == 1 and (arms.dtype.kind in "iu" or arms.size == 0)
+    if not whole_numbers or arms.size != k or np.unique(arms).size != k:
+        raise InvalidInput(
+            f"the constraint's `best` returned {shown(arms)}, but must return {k} arms"
+        )
+    if arms.min() < 0 or arms.max() >= weights.size:
+        raise InvalidInput(
+            f"the constraint's `best` returned {shown(arms)}, but arms are 0 to {weights.size - 1}"
+        )
+    chosen = np.zeros(weights.size, dtype=np.bool_)
+    chosen[arms] = True
+    return chosen
+
+
+def check_feasible(constraint: Constraint, chosen: BoolArray) -> None:
+    """Refuse a set that breaks the constraint: no feasible set shares all of its arms."""
+    found = best_set(constraint, chosen.astype(np.float64), int(chosen.sum()))
+    if not np.array_equal(found, chosen):
+        raise InvalidInput(
+            f"arms {np.flatnonzero(chosen).tolist()} are chosen, but the constraint does not allow"
+            " this set"
+        )
+
+
+def _weights(weights: npt.ArrayLike, n_arms: int) -> FloatArray:
+    values = reals("weights", weights)
+    if values.shape != (n_arms,):
+        raise InvalidInput(f"`weights` has shape {values.shape}, but must have {n_arms} numbers")
+    if not np.isfinite(values).all():
+        raise InvalidInput(f"`weights` is {shown(weights)}, but must be finite numbers")
+    return values
+
+
+def _members(name: object, arms: Iterable[int], n_arms: int) -> frozenset[int]:
+    given = collected(f"the arms of group {shown(name)}", arms, at_most=n_arms)
+    what = f"an arm of group {shown(name)}"
+    return frozenset(whole(what, arm, at_least=0, at_most=n_arms - 1) for arm in given)
+
+
+def _limits(
+    quotas: Mapping[Any, Range], members: Mapping[Any, frozenset[int]]
+) -> dict[Hashable, Range]:
+    """Least and most arms of every group, the most cut to its size."""
+    for name in quotas:
+        if name not in members:
+            raise InvalidInput(
+                f"`quotas` names group {shown(name)}, but the groups are"
+                f" {', '.join(map(shown, members))}"
+            )
+    return {name: _limit(name, quotas.get(name), len(arms)) for name, arms in members.items()}
+
+
+def _limit(name: object, quota: object, size: int) -> Range:
+    if quota is None:
+        return 0, size
+    if not (isinstance(quota, tuple | list) and len(quota) == 2):
+        raise InvalidInput(
+            f"the quota of group {shown(name)} is {shown(quota)}, but must be (least, most)"
+        )
+    what = f"quota of group {shown(name)}"
+    least = whole(f"least {what}", quota[0], at_least=0)
+    most = whole(f"most {what}", quota[1], at_least=least)
+    if least > size:
+        raise InvalidInput(
+            f"the quota of group {shown(name)} is at least {least}, but it has {size} arms"
+        )
+    return least, min(most, size)
+
+
+def _tree(
+    members: Mapping[Any, frozenset[int]],
+    limits: Mapping[Any, Range],
+    n_arms: int,
+    k: int,
+) -> _Node:
+    """All groups below one that holds every arm."""
+    names = sorted(members, key=lambda name: -len(members[name]))
+    inside: dict[Hashable | None, list[Hashable]] = {None: [], **{name: [] for name in names}}
+    for place, name in enumerate(names):
+        larger = [other for other in names[:place] if members[other] & members[name]]
+        for other in larger:
+            if not members[name] <= members[other]:
+                raise InvalidInput(
+                    f"groups {shown(other)} and {shown(name)} overlap, but one must lie in the"
+                    " other: overlapping groups are no matroid"
+                )
+        inside[larger[-1] if larger else None].append(name)
+
+    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> _Node:
+        nodes = tuple(node(each, members[each], limits[each]) for each in inside[name])
+        deeper = frozenset().union(*(members[each] for each in inside[name]))
+        own = np.array(sorted(arms - deeper), dtype=np.int64)
+        return _Node("all arms" if name is None else name, own, nodes, *limit)
+
+    return node(None, frozenset(range(n_arms)), (0, k))
+
+
+def _numbered(labels: Sequence[Hashable]) -> tuple[IntArray, int]:
+    """Labels as numbers from 0, and how many different ones there are."""
+    numbers: dict[Hashable, int] = {}
+    listed = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return np.array(listed, dtype=np.int64), len(numbers)

@@ -1,0 +1,15 @@
+"""How much of every attack and of every statistical test is run, and from which seed.
+
+`make test` runs a bounded part at a fixed seed, `make attack` far more at a new one."""
+
+import os
+
+SCALE = int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))  # times as much as in `make test`
+SEED = int(os.environ.get("SHORTLIST_ATTACK_SEED", "0"))
+AGAIN = f"SHORTLIST_ATTACK_SEED={SEED} SHORTLIST_ATTACK_SCALE={SCALE}"  # repeats this run
+
+
+def number_of_runs(short: int, long: int) -> int:
+    """Number of runs of a statistical test: `short` in `make test`, up to `long` in `make
+    attack`."""
+    return max(short, min(short * SCALE, long))
