@@ -111,7 +111,7 @@ def test_the_split_certificate_explores_in_large_batches() -> None:
 
 
 def test_a_search_that_cannot_be_told_says_so() -> None:
-    with pytest.raises(InvalidInput, match="`rounds` is 3, but sar cannot be told how to cut"):
+    with pytest.raises(InvalidInput, match="`rounds` is 3, but sar cannot set the size or number"):
         shortlist.simulate("sar", FEW, k=1, budget=100, rounds=3)
     with pytest.raises(InvalidInput, match="`least` is 9, but is among the options, too"):
         shortlist.simulate("certified", FEW, k=1, epsilon=0.2, least=9, options={"least": 8})

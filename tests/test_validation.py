@@ -109,7 +109,7 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
             "`pulls` is a list, but every arm needs",
         ),
         (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
-        (lambda: simulate("lucb", least=10**5000), "`least` is inf, but lucb cannot be told"),
+        (lambda: simulate("lucb", least=10**5000), "`least` is inf, but lucb cannot set"),
         (
             lambda: select(items=3, scores=range(10**18)),
             "`scores` has 1,000,000,000,000,000,000 cells, but must have at most 10,000,000",
