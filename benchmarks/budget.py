@@ -1,4 +1,4 @@
-"""How often each method fails for a given number of pulls: `python benchmarks/budget.py --jobs 2`.
+"""How often each method fails for a number of pulls: `python benchmarks/budget.py --workers 2`.
 
 On the paper's 15 panels, 200 runs each, every method with the same budget; a run fails if it loses
 more than 0.01. About five minutes on two cores."""
@@ -37,8 +37,8 @@ BUDGETS = {
 @click.command()
 @click.option("--runs", default=200, show_default=True)
 @click.option("--seed", default=0, show_default=True)
-@click.option("--jobs", default=2, show_default=True)
-def main(runs: int, seed: int, jobs: int) -> None:
+@click.option("--workers", default=2, show_default=True)
+def main(runs: int, seed: int, workers: int) -> None:
     table = Table(
         box=SIMPLE_HEAD, title=f"Share of {runs} runs with a regret above 0.01, seed {seed}"
     )
@@ -48,13 +48,13 @@ def main(runs: int, seed: int, jobs: int) -> None:
     work = list(product(PANELS.values(), METHODS))
     rates: dict[str, list[float]] = {panel.name: [] for panel in PANELS.values()}
     for panel, method in track(work, console=Console(stderr=True), transient=True):
-        rates[panel.name].append(failure_rate(panel, method, runs, seed, jobs))
+        rates[panel.name].append(failure_rate(panel, method, runs, seed, workers))
     for panel in PANELS.values():
         table.add_row(panel.name, f"{BUDGETS[panel.name]:,}", *marked(rates[panel.name]))
     Console(width=110).print(table)
 
 
-def failure_rate(panel: Panel, method: str, runs: int, seed: int, jobs: int) -> float:
+def failure_rate(panel: Panel, method: str, runs: int, seed: int, workers: int) -> float:
     outcome = simulate(
         method,
         panel.means(),
@@ -63,7 +63,7 @@ def failure_rate(panel: Panel, method: str, runs: int, seed: int, jobs: int) -> 
         epsilon=panel.epsilon,
         runs=runs,
         seed=seed,
-        jobs=jobs,
+        workers=workers,
     )
     return float(outcome.failed.mean())
 

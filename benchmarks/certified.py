@@ -1,4 +1,4 @@
-"""What `certified` pays on the paper's 15 panels: `python benchmarks/certified.py --jobs 2`.
+"""What `certified` pays on the paper's 15 panels: `python benchmarks/certified.py --workers 2`.
 
 A few minutes. The yardstick is the simplest form of the split certificate, with both streams drawn
 in parallel and the plain offset, in 20 runs of its own. Rounds are the mean and the largest."""
@@ -35,10 +35,10 @@ SIMPLEST = {  # mean pulls
 @click.command()
 @click.option("--runs", default=20, show_default=True)
 @click.option("--seed", default=0, show_default=True)
-@click.option("--jobs", default=2, show_default=True)
+@click.option("--workers", default=2, show_default=True)
 @click.option("--certificate", default="auto", show_default=True, help="auto, plans or split")
 @click.option("--panel", "names", type=click.Choice(list(PANELS)), multiple=True, help="[all]")
-def main(runs: int, seed: int, jobs: int, certificate: str, names: tuple[str, ...]) -> None:
+def main(runs: int, seed: int, workers: int, certificate: str, names: tuple[str, ...]) -> None:
     table = Table(
         box=SIMPLE_HEAD, title=f"certified, epsilon = delta = 0.01, {runs} runs, seed {seed}"
     )
@@ -48,15 +48,15 @@ def main(runs: int, seed: int, jobs: int, certificate: str, names: tuple[str, ..
     ratios = []
     panels = [PANELS[name] for name in names or PANELS]
     for panel in track(panels, console=Console(stderr=True), transient=True):
-        outcome = measure(panel, runs, seed, jobs, certificate)
+        outcome = measure(panel, runs, seed, workers, certificate)
         ratios.append(outcome.pulls.mean() / SIMPLEST[panel.name])
-        milliseconds = 1e3 * outcome.seconds * min(jobs, runs) / runs
+        milliseconds = 1e3 * outcome.seconds * min(workers, runs) / runs
         table.add_row(*row(panel, outcome, ratios[-1]), f"{milliseconds:.0f}")
     table.caption = f"geometric mean of the ratios: {np.exp(np.log(ratios).mean()):.3f}"
     Console(width=100).print(table)
 
 
-def measure(panel: Panel, runs: int, seed: int, jobs: int, certificate: str) -> Runs:
+def measure(panel: Panel, runs: int, seed: int, workers: int, certificate: str) -> Runs:
     return simulate(
         "certified",
         panel.means(),
@@ -65,7 +65,7 @@ def measure(panel: Panel, runs: int, seed: int, jobs: int, certificate: str) -> 
         delta=panel.delta,
         runs=runs,
         seed=seed,
-        jobs=jobs,
+        workers=workers,
         options={"certificate": certificate},
     )
 

@@ -1,6 +1,6 @@
 """Pulls of the swap race as a multiple of those of the split certificate, by n and K.
 
-python benchmarks/crossings.py --runs 6 --seed 12 --jobs 2
+python benchmarks/crossings.py --runs 6 --seed 12 --workers 2
 
 A few minutes. In every run fresh means are drawn from a family and both certificates choose from
 them; rewards are 0/1. A ratio is the geometric mean over the runs; below 1 the swap race is better.
@@ -83,10 +83,10 @@ def log_ratio(task: tuple[Cell, int, int]) -> float:
     return float(np.log(pairs.pulls[0] / split.pulls[0]))
 
 
-def shown(cell: Cell, runs: int, seed: int, jobs: int) -> str:
+def shown(cell: Cell, runs: int, seed: int, workers: int) -> str:
     """The ratio of a cell, and by which factor its standard error may move it."""
     tasks = [(cell, seed, index) for index in range(runs)]
-    logs = np.array(parallel_map(log_ratio, tasks, jobs))
+    logs = np.array(parallel_map(log_ratio, tasks, workers))
     error = logs.std(ddof=1) / np.sqrt(runs)
     return f"{np.exp(logs.mean()):.2f} ×/÷ {np.exp(error):.2f}"
 
@@ -94,13 +94,13 @@ def shown(cell: Cell, runs: int, seed: int, jobs: int) -> str:
 @click.command()
 @click.option("--runs", default=6, show_default=True, type=click.IntRange(min=2))
 @click.option("--seed", default=12, show_default=True)
-@click.option("--jobs", default=2, show_default=True)
-def main(runs: int, seed: int, jobs: int) -> None:
+@click.option("--workers", default=2, show_default=True)
+def main(runs: int, seed: int, workers: int) -> None:
     columns = [f"{family.name}, ε {family.epsilon:g}" for family in FAMILIES]
     print("| n | K | K(n − K) |", " | ".join(columns), "| takes |")
     print("|---" * (4 + len(columns)) + "|")
     for n, k in sizes():
-        ratios = [shown(Cell(family, n, k), runs, seed, jobs) for family in FAMILIES]
+        ratios = [shown(Cell(family, n, k), runs, seed, workers) for family in FAMILIES]
         taken = suitable(Problem(n, k, FixedConfidence(FAMILIES[0].epsilon, DELTA)))
         print(f"| {n} | {k} | {k * (n - k):,} |", " | ".join(ratios), f"| {taken} |", flush=True)
 

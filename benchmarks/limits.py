@@ -50,7 +50,7 @@ def lost(law: Law, way: tuple[str, int, int | None], seeds: list[list[int]]) -> 
 
 PROOFS: dict[str, dict[str, Any]] = {
     "default": {},
-    "`least=1000`": {"least": 1000},
+    "`min_batch=1000`": {"min_batch": 1000},
     '`certificate="split"`': {"certificate": "split"},
 }
 

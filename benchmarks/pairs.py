@@ -1,6 +1,6 @@
 """Pulls of the swap race on few arms: 0/1 rewards, declared only as rewards in [0, 1].
 
-python benchmarks/pairs.py --runs 400 --seed 0 --jobs 2"""
+python benchmarks/pairs.py --runs 400 --seed 0 --workers 2"""
 
 import argparse
 import time
@@ -99,12 +99,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--rows", type=int, nargs="*", default=range(len(ROWS)))
     options = parser.parse_args()
     print(HEAD, "|---" * 10 + "|", sep="\n")
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(options.workers) as pool:
         for row in (ROWS[i] for i in options.rows):
             start = time.perf_counter()
             parts = pool.map(chunk, tasks(row, options.runs, options.seed, options.rounds))

@@ -1,4 +1,4 @@
-"""How much hangs on every tuning constant: `python benchmarks/sensitivity.py --jobs 2`.
+"""How much hangs on every tuning constant: `python benchmarks/sensitivity.py --workers 2`.
 
 One constant at a time is halved and doubled. Of a constant that is a factor above or below 1 (see
 FROM_ONE) it is the distance from 1. Shown are ratios to the constants as they are, over a few small
@@ -163,14 +163,14 @@ def ratios(task: Task, runs: int) -> tuple[float, float, float]:
 @click.command()
 @click.option("--only", default=None, help="The constant of this name.")
 @click.option("--runs", default=20, show_default=True)
-@click.option("--jobs", default=2, show_default=True)
-def main(only: str | None, runs: int, jobs: int) -> None:
+@click.option("--workers", default=2, show_default=True)
+def main(only: str | None, runs: int, workers: int) -> None:
     """Print ratios at half the value and at twice the value of every constant."""
     found = list(constants(only))
     tasks = [Task(*each, factor) for each in found for factor in (0.5, 2.0)] + [Task("", "", 1.0)]
     click.echo(f"{runs} runs on each of {len(INSTANCES)} instances, ratios at half and at twice")
     click.echo(f"{'constant':16}{'pulls':>14}{'regret':>14}{'time':>14}")
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(ratios, task, runs) for task in tasks]
         for (_, name), half, double in zip(found, futures[:-1:2], futures[1:-1:2], strict=True):
             pairs = zip(half.result(), double.result(), strict=True)

@@ -44,7 +44,7 @@ def spent_by(result: shortlist.Result) -> float:
     return sum(arm.pulls * COSTS[arm.label] for arm in result.arms)
 
 
-@pytest.mark.parametrize("goal", [{}, {"epsilon": 0.01}, {"epsilon": 0.01, "rounds": 3}])
+@pytest.mark.parametrize("goal", [{}, {"epsilon": 0.01}, {"epsilon": 0.01, "max_rounds": 3}])
 @pytest.mark.parametrize("budget", [13.5, 40, 200, 333.3])
 def test_a_budget_in_money_is_spent_and_never_exceeded(goal: dict[str, Any], budget: float) -> None:
     result = shortlist.select(pull, budget=budget, **goal, **GIVEN)

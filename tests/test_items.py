@@ -217,8 +217,11 @@ def nothing(arm: object, item: object) -> float:
         ({"order": "independent"}, "`order` is given without `items`"),
         ({"items": 2, "algorithm": "lucb"}, "lucb does not support items"),
         ({"items": 2, "rewards": shortlist.SubGaussian(0.5)}, "scores on items need one"),
-        ({"items": 2, "options": {"rounds": 3}}, "`rounds` is 3, but the certificate on items"),
-        ({"items": 2, "least": 9}, "`least` is 9, but the certificate on items"),
+        (
+            {"items": 2, "options": {"max_rounds": 3}},
+            "`max_rounds` is 3, but the certificate on items",
+        ),
+        ({"items": 2, "min_batch": 9}, "`min_batch` is 9, but the certificate on items"),
         ({"items": 2, "options": {"certificate": "split"}}, "'split' and items are given"),
     ],
 )
@@ -236,7 +239,7 @@ def test_items_are_needed_for_their_certificate_and_rule_out_a_holdout() -> None
         shortlist.simulate(
             "expected-loss", scores=np.eye(4), k=1, budget=8, options={"holdout": 0.5}
         )
-    for pace in ("rounds", "least"):
+    for pace in ("max_rounds", "min_batch"):
         with pytest.raises(InvalidInput, match="is 3, but a search on items sets it itself"):
             shortlist.simulate("expected-loss", scores=np.eye(4), k=1, budget=8, options={pace: 3})
 

@@ -103,10 +103,12 @@ def test_partial_results_say_so_and_the_last_is_the_answer() -> None:
     assert not last.partial
 
 
-@pytest.mark.parametrize(("n", "k", "least"), [(2, 1, 30), (4, 1, 40), (12, 6, 60), (30, 10, 90)])
-def test_the_partial_choice_is_what_status_and_ask_say(n: int, k: int, least: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "k", "min_batch"), [(2, 1, 30), (4, 1, 40), (12, 6, 60), (30, 10, 90)]
+)
+def test_the_partial_choice_is_what_status_and_ask_say(n: int, k: int, min_batch: int) -> None:
     """The first choice of a search is random, and its bound the whole range: any choice has it."""
-    asked: dict[str, Any] = {"epsilon": 0.1, "rewards": (0, 4), "least": least}
+    asked: dict[str, Any] = {"epsilon": 0.1, "rewards": (0, 4), "min_batch": min_batch}
     means = np.linspace(0.1, 0.9, n)
     for seed in range(6):
         rng = default_rng([seed, n])

@@ -316,12 +316,12 @@ class Client(Runnable):
         minimize: bool = False,
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
-        rounds: int | None = None,
-        least: int | None = None,
+        max_rounds: int | None = None,
+        min_batch: int | None = None,
         certificate: str = "auto",
         seed: int = 0,
         lease: float | None = None,
-        late: Late = WAIT,
+        on_late: Late = WAIT,
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
@@ -344,12 +344,12 @@ class Client(Runnable):
             "minimize": minimize,
             "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
             "options": named("options", options),
-            "rounds": rounds,
-            "least": least,
+            "max_rounds": max_rounds,
+            "min_batch": min_batch,
             "certificate": certificate,
             "seed": seed,
             "lease": lease,
-            "late": late,
+            "on_late": on_late,
             "retries": retries,
             "on_failure": on_failure,
             "exist_ok": flag("exist_ok", exist_ok),
@@ -396,8 +396,8 @@ class Client(Runnable):
 
         `cost` is what the pull did cost, if that is not what was declared. Telling the same again
         changes nothing; another reward for the same ticket is an error, and the first stays. A
-        late reward is discarded where `late` is a reward, by the clock of the service; the receipt
-        and a warning in the log say so."""
+        late reward is discarded where `on_late` is a reward, by the clock of the service; the
+        receipt and a warning in the log say so."""
         return self.tell_many([(ticket, reward, cost)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
@@ -408,7 +408,7 @@ class Client(Runnable):
         if not given:
             return Receipt()
         receipt = receipt_of(self._call("POST", "/tell", {"results": given}))
-        report(receipt, "`late`")
+        report(receipt, "`on_late`")
         return receipt
 
     def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:

@@ -72,8 +72,8 @@ def question(
     algorithm: AlgorithmLike,
     options: Mapping[str, object] | None,
     cells: CellsGiven | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
 ) -> Question:
@@ -90,7 +90,7 @@ def question(
     usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
     automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
     chosen = find(usual if automatic else algorithm)
-    given = chosen.told(options, rounds, least, certificate)
+    given = chosen.told(options, max_rounds, min_batch, certificate)
     promised = isinstance(goal, FixedConfidence) or cells is not None or given.get("holdout")
     model = Undeclared() if rewards is None and not promised else declared(rewards)
     found = None if cells is None else cells.of(labels, model)

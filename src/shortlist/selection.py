@@ -65,7 +65,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_JOBS, seeded, shown, whole
+from shortlist.validation import MOST_WORKERS, seeded, shown, whole
 
 RETRIES = 2  # of pulls that somebody else makes; a selection raises what its own function raises
 
@@ -89,7 +89,7 @@ class Keeping:
                 "`pull_many` is given with a `store`, but single pulls are kept; give `pull`"
             )
         if workers is not None:
-            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         self.evaluation = evaluation
         self.workers = workers
         self._store, self._name = store, name
@@ -111,8 +111,8 @@ class Keeping:
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
         return replace(experiment.result(partial=partial), control=self._control)
 
-    def _job(self, jobs: int, show: Callable[[], None]) -> Job:
-        return Job(self.evaluation, jobs, 0, this_program(), show, raising=True)
+    def _job(self, workers: int, show: Callable[[], None]) -> Job:
+        return Job(self.evaluation, workers, 0, this_program(), show, raising=True)
 
     @contextmanager
     def _opened(self, progress: bool) -> Iterator[tuple[Experiment, Callable[[], None]]]:
@@ -141,7 +141,7 @@ class Selection:
         if batch is not None:
             batch = whole("batch", batch, at_least=1)
         if workers is not None:
-            workers = whole("workers", workers, at_least=1, at_most=MOST_JOBS)
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         if batch is not None and not evaluation.many:
             raise InvalidInput(
                 f"`batch` is {shown(batch)}, but only `pull_many` takes more than one pull at once"
@@ -341,8 +341,8 @@ def select(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
@@ -377,9 +377,10 @@ def select(
     `order` is "independent". `scores` are cells that are known already, a row an arm and a column
     an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
-    A search asks for pulls, waits for all their rewards, and asks for more: at most `rounds` times,
-    with at least `least` pulls at a time. Not every algorithm can be told so. What proves the bound
-    is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits what is asked.
+    A search asks for pulls, waits for all their rewards, and asks for more: at most `max_rounds`
+    times, with at least `min_batch` pulls at a time. Not every algorithm can be told so. What
+    proves the bound is a `certificate`: "pairs", "plans", "split" or "items", or the one that suits
+    what is asked.
 
     With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
 
@@ -395,7 +396,7 @@ def select(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate, control),
+        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
@@ -421,8 +422,8 @@ async def select_async(
     order: str = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
@@ -441,7 +442,7 @@ async def select_async(
     cells = cells_given(items, seed, scores, order)
     asked = question(
         *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, rounds, least, certificate, control),
+        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
     )
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)

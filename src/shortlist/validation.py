@@ -19,7 +19,7 @@ LARGEST, SMALLEST = 1e60, 1e-60
 COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit numbers
 MOST_ARMS = 10**6  # docs/select.md says how much memory so many take
 MOST_RUNS = 10**6  # their outcomes are held together
-MOST_JOBS = 10**4  # processes or threads
+MOST_WORKERS = 10**4  # processes or threads
 MOST_RETRIES = 10**3  # of a call that fails: more would be as good as for ever
 SEEDS = 2**128  # as many as a generator has states to begin in
 MOST_TOLD = 10**6  # rewards at once
@@ -49,11 +49,11 @@ def seeded(seed: object) -> int:
     return whole("seed", seed, at_least=0, at_most=SEEDS - 1)
 
 
-def manners(runs: object, jobs: object, seed: object) -> tuple[int, int, int]:
+def manners(runs: object, workers: object, seed: object) -> tuple[int, int, int]:
     """Return how many runs in how many processes from which seed, if these make sense."""
     return (
         whole("runs", runs, at_least=1, at_most=MOST_RUNS),
-        whole("jobs", jobs, at_least=1, at_most=MOST_JOBS),
+        whole("workers", workers, at_least=1, at_most=MOST_WORKERS),
         seeded(seed),
     )
 

@@ -85,9 +85,9 @@ def test_plans_are_forced_only_where_they_can_be(finish: Callable[..., Answer]) 
     ("options", "message"),
     [
         ({"certificate": "plan"}, "`certificate` is 'plan', but must be one of auto, pairs, pl"),
-        ({"certificate": "split", "rounds": 3}, "`rounds` is 3, but the split certificate"),
-        ({"certificate": "plans", "rounds": 3}, "`rounds` is 3, but the plans certificate"),
-        ({"certificate": "plans", "least": 9}, "`least` is 9, but the plans certificate"),
+        ({"certificate": "split", "max_rounds": 3}, "`max_rounds` is 3, but the split certificate"),
+        ({"certificate": "plans", "max_rounds": 3}, "`max_rounds` is 3, but the plans certificate"),
+        ({"certificate": "plans", "min_batch": 9}, "`min_batch` is 9, but the plans certificate"),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
@@ -180,7 +180,7 @@ def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
         delta=delta,
         runs=n_runs,
         seed=5,
-        options={"least": 32},
+        options={"min_batch": 32},
     )
     assert binom.sf(int(runs.failed.sum()) - 1, n_runs, delta) > BELIEVABLE
 

@@ -59,14 +59,14 @@ def test_a_budget_is_spent_as_far_as_limits_allow() -> None:
 
 
 @pytest.mark.parametrize("limits", [(30,) * 10, (*(3,) * 5, *(None,) * 5), (*(60,) * 9, 1)])
-@pytest.mark.parametrize("pace", [{"rounds": 2}, {"rounds": 5}, {"least": 90}])
+@pytest.mark.parametrize("pace", [{"max_rounds": 2}, {"max_rounds": 5}, {"min_batch": 90}])
 def test_few_and_large_rounds_keep_to_limits(limits: Limits, pace: dict[str, int]) -> None:
     assert limits is not None
     means = np.linspace(0.1, 0.9, 10)
     outcome = driven("expected-loss", means, 3, FixedBudget(500), limits, 0, **pace)
     most = np.array([np.inf if limit is None else limit for limit in limits])
     assert (outcome.pulls <= most).all()
-    assert outcome.rounds <= pace.get("rounds", 500 // 90 + 1)
+    assert outcome.rounds <= pace.get("max_rounds", 500 // 90 + 1)
     assert outcome.pulls.sum() == min(500, most.sum())
 
 
@@ -100,10 +100,10 @@ def test_where_means_are_uniform_forty_pulls_of_everybody_tell_less_than_3000_wi
     [
         (1, {}),
         (1, {"model": Bounded()}),
-        (1, {"least": 100}),
-        (3, {"rounds": 4}),
-        (3, {"least": 40}),
-        (3, {"least": 60, "rounds": 5}),
+        (1, {"min_batch": 100}),
+        (3, {"max_rounds": 4}),
+        (3, {"min_batch": 40}),
+        (3, {"min_batch": 60, "max_rounds": 5}),
     ],
 )
 def test_what_is_proved_within_limits_holds(k: int, options: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def proved(means: FloatArray, k: int, limits: Limits, seed: int, **options: Any)
 def test_limits_prove_as_much_by_default_as_in_large_requests() -> None:
     """All of 200 workers answer 40 questions in the end, however these are cut into requests."""
     usual = [proved(workers(seed), 20, (40,) * 200, seed) for seed in range(4)]
-    large = [proved(workers(seed), 20, (40,) * 200, seed, least=1000) for seed in range(4)]
+    large = [proved(workers(seed), 20, (40,) * 200, seed, min_batch=1000) for seed in range(4)]
     assert np.mean(usual) <= 1.05 * np.mean(large)
     assert max(usual) < 0.15
 
@@ -149,7 +149,7 @@ def test_limits_that_differ_prove_about_as_much_as_equal_ones() -> None:
     assert np.mean(different) <= 1.5 * np.mean(equal)
 
 
-@pytest.mark.parametrize("pace", [{}, {"least": 200}])
+@pytest.mark.parametrize("pace", [{}, {"min_batch": 200}])
 def test_one_arm_with_a_small_limit_does_not_void_what_the_others_prove(
     pace: dict[str, int],
 ) -> None:
@@ -181,10 +181,10 @@ LIMITED: list[tuple[list[float], int, Any, dict[str, int]]] = [
     ([1.0, 1.0, 0.0, 0.9, 0.8], 3, lambda rng: rng.choice([1, 2, 25], 5), {}),
     ([0.5, 0.3, 0.5, 0.5, 0.5], 4, lambda rng: rng.choice([1, 2, 25], 5), {}),
     ([0.7, 0.3], 1, lambda rng: (1, 7), {}),
-    ([0.6, 0.5, 0.4], 1, lambda rng: (None, 12, 15), {"least": 30}),
-    ([0.95, 0.95, 0.7], 1, lambda rng: (None, 12, 15), {"rounds": 3}),
-    ([0.6, 0.5, 0.5, 0.2], 2, lambda rng: (None, 1, 20, 3), {"rounds": 1}),
-    ([0.7, 0.6, 0.5, 0.4], 2, lambda rng: rng.choice([2, 6, 40], 4), {"least": 20}),
+    ([0.6, 0.5, 0.4], 1, lambda rng: (None, 12, 15), {"min_batch": 30}),
+    ([0.95, 0.95, 0.7], 1, lambda rng: (None, 12, 15), {"max_rounds": 3}),
+    ([0.6, 0.5, 0.5, 0.2], 2, lambda rng: (None, 1, 20, 3), {"max_rounds": 1}),
+    ([0.7, 0.6, 0.5, 0.4], 2, lambda rng: rng.choice([2, 6, 40], 4), {"min_batch": 20}),
 ]
 
 
@@ -235,7 +235,7 @@ def test_the_others_go_on_where_one_arm_is_at_its_limit() -> None:
 def test_the_net_proves_nothing_within_limits() -> None:
     """All arms equal and few pulls: the fixed design cannot be completed, so nothing is claimed."""
     goal = FixedConfidence(0.1, 0.1)
-    for options in ({}, {"rounds": 2}, {"least": 30}):
+    for options in ({}, {"max_rounds": 2}, {"min_batch": 30}):
         outcome = driven("certified", [0.5] * 4, 2, goal, (20,) * 4, 3, **options)
         bound = outcome.answer.regret_bound
         assert bound is None or bound > 0.1

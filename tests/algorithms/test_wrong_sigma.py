@@ -42,13 +42,13 @@ def in_designs(asked: Problem, pulls: int) -> float:
     [
         (2, 1, {}),
         (5, 4, {}),
-        (5, 2, {"rounds": 3}),
-        (5, 1, {"least": 100}),
+        (5, 2, {"max_rounds": 3}),
+        (5, 1, {"min_batch": 100}),
         (12, 6, {"certificate": "split"}),
         (40, 1, {}),
         (100, 20, {}),
         (101, 20, {}),
-        (150, 30, {"least": 1000}),
+        (150, 30, {"min_batch": 1000}),
         (250, 40, {}),
     ],
 )

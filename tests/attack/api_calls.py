@@ -28,7 +28,7 @@ def _simulate(rng: random.Random) -> Arguments:
         "k": 1,
         "runs": 1,
         "seed": 3,
-        "jobs": 1,
+        "workers": 1,
         "rewards": rng.choice(("bernoulli", "beta", "gaussian")),
         "sd": rng.choice((None, None, 0.1, 1e-300, 1e200)),
         "options": options(rng, name),
@@ -47,7 +47,7 @@ def _forecast(rng: random.Random) -> Arguments:
     algorithms = rng.choice((None, ["uniform"], ["lucb", "sar"]))
     items = rng.choice((None, None, 7, ["x", "y"]))
     given = {"algorithms": None if items else algorithms, "items": items}
-    return {"k": 1, "runs": 1, "jobs": 1, **given, **arms, **goal(rng)}
+    return {"k": 1, "runs": 1, "workers": 1, **given, **arms, **goal(rng)}
 
 
 def _certify(rng: random.Random) -> Arguments:

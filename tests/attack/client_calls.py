@@ -53,7 +53,7 @@ def _made_there(**arguments: Any) -> None:
 def _making(rng: random.Random) -> Arguments:
     asked = question(rng)
     asked["arms"] = rng.choice((4, ["a", "b", "c"]))
-    more = {"lease": 9, "late": "wait", "retries": 1, "items": None, "scores": None}
+    more = {"lease": 9, "on_late": "wait", "retries": 1, "items": None, "scores": None}
     return {**asked, **more, "name": f"made {rng.randrange(50)}", "exist_ok": True}
 
 

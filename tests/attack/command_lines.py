@@ -49,7 +49,7 @@ NAMES = (
     ),
     *("binary", "table", "json", "csv", "auto", "uniform", "lucb", "sar", "certified", "opt-mai"),
     *("kl-lucb", "track-and-stop", "expected-loss", "nowhere:f", "os.path:join", "json:loads"),
-    *("a.b.c:d.e", "gaussian", "lower-bound", "rte", "growth=1e20", "holdout=2", "rounds=0"),
+    *("a.b.c:d.e", "gaussian", "lower-bound", "rte", "growth=1e20", "holdout=2", "max_rounds=0"),
     *(
         "certificate=pairs",
         "batch=1e99",
@@ -176,8 +176,8 @@ STORE = ("--store", "tests.db")
 LASTING = ("--budget", "--epsilon", "--watch")
 # options that are given again at the end, where the last one counts: nothing runs for long
 NEVER_LONG: dict[str, Sequence[str]] = {
-    "simulate": ("--jobs", "1"),
-    "forecast": ("--jobs", "1"),
+    "simulate": ("--workers", "1"),
+    "forecast": ("--workers", "1"),
     "reproduce": ("--panel", "nowhere"),
     "serve": ("--port", "nowhere"),
 }

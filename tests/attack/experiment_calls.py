@@ -72,7 +72,7 @@ def _run(**arguments: Any) -> None:
 
 
 def _running(rng: random.Random) -> Arguments:
-    return {"pull": lambda arm: 0.5, "jobs": 2, "retries": 0, "worker": "w", "progress": False}
+    return {"pull": lambda arm: 0.5, "workers": 2, "retries": 0, "worker": "w", "progress": False}
 
 
 def _opened(store: Any, name: Any, readonly: Any) -> None:
@@ -86,7 +86,7 @@ def _opened(store: Any, name: Any, readonly: Any) -> None:
 
 
 def _made(rng: random.Random) -> Arguments:
-    more = {"lease": 9, "late": rng.choice(("wait", "again", 0.0)), "on_failure": "retire"}
+    more = {"lease": 9, "on_late": rng.choice(("wait", "again", 0.0)), "on_failure": "retire"}
     return {**question(rng), "name": "e", "retries": 1, **more}
 
 

@@ -105,8 +105,8 @@ def _select_kept(rng: random.Random) -> Arguments:
         "name": "n",
         "retries": rng.randrange(2),
         "timeout": rng.choice((None, 5.0)),
-        "rounds": None,
-        "least": None,
+        "max_rounds": None,
+        "min_batch": None,
     }
 
 
@@ -116,7 +116,7 @@ def _select_async(rng: random.Random) -> Arguments:
     async def pull_later(arm: object, seed: int) -> float:
         return pull(arm, seed)
 
-    more = {"retries": 0, "timeout": None, "rounds": None, "least": None}
+    more = {"retries": 0, "timeout": None, "max_rounds": None, "min_batch": None}
     return {"pull": pull_later, "workers": 3, "progress": False, **question(rng), **more}
 
 

@@ -148,7 +148,7 @@ def judged(runs: int, one: Callable[[int], bool]) -> None:
 CASES: dict[str, tuple[FloatArray, int, float, dict[str, object]]] = {
     "pairs": (np.array([0.9, 0.56, 0.35, 0.35]), 1, 0.2, {}),
     "pairs of two": (np.array([0.9, 0.9, 0.56, 0.35, 0.35]), 2, 0.1, {}),
-    "pairs, three rounds": (np.array([0.9, 0.6, *[0.47] * 6]), 1, 0.12, {"rounds": 3}),
+    "pairs, three rounds": (np.array([0.9, 0.6, *[0.47] * 6]), 1, 0.12, {"max_rounds": 3}),
     "split": (np.array([0.9, 0.9, 0.6, 0.35, 0.35]), 2, 0.12, {"certificate": "split"}),
 }
 

@@ -55,7 +55,7 @@ def test_json_has_the_keys_of_the_contract_and_nothing_else_is_printed() -> None
         "0.2",
         "--runs",
         "3",
-        "--jobs",
+        "--workers",
         "2",
         "--format",
         "json",
@@ -260,7 +260,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("mine")
 def test_an_algorithm_may_be_a_function_in_a_module_of_this_folder() -> None:
-    budget = ["--budget", "400", "--option", "share=0.5", "--runs", "2", "--jobs", "2"]
+    budget = ["--budget", "400", "--option", "share=0.5", "--runs", "2", "--workers", "2"]
     data = figures("simulate", *UNIFORM, "--algorithm", "mine:even", *budget)
     assert (data["algorithm"], data["pulls"]["mean"]) == ("mine:even", 200)
     assert "" not in sys.path
@@ -343,8 +343,8 @@ def refused(result: Result, message: str) -> None:
             "`runs` is 0, but must be a whole number of at least 1",
         ),
         (
-            [*SIMULATE, "--budget", "99", "--jobs", "0"],
-            "`jobs` is 0, but must be a whole number of at least 1",
+            [*SIMULATE, "--budget", "99", "--workers", "0"],
+            "`workers` is 0, but must be a whole number of at least 1",
         ),
         (
             [*SIMULATE, "--budget", "99", "--seed", "-1"],

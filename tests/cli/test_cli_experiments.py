@@ -78,7 +78,7 @@ def status() -> dict[str, Any]:
 
 def test_a_program_is_run_for_every_pull_and_the_best_are_chosen() -> None:
     result = call(
-        "run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, "--jobs", "3", "--format", "json"
+        "run", "arms.csv", "--pull", "./evaluate {arm}", *MAKE, "--workers", "3", "--format", "json"
     )
     assert (result.exit_code, notes_of(result.stderr)) == (0, "")
     data = json.loads(result.stdout)
@@ -128,13 +128,15 @@ def test_a_table_shows_labels_as_they_are() -> None:
     assert all(label in done("status", "--store", "tests.db") for label in LABELS)
 
 
-def test_seeds_make_a_run_repeatable_whatever_the_number_of_jobs() -> None:
+def test_seeds_make_a_run_repeatable_whatever_the_number_of_workers() -> None:
     program(
         "noisy",
         f"#!{sys.executable} -SE\nimport random, sys\nprint(random.Random(sys.argv[1]).random())\n",
     )
     pull = ["--pull", "./noisy {seed}{arm}", *MAKE[:-2], "--format", "json"]
-    one, many = (json.loads(done("run", "arms.csv", *pull, "--jobs", jobs)) for jobs in ("1", "4"))
+    one, many = (
+        json.loads(done("run", "arms.csv", *pull, "--workers", workers)) for workers in ("1", "4")
+    )
     assert {**one, "seconds": 0} == {**many, "seconds": 0}
 
 
@@ -150,7 +152,7 @@ def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
         "--pull",
         "./flaky {arm} {ticket}",
         *MAKE,
-        "--jobs",
+        "--workers",
         "4",
         "--format",
         "json",
@@ -231,7 +233,7 @@ def rewards_in_file() -> int:
         database.close()
 
 
-SLOW = ["run", "arms.csv", *MAKE, "--pull", "./slow {arm}", "--jobs", "2", "--format", "json"]
+SLOW = ["run", "arms.csv", *MAKE, "--pull", "./slow {arm}", "--workers", "2", "--format", "json"]
 
 
 def make_slow() -> None:
@@ -294,7 +296,7 @@ def test_a_run_after_one_that_was_killed_says_for_what_it_waits(
         LABELS, 2, budget=50, algorithm="uniform", store="tests.db"
     ) as experiment:
         experiment.ask(50, "dead", alive=1)
-    result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--jobs", "9")
+    result = call("run", "--pull", "./evaluate {arm}", "--store", "tests.db", "--workers", "9")
     assert result.exit_code == 0
     assert re.fullmatch(
         r"Waiting for 50 pulls that other workers hold until \d\d:\d\d:\d\d\.\n",
@@ -380,7 +382,7 @@ def test_tickets_of_those_who_are_gone_are_given_back() -> None:
 def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
     asked = ("--limit", "60", "--format", "csv", "--store", "tests.db")
     for name, late in (("waiting", "wait"), ("again", "again"), ("counting", "0.25")):
-        done("create", "arms.csv", *MAKE, "--name", name, "--late", late, "--lease", "0.01")
+        done("create", "arms.csv", *MAKE, "--name", name, "--on-late", late, "--lease", "0.01")
         assert len(rows(done("ask", "--name", name, *asked))) == 50
     time.sleep(0.02)
     assert call("ask", "--name", "waiting", *asked).exit_code == 3
@@ -389,7 +391,7 @@ def test_what_is_late_is_waited_for_handed_out_again_or_counts() -> None:
     assert len(rows(done("ask", "--name", "again", *asked))) == 50
     assert call("ask", "--name", "counting", *asked).exit_code == 4
     refused(
-        call("create", "arms.csv", *MAKE, "--late", "soon"), 2, "'soon' must be wait, again or a"
+        call("create", "arms.csv", *MAKE, "--on-late", "soon"), 2, "'soon' must be wait, again or a"
     )
 
 
@@ -558,8 +560,8 @@ def refused(result: Result, status: int, message: str) -> None:
             "there is no program './nothing'",
         ),
         (
-            ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--jobs", "0"],
-            "`jobs` is 0, but must be",
+            ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--workers", "0"],
+            "`workers` is 0, but must be",
         ),
         (
             ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--timeout", "0"],

@@ -131,7 +131,7 @@ def test_run_scores_arms_on_items_with_a_program(tmp_path: Path) -> None:
     known.write_text("arm,item,score\ngood,q 0,1\nbad,q 0,0\nworse,q 0,0\n")
     ran = invoked(
         *("run", arms, "--items", items, "--scores", known, "--pull", command, "-k", 1),
-        *("--epsilon", 0.2, "--delta", 0.3, "--jobs", 2, "--format", "json"),
+        *("--epsilon", 0.2, "--delta", 0.3, "--workers", 2, "--format", "json"),
     )
     result = json.loads(ran.stdout)
 

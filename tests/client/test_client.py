@@ -77,7 +77,7 @@ def test_run_gives_the_result_that_it_gives_here(url: str, function: Callable[..
     settings: dict[str, Any] = {"budget": 200, "algorithm": "clucb-pac", "seed": 5}
     there = Client(url).create(6, 2, **settings)
     here = Experiment.create(6, 2, **settings)
-    assert there.run(function, jobs=3, progress=False) == here.run(reward, progress=False)
+    assert there.run(function, workers=3, progress=False) == here.run(reward, progress=False)
     assert there.standing()[0] == 200
     assert (there.state(), there.held()[0]) == (State.BUDGET, 0)
     assert there.position() > 200
@@ -129,7 +129,7 @@ def test_settings_are_what_the_experiment_was_made_with(url: str) -> None:
 
 
 def test_rounds_are_said_there_and_what_to_serve_meanwhile_comes_back(url: str) -> None:
-    told: dict[str, Any] = {"rounds": 3, "least": 40}
+    told: dict[str, Any] = {"max_rounds": 3, "min_batch": 40}
     made = Client(url).create(["x", "y", "z"], 1, epsilon=0.3, **told, certificate="pairs")
     assert made.settings.options == {**told, "certificate": "pairs"}
     held = made.ask(10_000, "first")
@@ -182,7 +182,7 @@ def test_a_wait_may_be_as_long_as_one_likes_and_a_reason_anything(url: str) -> N
 
 def test_more_than_a_service_takes_at_once_is_said_to_be_so(url: str) -> None:
     experiment = Client(url).create(3, 1, budget=30)
-    with pytest.raises(LimitExceeded, match="hands out 10,000 at a time at most"):
+    with pytest.raises(LimitExceeded, match="hands out at most 10,000 at a time"):
         experiment.ask(10_001)
 
 

@@ -78,8 +78,8 @@ CERTIFIED: dict[str, Case] = {
     "pairs, limits of many": Case(
         "certified", 120, 30, confidence(0.05), settings={"limits": limits(120, 40)}
     ),
-    "pairs, five rounds": Case("certified", 12, 3, confidence(0.05), options={"rounds": 5}),
-    "pairs, large batches": Case("certified", 12, 3, confidence(0.05), options={"least": 500}),
+    "pairs, five rounds": Case("certified", 12, 3, confidence(0.05), options={"max_rounds": 5}),
+    "pairs, large batches": Case("certified", 12, 3, confidence(0.05), options={"min_batch": 500}),
     # many arms: plans
     "plans, 0/1": Case("certified", 150, 40, confidence(0.04)),
     "plans, half": Case("certified", 200, 100, confidence(0.03)),
@@ -94,7 +94,9 @@ CERTIFIED: dict[str, Case] = {
     "split, scores": Case("certified", 60, 20, confidence(0.05), "beta"),
     "split, sub-Gaussian": Case("certified", 150, 40, confidence(0.1), "gaussian"),
     "split, budget": Case("certified", 150, 15, confidence(0.05, 20_000)),
-    "split, large batches": Case("certified", 150, 15, confidence(0.05), options={"least": 2000}),
+    "split, large batches": Case(
+        "certified", 150, 15, confidence(0.05), options={"min_batch": 2000}
+    ),
     # a test set: items
     "items, 0/1": Case("certified", 20, 1, confidence(0.05), items=200),
     "items, five": Case("certified", 20, 5, confidence(0.05), items=200),
@@ -118,10 +120,10 @@ CERTIFIED: dict[str, Case] = {
         "expected-loss", 60, 10, FixedBudget(1500), settings={"limits": limits(60, 30)}
     ),
     "expected-loss, five rounds": Case(
-        "expected-loss", 60, 10, FixedBudget(3000), options={"rounds": 5}
+        "expected-loss", 60, 10, FixedBudget(3000), options={"max_rounds": 5}
     ),
     "expected-loss, large batches": Case(
-        "expected-loss", 60, 10, FixedBudget(3000), options={"least": 300}
+        "expected-loss", 60, 10, FixedBudget(3000), options={"min_batch": 300}
     ),
     "expected-loss, items": Case("expected-loss", 20, 5, FixedBudget(800), items=200),
 }

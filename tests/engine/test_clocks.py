@@ -20,7 +20,7 @@ from shortlist.stores import clock as clocks
 from shortlist.stores.clock import EVERY, LATEST, MachineClock, ServerClock
 from shortlist.stores.memory import MemoryStore
 
-LATE: dict[str, Any] = {"lease": 60, "late": 0.0}
+LATE: dict[str, Any] = {"lease": 60, "on_late": 0.0}
 # another program whose machine is two minutes ahead
 AHEAD = """
 import sys, time

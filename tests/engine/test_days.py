@@ -18,7 +18,7 @@ LEASE = 3.5 * DAY  # after which a result counts as 0
 
 
 def decided_after(
-    seed: int, rounds: int | None = None, least: int | None = None
+    seed: int, max_rounds: int | None = None, min_batch: int | None = None
 ) -> tuple[float, shortlist.Experiment]:
     """Days until the experiment is over, and the experiment.
 
@@ -33,10 +33,10 @@ def decided_after(
         delta=0.05,
         seed=seed,
         lease=LEASE,
-        late=0.0,
+        on_late=0.0,
         clock=lambda: now[0],
-        rounds=rounds,
-        least=least,
+        max_rounds=max_rounds,
+        min_batch=min_batch,
     )
     due: dict[int, list[tuple[Ticket, bool]]] = defaultdict(list)  # by quarter of a day
     for quarter in range(4 * 200):
@@ -60,7 +60,7 @@ def decided_after(
 def test_three_pages_are_decided_in_weeks_though_results_are_days_late() -> None:
     days, lost = [], []
     for seed in range(number_of_runs(2, 20)):
-        took, experiment = decided_after(seed, least=VISITORS)
+        took, experiment = decided_after(seed, min_batch=VISITORS)
         days.append(took)
         top = experiment.result().top[0]
         lost.append(max(PAGES.values()) - PAGES[top])
@@ -72,13 +72,13 @@ def test_three_pages_are_decided_in_weeks_though_results_are_days_late() -> None
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_with_few_rounds_it_is_a_matter_of_days_too(seed: int) -> None:
-    took, experiment = decided_after(seed, rounds=5)
+    took, experiment = decided_after(seed, max_rounds=5)
     assert took <= 60
     assert experiment.status().progress.round <= 5
 
 
 def test_nobody_is_served_an_arm_that_left() -> None:
-    experiment = shortlist.Experiment.create(["a", "b", "c"], 1, epsilon=0.3, least=40)
+    experiment = shortlist.Experiment.create(["a", "b", "c"], 1, epsilon=0.3, min_batch=40)
     held = experiment.ask(10_000)
     experiment.tell_many((each, each.arm == "b") for each in held[:-3])
     assert experiment.ask(1).meanwhile == "b"

@@ -71,7 +71,7 @@ def experiment(store: Store, clock: Clock) -> Experiment:
 @pytest.fixture
 def hasty(store: Store, clock: Clock) -> Experiment:
     """Hands out again what is late."""
-    return new(store, clock, late="again")
+    return new(store, clock, on_late="again")
 
 
 def new(store: Any, clock: Callable[[], float] = Clock(), **settings: Any) -> Experiment:  # noqa: B008

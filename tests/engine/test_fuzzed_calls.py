@@ -19,7 +19,13 @@ ODD: tuple[Any, ...] = (
     *(object(), shortlist.SubGaussian(1.0), shortlist.Arm("a", limit=3), complex(1, 2)),
 )
 USUAL: dict[str, Any] = {"arms": 4, "k": 1, "budget": 30, "epsilon": None, "rewards": None}
-USUAL |= {"rounds": None, "least": None, "on_failure": "stop", "retries": 1, "minimize": False}
+USUAL |= {
+    "max_rounds": None,
+    "min_batch": None,
+    "on_failure": "stop",
+    "retries": 1,
+    "minimize": False,
+}
 USUAL |= {"certificate": "auto"}
 
 

@@ -115,19 +115,19 @@ def chance_of_a_wrong_choice() -> float:
 
 @pytest.mark.parametrize(("late", "wrong"), [("wait", 1), (0, 1), ("again", RUNS)])
 def test_a_choice_where_slow_means_bad_is_as_wrong_as_docs_late_says(late: Any, wrong: int) -> None:
-    assert wrong_choices(slow_means_bad, late=late) == wrong
+    assert wrong_choices(slow_means_bad, on_late=late) == wrong
     fair = binomtest(wrong, RUNS, chance_of_a_wrong_choice(), alternative="greater").pvalue > 1e-3
     assert fair == (late != "again")
 
 
 @pytest.mark.parametrize("late", ["wait", "again"])
 def test_a_choice_where_slow_means_nothing_is_right_either_way(late: Any) -> None:
-    wrong, chance = wrong_choices(slow_means_nothing, late=late), chance_of_a_wrong_choice()
+    wrong, chance = wrong_choices(slow_means_nothing, on_late=late), chance_of_a_wrong_choice()
     assert binomtest(wrong, RUNS, chance, alternative="greater").pvalue > 1e-3
 
 
 def test_a_choice_waits_unless_something_else_is_said() -> None:
-    assert new(MemoryStore(), Clock()).settings.late == "wait"
+    assert new(MemoryStore(), Clock()).settings.on_late == "wait"
 
 
 # What is waited for
@@ -194,7 +194,7 @@ def test_only_somebody_with_a_name_can_promise_to_be_alive(
 
 
 def test_a_lease_of_any_length_can_be_kept(store: Store, clock: Clock) -> None:
-    experiment = new(store, clock, late="again", lease=1e300)
+    experiment = new(store, clock, on_late="again", lease=1e300)
     experiment.ask()
     clock.now += 1e9
     assert experiment.ask()[0].id == 1
@@ -206,7 +206,7 @@ def test_a_lease_of_any_length_can_be_kept(store: Store, clock: Clock) -> None:
 def test_what_is_late_counts_as_was_agreed_and_what_comes_later_does_not(
     store: Store, clock: Clock
 ) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     late, punctual = experiment.ask(2)
     clock.now += LEASE - 1
     experiment.tell(punctual, 1)
@@ -222,7 +222,7 @@ def test_what_is_late_counts_as_was_agreed_and_what_comes_later_does_not(
 def test_a_second_reward_is_refused_where_the_first_was_in_time_and_is_what_late_counts_as(
     store: Store, clock: Clock
 ) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     bad, good, slow = experiment.ask(3)
     experiment.tell_many([(bad, 0), (good, 1)])
     clock.now += LEASE
@@ -239,7 +239,7 @@ def test_a_second_reward_is_refused_where_the_first_was_in_time_and_is_what_late
 
 
 def test_status_does_not_call_told_what_nobody_told(store: Store, clock: Clock) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     first, *_ = experiment.ask(5)
     experiment.tell(first, 1)
     clock.now += LEASE
@@ -254,7 +254,7 @@ def test_status_does_not_call_told_what_nobody_told(store: Store, clock: Clock) 
 def test_a_log_in_which_a_ticket_is_late_and_not_told_is_damaged(
     store: Store, clock: Clock
 ) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     experiment.ask(3)
     with store.exclusive():
         store.append("experiment", events=[Event(Kind.LATE, 0, 10**15, "", clock.now)])
@@ -263,7 +263,7 @@ def test_a_log_in_which_a_ticket_is_late_and_not_told_is_damaged(
 
 
 def test_what_failed_or_was_given_back_is_not_late(store: Store, clock: Clock) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     failed, lost = experiment.ask(2, "me")
     experiment.fail(failed, "it rained")
     experiment.release(tickets=[lost])
@@ -273,7 +273,7 @@ def test_what_failed_or_was_given_back_is_not_late(store: Store, clock: Clock) -
 
 
 def test_a_search_goes_on_without_anybody_telling_what_is_late(store: Store, clock: Clock) -> None:
-    experiment = new(store, clock, late=0.25)
+    experiment = new(store, clock, on_late=0.25)
     while experiment.ask(1000).state is not State.BUDGET:
         clock.now += LEASE
     assert [arm.mean for arm in experiment.result().arms] == [0.25] * 3
@@ -282,7 +282,7 @@ def test_a_search_goes_on_without_anybody_telling_what_is_late(store: Store, clo
 def test_a_method_that_raises_keeps_what_is_late_and_nothing_else(
     store: Store, clock: Clock
 ) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     (late,) = experiment.ask()
     clock.now += LEASE
     (other,) = experiment.ask()
@@ -295,7 +295,7 @@ def test_a_method_that_raises_keeps_what_is_late_and_nothing_else(
 
 
 def test_where_what_is_late_counts_nobody_can_prolong_a_lease(store: Store, clock: Clock) -> None:
-    experiment = new(store, clock, late=0)
+    experiment = new(store, clock, on_late=0)
     (ticket,) = experiment.ask(1, "me")
     clock.now += LEASE / 2
     for more in ({}, {"alive": 10 * LEASE}):
@@ -309,19 +309,19 @@ def test_where_what_is_late_counts_nobody_can_prolong_a_lease(store: Store, cloc
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"late": "soon"}, "`late` is 'soon', but must be 'wait', 'again' or a reward"),
+        ({"on_late": "soon"}, "`on_late` is 'soon', but must be 'wait', 'again' or a reward"),
         (
-            {"late": 7, "rewards": (0, 1)},
-            "`late` is 7, but must be a number between 0 and 1",
+            {"on_late": 7, "rewards": (0, 1)},
+            "`on_late` is 7, but must be a number between 0 and 1",
         ),
-        ({"late": None}, "`late` is None, but must be a number at most"),
+        ({"on_late": None}, "`on_late` is None, but must be a number at most"),
         (
-            {"late": 0, "lease": None},
-            "`late` is 0.0, but counts after a `lease`",
+            {"on_late": 0, "lease": None},
+            "`on_late` is 0.0, but counts after a `lease`",
         ),
         (
-            {"late": 0, "rewards": SubGaussian(1)},
-            "`late` is 0.0, but only rewards with a range may count so",
+            {"on_late": 0, "rewards": SubGaussian(1)},
+            "`on_late` is 0.0, but only rewards with a range may count so",
         ),
     ],
 )
@@ -335,12 +335,12 @@ def test_what_late_cannot_be_is_refused(
 def test_late_is_a_setting_and_a_lease_that_is_not_named_is_not_compared(
     store: Store, clock: Clock
 ) -> None:
-    made = new(store, clock, late=0)
+    made = new(store, clock, on_late=0)
     assert Experiment.open(store).settings == made.settings
-    with pytest.raises(StoreExists, match=r"made with late = 0.0 and not wait$"):
+    with pytest.raises(StoreExists, match=r"made with on_late = 0.0 and not wait$"):
         new(store, clock, exist_ok=True)
     with pytest.raises(StoreExists, match=r"made with lease = 100.0 and not 5.0$"):
-        new(store, clock, late=0, lease=5, exist_ok=True)
+        new(store, clock, on_late=0, lease=5, exist_ok=True)
     other = new(store, clock, name="other")
     again = new(store, clock, name="other", lease=None, exist_ok=True)
     assert again.settings == other.settings
@@ -450,7 +450,7 @@ def test_a_pull_that_comes_near_the_end_of_its_lease_is_worth_one_warning(
     consequence: str,
     reopened: bool,
 ) -> None:
-    experiment = new(store, clock, late=late)
+    experiment = new(store, clock, on_late=late)
     tickets = experiment.ask(3)
     if reopened:
         experiment = Experiment.open(store, clock=clock)

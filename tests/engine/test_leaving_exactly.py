@@ -54,7 +54,7 @@ def left_by(history: History, leaves: Leaves) -> bool:
 
 def played(history: History, leaves: Leaves) -> Pulls | Outcome:
     """The request after these replies, or the outcome."""
-    run = counted(find("certified"), PROBLEM, np.random.default_rng(1), least=6)
+    run = counted(find("certified"), PROBLEM, np.random.default_rng(1), min_batch=6)
     turn = advance(run, None)
     for place, won in enumerate(history):
         sums = np.array(won, dtype=np.float64)

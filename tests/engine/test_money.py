@@ -68,7 +68,7 @@ def test_what_is_under_way_counts_as_declared_until_it_is_told() -> None:
 
 def test_the_end_of_the_budget_is_for_good() -> None:
     clock = [0.0]
-    experiment = made(budget=30, late="again", lease=10, clock=lambda: clock[0])
+    experiment = made(budget=30, on_late="again", lease=10, clock=lambda: clock[0])
     first, second = experiment.ask(2)
     experiment.tell(first, 1, cost=29.5)
     clock[0] = 20.0  # the second one is given up

@@ -31,7 +31,7 @@ def test_half_of_all_experiments_need_at_most_the_median_and_most_at_most_the_hi
     below, high = [], []
     for seed in range(16):
         rng = np.random.default_rng([4, seed])
-        experiment = Experiment.create(4, 1, least=160, seed=seed, **ASKED)
+        experiment = Experiment.create(4, 1, min_batch=160, seed=seed, **ASKED)
         ahead = outlook(advanced(experiment, rng, 150), runs=9, seed=seed)
         told = experiment.status().told
         needed = advanced(experiment, rng, np.inf).status().told - told

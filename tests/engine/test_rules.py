@@ -45,7 +45,7 @@ class Rules(Machine):
     @initialize(late=st.sampled_from(["wait", "again", 0.0]))
     def begin(self, late: Any) -> None:
         self.late = late
-        self.make(3, 1, lease=LEASE, late=late, retries=RETRIES, **CHOSEN)
+        self.make(3, 1, lease=LEASE, on_late=late, retries=RETRIES, **CHOSEN)
         self.rewards: dict[int, float] = {}
         self.missed: set[int] = set()  # tickets that count as late
         self.leases: dict[int, Terms] = {}

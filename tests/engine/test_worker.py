@@ -38,29 +38,29 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
-@pytest.mark.parametrize("jobs", [1, 3, 100])
-def test_the_result_does_not_depend_on_the_number_of_jobs(jobs: int) -> None:
-    assert new().run(reward, jobs=jobs) == new().run(reward)
+@pytest.mark.parametrize("workers", [1, 3, 100])
+def test_the_result_does_not_depend_on_the_number_of_workers(workers: int) -> None:
+    assert new().run(reward, workers=workers) == new().run(reward)
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_pulls_are_made_on_any_executor(executor: str) -> None:
-    assert new().run(reward, jobs=2, executor=executor) == new().run(reward)
+    assert new().run(reward, workers=2, executor=executor) == new().run(reward)
 
 
-def test_that_many_jobs_run_at_once() -> None:
+def test_that_many_workers_run_at_once() -> None:
     meeting = threading.Barrier(3, timeout=60)  # nobody passes before three are there
 
     def meet(arm: int) -> float:
         meeting.wait()
         return 1.0
 
-    assert new().run(meet, jobs=3).pulls == 60
+    assert new().run(meet, workers=3).pulls == 60
 
 
 def test_an_async_function_is_run_in_an_event_loop() -> None:
     assert new().run(async_reward) == new().run(reward)
-    assert asyncio.run(new().run_async(async_reward, jobs=3)) == new().run(reward)
+    assert asyncio.run(new().run_async(async_reward, workers=3)) == new().run(reward)
 
 
 def test_async_calls_are_under_way_together() -> None:
@@ -74,7 +74,7 @@ def test_async_calls_are_under_way_together() -> None:
         together.remove(arm)
         return 1.0
 
-    new().run(meet, jobs=5)
+    new().run(meet, workers=5)
     assert most[0] == 5
 
 
@@ -108,17 +108,17 @@ def flaky(times: int) -> Callable[..., float]:
 
 def test_failures_are_noted_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     experiment = new()
-    assert experiment.run(flaky(1), jobs=2) == new().run(reward)
+    assert experiment.run(flaky(1), workers=2) == new().run(reward)
     assert experiment.status().failures == 9
     failed = sorted(int(note.split("ticket ")[1].split(")")[0]) for note in told(caplog))
     assert failed == list(range(0, 60, 7))
     assert told(caplog)[0].endswith("failed: no network")
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
-def test_a_worker_may_try_again_by_itself_before_the_experiment_hears_of_it(jobs: int) -> None:
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_worker_may_try_again_by_itself_before_the_experiment_hears_of_it(workers: int) -> None:
     experiment = new(retries=0)
-    assert experiment.run(flaky(2), jobs=jobs, retries=2) == new().run(reward)
+    assert experiment.run(flaky(2), workers=workers, retries=2) == new().run(reward)
     assert experiment.status().failures == 0
     with pytest.raises(Unfinished, match="ticket 0 failed 1 time, the last time: no network"):
         new(retries=0).run(flaky(2), retries=1)
@@ -128,7 +128,7 @@ def test_a_worker_may_try_again_by_itself_before_the_experiment_hears_of_it(jobs
 def test_a_reward_that_is_none_stops_the_experiment_in_the_end(bad: object) -> None:
     experiment = new(rewards=(0, 1))
     with pytest.raises(Unfinished, match="failed 3 times, the last time: the reward of ticket 5"):
-        experiment.run(lambda arm, ticket: bad if ticket == 5 else 1.0, jobs=4)
+        experiment.run(lambda arm, ticket: bad if ticket == 5 else 1.0, workers=4)
     assert experiment.status().told >= 5
 
 
@@ -171,7 +171,7 @@ def test_an_interrupt_tells_what_is_done_and_gives_back_the_rest(
     with monkeypatch.context() as patch:
         interrupting(patch, lambda: len(done) == 10)
         with pytest.raises(KeyboardInterrupt):
-            experiment.run(Slow(), jobs=4, worker="w")
+            experiment.run(Slow(), workers=4, worker="w")
     status = Experiment.open(store).status()
     assert (status.told, status.held, status.failures) == (10, 0, 0)
     assert Experiment.open(store).run(reward, worker="another") == new().run(reward)
@@ -189,7 +189,7 @@ def test_what_ends_after_an_interrupt_is_told_and_not_paid_for_twice(
 
     interrupting(monkeypatch, lambda: paid[0] >= 8)
     with pytest.raises(KeyboardInterrupt):
-        experiment.run(slow, jobs=4)
+        experiment.run(slow, workers=4)
     assert experiment.status().told == paid[0]
 
 
@@ -216,7 +216,7 @@ def test_an_interrupt_at_the_worst_moment_ends_the_run_and_loses_nothing(
     experiment = new()
     monkeypatch.setattr("shortlist.engine.worker_pool.SimpleQueue", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        experiment.run(reward, jobs=2)
+        experiment.run(reward, workers=2)
     assert experiment.status().held == 0
     assert experiment.status().told >= 3
 
@@ -229,7 +229,7 @@ def test_a_cancelled_async_run_gives_back_its_tickets() -> None:
         return 1.0
 
     async def cancelled() -> None:
-        task = asyncio.create_task(experiment.run_async(endless, jobs=3, worker="w"))
+        task = asyncio.create_task(experiment.run_async(endless, workers=3, worker="w"))
         while experiment.status().workers != {"w": 3}:  # for ever, if that is never so
             await asyncio.sleep(0.01)
         task.cancel()
@@ -260,7 +260,7 @@ def test_leases_are_renewed_while_the_work_goes_on(monkeypatch: pytest.MonkeyPat
 
     taken_in = worker.Crew.take_in
     monkeypatch.setattr(worker.Crew, "take_in", step)
-    experiment.run(slow, jobs=4)
+    experiment.run(slow, workers=4)
     assert steps[0] >= 5
     assert others == []
 
@@ -285,7 +285,7 @@ def test_a_program_that_was_kept_from_renewing_its_leases_says_so(
 
 def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting_for_it() -> None:
     now, begun = [0.0], list[Call]()
-    experiment = new(lease=10, late=0, clock=lambda: now[0])
+    experiment = new(lease=10, on_late=0, clock=lambda: now[0])
     crew = worker.Crew(experiment, worker.Job.of(reward, 2, 0, "w", lambda: None), begun.append)
     for _ in range(3):
         crew.ask()
@@ -309,7 +309,7 @@ def test_it_waits_for_what_others_hold() -> None:
 
     thread = threading.Thread(target=late)
     thread.start()
-    assert experiment.run(reward, jobs=2) == new().run(reward)
+    assert experiment.run(reward, workers=2) == new().run(reward)
     thread.join()
 
 
@@ -366,7 +366,7 @@ def test_a_reward_that_came_too_late_is_noted_and_the_first_stays(
     assert note.endswith("ticket 4 is told 0.0, but was told 1.0 before, which stays")
 
 
-@pytest.mark.parametrize(("name", "value"), [("jobs", 0), ("jobs", 1.5), ("retries", -1)])
+@pytest.mark.parametrize(("name", "value"), [("workers", 0), ("workers", 1.5), ("retries", -1)])
 def test_jobs_and_retries_must_be_whole_numbers(name: str, value: Any) -> None:
     with pytest.raises(InvalidInput, match=f"`{name}` is {value}, but must be"):
         new().run(reward, **{name: value})

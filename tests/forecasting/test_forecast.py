@@ -99,8 +99,8 @@ def test_sums_of_rewards_between_0_and_1_are_taken_as_noisy_as_0_and_1() -> None
 # What comes out
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
-def test_a_forecast_does_not_depend_on_the_number_of_processes(jobs: int) -> None:
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_forecast_does_not_depend_on_the_number_of_processes(workers: int) -> None:
     settings: dict[str, Any] = {
         "k": 3,
         "n": 12,
@@ -110,7 +110,7 @@ def test_a_forecast_does_not_depend_on_the_number_of_processes(jobs: int) -> Non
         "runs": 7,
     }
     settings["algorithms"] = ["adaptive-top-k-tight", "expected-loss", "uniform"]
-    alone, spread = forecast(**settings), forecast(**settings, jobs=jobs)
+    alone, spread = forecast(**settings), forecast(**settings, workers=workers)
     assert {**alone.summary(), "seconds": 0} == {**spread.summary(), "seconds": 0}
     other = forecast(**settings, seed=1)
     assert alone.summary()["prospects"] != other.summary()["prospects"]
@@ -222,7 +222,7 @@ def test_a_run_fails_if_it_loses_more_than_epsilon() -> None:
 def test_progress_hears_the_share_that_is_done() -> None:
     heard: list[float] = []
     forecast(
-        k=1, means=[0.9, 0.1], budget=20, algorithms=["uniform"], runs=4, progress=heard.append
+        k=1, means=[0.9, 0.1], budget=20, algorithms=["uniform"], runs=4, on_progress=heard.append
     )
     assert heard == [0.25, 0.5, 0.75, 1]
 
@@ -333,11 +333,11 @@ def test_a_picture_that_cannot_be_saved_is_refused(name: str, message: str, tmp_
 # Searches of the user's own, and print
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_own_searches_are_forecast_beside_ours(jobs: int) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_own_searches_are_forecast_beside_ours(workers: int) -> None:
     own = own_searches.even
     outcome = forecast(
-        k=2, n=8, prior=(1, 1), budget=80, algorithms=[own, "uniform", own], runs=6, jobs=jobs
+        k=2, n=8, prior=(1, 1), budget=80, algorithms=[own, "uniform", own], runs=6, workers=workers
     )
     assert [each.algorithm for each in outcome.prospects] == ["even", "uniform"]
     assert outcome.prospect(own, 80) is outcome.prospect("even", 80)
@@ -366,7 +366,7 @@ def test_a_local_function_cannot_be_forecast_in_processes() -> None:
             prior=(1, 1),
             budget=80,
             algorithms=[lambda problem, rng: first_arms(problem, rng)],
-            jobs=2,
+            workers=2,
         )
 
 
@@ -443,7 +443,7 @@ def test_a_pilot_takes_one_limit_for_all_arms() -> None:
 def test_runs_that_limits_end_fail_only_if_they_break_what_they_promised() -> None:
     regret, once = np.array([0.0, 0.25, 0.5, 0.4]), np.ones(4, dtype=np.int64)
     asked: dict[str, Any] = {"algorithm": "certified", "budget": None, "pulls": once}
-    asked |= {"regret": regret, "epsilon": 0.1, "rounds": once}
+    asked |= {"regret": regret, "epsilon": 0.1, "max_rounds": once}
     proved = np.array([0.1, 0.3, np.nan, 0.3])
     assert Prospect(**asked, bound=proved).failure_rate == pytest.approx(1 / 3)
     assert Prospect(**asked, bound=np.full(4, np.nan)).failure_rate is None

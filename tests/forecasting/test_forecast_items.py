@@ -56,7 +56,7 @@ def test_searches_on_the_same_run_see_the_same_scores() -> None:
     assert everything.algorithm == "expected-loss"
     assert (everything.pulls <= 200).all()
     assert (everything.regret == 0).all()  # all cells are seen, so nothing is lost
-    again = shortlist.forecast(**{**SMALL, "items": 20}, epsilon=0.3, jobs=2)
+    again = shortlist.forecast(**{**SMALL, "items": 20}, epsilon=0.3, workers=2)
     assert np.array_equal(again.prospects[0].pulls, certified.pulls)
 
 
@@ -89,7 +89,11 @@ def test_the_least_means_may_be_the_best() -> None:
         ({"order": "own"}, UnknownName, "`order` is 'own', but must be one of shared, independent"),
         ({"items": None, "order": "independent"}, InvalidInput, "given without `items`, but only"),
         ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform does not support items"),
-        ({"rounds": 2}, InvalidInput, "`rounds` is 2, but the certificate on items sets it itself"),
+        (
+            {"max_rounds": 2},
+            InvalidInput,
+            "`max_rounds` is 2, but the certificate on items sets it itself",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(

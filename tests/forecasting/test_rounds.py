@@ -21,7 +21,7 @@ def forecast(**given: object) -> shortlist.Forecast:
 
 
 def test_a_round_waits_for_the_last_of_its_rewards() -> None:
-    prospect = forecast(per_day=100, delay=3, rounds=2).prospect("certified")
+    prospect = forecast(per_day=100, delay=3, max_rounds=2).prospect("certified")
     assert prospect.rounds.max() <= 2
     assert prospect.days is not None
     assert np.allclose(prospect.days, prospect.pulls / 100 + 3 * prospect.rounds)
@@ -29,7 +29,7 @@ def test_a_round_waits_for_the_last_of_its_rewards() -> None:
 
 
 def test_who_cannot_be_told_is_forecast_as_it_is() -> None:
-    found = forecast(least=100)
+    found = forecast(min_batch=100)
     assert (found.prospect("uniform").rounds == 1).all()
     assert found.prospect("certified").rounds.max() < 20
     assert found.prospect("uniform").days is None

@@ -182,12 +182,12 @@ def listed() -> set[str]:
     return {line for line in lines if line.strip() and line[0] not in " #"}
 
 
-def alive(due: list[Mutant], jobs: int) -> Iterator[str]:
+def alive(due: list[Mutant], workers: int) -> Iterator[str]:
     """The names of the mutants that no test notices.
 
     Every mutant gets a process forked from this one, which has all but the package imported."""
     compileall.compile_dir(ROOT / "src", quiet=1)
-    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("fork").Pool(workers, maxtasksperchild=1) as pool:
         results = pool.imap(killed, due, chunksize=1)
         console = Console(stderr=True)
         for mutant, dead in zip(due, track(results, total=len(due), console=console), strict=True):
@@ -197,16 +197,16 @@ def alive(due: list[Mutant], jobs: int) -> Iterator[str]:
 
 @click.command()
 @click.option("--only", default="", help="Mutants whose name contains this.")
-@click.option("--jobs", default=2, show_default=True)
+@click.option("--workers", default=2, show_default=True)
 @click.option("--equivalent/--others", default=False, help="Run those in equivalent.txt instead.")
-def main(only: str, jobs: int, equivalent: bool) -> None:
+def main(only: str, workers: int, equivalent: bool) -> None:
     """Run the tests on every mutant, and name those that no test notices."""
     every = [mutant for file in TESTS for mutant in mutants(file)]
     known = listed()
     stale = sorted(known - {mutant.name for mutant in every})
     due = [each for each in every if only in each.name and (each.name in known) == equivalent]
     survivors = 0
-    for name in alive(due, jobs):
+    for name in alive(due, workers):
         survivors += 1
         print(name, flush=True)
     for name in stale:

@@ -9,7 +9,7 @@ from command_line import invoke
 
 from shortlist.reproduction.report import Table
 
-COMMAND = ["reproduce", "--panel", "rte-50", "--runs", "1", "--quick", "--jobs", "1", "--out"]
+COMMAND = ["reproduce", "--panel", "rte-50", "--runs", "1", "--quick", "--workers", "1", "--out"]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_the_links_of_the_markdown_lead_somewhere(folder: Path) -> None:
     [
         (["--panel", "uniform-7"], "panel 'uniform-7' is unknown"),
         (["--runs", "0"], "`runs` is 0, but must be a whole number of at least 1"),
-        (["--jobs", "0"], "`jobs` is 0, but must be a whole number of at least 1"),
+        (["--workers", "0"], "`workers` is 0, but must be a whole number of at least 1"),
         (["--seed", "-1"], "`seed` is -1, but must be a whole number of at least 0"),
     ],
 )

@@ -29,7 +29,7 @@ from shortlist.reproduction.runs import results
 panels = (Panel("two-group", 20, 10, 0.1), Panel("uniform", 20, 5, 0.1))
 design = Design(panels, runs=6, quick=True)
 print("ready", flush=True)
-results(design, Path(sys.argv[1]), jobs=2)
+results(design, Path(sys.argv[1]), workers=2)
 """
 
 
@@ -37,7 +37,7 @@ results(design, Path(sys.argv[1]), jobs=2)
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An undisturbed run in one process."""
     folder = tmp_path_factory.mktemp("calm")
-    write_report(DESIGN, results(DESIGN, folder, jobs=1), folder)
+    write_report(DESIGN, results(DESIGN, folder, workers=1), folder)
     return folder
 
 
@@ -50,7 +50,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_any_number_of_processes_writes_the_same_files(calm: Path, tmp_path: Path) -> None:
-    write_report(DESIGN, results(DESIGN, tmp_path, jobs=3), tmp_path)
+    write_report(DESIGN, results(DESIGN, tmp_path, workers=3), tmp_path)
     assert files(tmp_path) == files(calm)
 
 

@@ -37,25 +37,25 @@ def fail(number: int) -> None:
     raise ValueError(f"no {number}")
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 50])
-def test_results_come_in_order_and_the_listener_hears_of_each(jobs: int) -> None:
+@pytest.mark.parametrize("workers", [1, 2, 50])
+def test_results_come_in_order_and_the_listener_hears_of_each(workers: int) -> None:
     heard: list[int] = []
-    assert parallel_map(square, range(20), jobs, heard.append) == [
+    assert parallel_map(square, range(20), workers, heard.append) == [
         number**2 for number in range(20)
     ]
     assert heard == list(range(1, 21))
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_in_the_work_reaches_the_caller(jobs: int) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_the_work_reaches_the_caller(workers: int) -> None:
     with pytest.raises(ValueError, match="no 3"):
-        parallel_map(fail, [3, 4], jobs)
+        parallel_map(fail, [3, 4], workers)
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 50])
-def test_a_stream_gives_the_same_results_in_the_same_order(jobs: int) -> None:
-    assert list(parallel_stream(square, range(20), jobs)) == [number**2 for number in range(20)]
-    assert list(parallel_stream(square, [], jobs)) == []
+@pytest.mark.parametrize("workers", [1, 2, 50])
+def test_a_stream_gives_the_same_results_in_the_same_order(workers: int) -> None:
+    assert list(parallel_stream(square, range(20), workers)) == [number**2 for number in range(20)]
+    assert list(parallel_stream(square, [], workers)) == []
 
 
 def test_a_stream_that_is_closed_early_leaves_no_process_behind(tmp_path: Path) -> None:

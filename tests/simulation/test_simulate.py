@@ -47,10 +47,10 @@ def test_results_do_not_depend_on_the_number_of_processes(rewards: str) -> None:
             budget=50,
             runs=9,
             seed=5,
-            jobs=jobs,
+            workers=workers,
             rewards=rewards,
         )
-        for jobs in (1, 2, 3)
+        for workers in (1, 2, 3)
     ]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].pulls, other.pulls)
@@ -166,7 +166,7 @@ def test_the_goal_is_what_the_options_name(
         ),
         ({"budget": 0}, InvalidInput, "`budget` is 0"),
         ({"runs": 0}, InvalidInput, "`runs` is 0, but must be a whole number of at least 1"),
-        ({"jobs": 0}, InvalidInput, "`jobs` is 0"),
+        ({"workers": 0}, InvalidInput, "`workers` is 0"),
         ({"seed": -1}, InvalidInput, "`seed` is -1, but must be a whole number of at least 0"),
         (
             {"rewards": "poisson"},
@@ -245,21 +245,27 @@ def test_options_reach_the_search() -> None:
 
 def test_progress_hears_of_every_run() -> None:
     heard: list[int] = []
-    simulate("uniform", uniform(5), k=2, budget=10, runs=4, progress=heard.append)
+    simulate("uniform", uniform(5), k=2, budget=10, runs=4, on_progress=heard.append)
     assert heard == [1, 2, 3, 4]
 
 
 # Searches of the user's own
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("own", [own_searches.even, "own_searches:even", own_searches.BUDGETED])
-def test_an_own_search_runs_as_one_of_ours_in_any_number_of_processes(own: Any, jobs: int) -> None:
-    found = simulate(own, uniform(10), k=3, budget=205, epsilon=0.1, runs=4, seed=2, jobs=jobs)
+def test_an_own_search_runs_as_one_of_ours_in_any_number_of_processes(
+    own: Any, workers: int
+) -> None:
+    found = simulate(
+        own, uniform(10), k=3, budget=205, epsilon=0.1, runs=4, seed=2, workers=workers
+    )
     ours = simulate("uniform", uniform(10), k=3, budget=200, epsilon=0.1, runs=4, seed=2)
     np.testing.assert_array_equal(found.pulls, ours.pulls)
     assert found.algorithm == (own if isinstance(own, str) else "even")
-    half = simulate(own, uniform(10), k=3, budget=205, options={"share": 0.5}, runs=2, jobs=jobs)
+    half = simulate(
+        own, uniform(10), k=3, budget=205, options={"share": 0.5}, runs=2, workers=workers
+    )
     assert half.pulls.tolist() == [100, 100]
 
 
@@ -272,7 +278,7 @@ def test_a_function_that_no_other_process_can_import_runs_here_only() -> None:
         InvalidInput,
         match=r"local cannot be sent to another process \(.*\), but must be defined at the top of",
     ):
-        simulate(local, uniform(5), k=2, budget=9, runs=2, jobs=2)
+        simulate(local, uniform(5), k=2, budget=9, runs=2, workers=2)
 
 
 # In print

@@ -311,8 +311,8 @@ BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
 # why an algorithm does not support an option that others do
 CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
-    "rounds": CANNOT_CUT,
-    "least": CANNOT_CUT,
+    "max_rounds": CANNOT_CUT,
+    "min_batch": CANNOT_CUT,
     "certificate": "has no certificates to choose from; certified has",
 }
 
@@ -339,16 +339,19 @@ class Algorithm:
     def told(
         self,
         options: Mapping[str, object] | None,
-        rounds: int | None,
-        least: int | None,
+        max_rounds: int | None,
+        min_batch: int | None,
         certificate: str = "auto",
     ) -> dict[str, object]:
-        """The options, and with them how pulls are to be cut into requests and which certificate is
-        wanted, if that is said: "auto" leaves it to the algorithm."""
+        """The options with those on batches and the certificate; "auto" leaves it to the search."""
         given = named("options", options)
         wanted = text("certificate", certificate)
         proof = None if wanted == "auto" else wanted
-        for name, value in (("rounds", rounds), ("least", least), ("certificate", proof)):
+        for name, value in (
+            ("max_rounds", max_rounds),
+            ("min_batch", min_batch),
+            ("certificate", proof),
+        ):
             if value is None:
                 continue
             if name in given:

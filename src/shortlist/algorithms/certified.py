@@ -29,8 +29,8 @@ def certified(
     rng: np.random.Generator,
     *,
     certificate: str = "auto",
-    least: Count | None = None,
-    rounds: Count | None = None,
+    min_batch: Count | None = None,
+    max_rounds: Count | None = None,
 ) -> Search:
     """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
 
@@ -54,14 +54,14 @@ def certified(
 
     For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
     nor does one on sub-Gaussian rewards, for any n, even if sigma is declared too small.
-    docs/pairs.md says what holds for other rewards. Batches have at least `least` pulls, unless
+    docs/pairs.md says what holds for other rewards. Batches have at least `min_batch` pulls, unless
     fewer complete all samples; of the split certificate, only those that explore. Pairs take at
-    most `rounds` batches (one more if rewards that were all 0 or 1 turn out not to be)."""
+    most `max_rounds` batches (one more if rewards that were all 0 or 1 turn out not to be)."""
     if certificate not in CERTIFICATES:
         known = ", ".join(CERTIFICATES)
         raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
     retired = Retired(problem.n_arms)
-    search = _search_by(problem, rng, retired, certificate, least, rounds)
+    search = _search_by(problem, rng, retired, certificate, min_batch, max_rounds)
     return informed(search, retired)
 
 
@@ -70,29 +70,31 @@ def _search_by(
     rng: np.random.Generator,
     retired: Retired,
     certificate: str,
-    least: int | None,
-    rounds: int | None,
+    min_batch: int | None,
+    max_rounds: int | None,
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
-        _refuse("the certificate on items sets it itself", rounds=rounds, least=least)
+        _refuse(
+            "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
+        )
         return items_search(problem, rng, retired)
-    cut = least is not None or rounds is not None
+    cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _fallback(problem, rng), retired)
     if taken == "pairs":
-        return pairs_search(problem, rng, retired, least=least, rounds=rounds)
+        return pairs_search(problem, rng, retired, least=min_batch, rounds=max_rounds)
     if taken == "split":
         _refuse(
             f"the split certificate, which {problem.n_arms} arms and k = {problem.k} need, looks"
-            " as often as it must; `least` makes its rounds fewer",
-            rounds=rounds,
+            " as often as it must; `min_batch` makes its rounds fewer",
+            max_rounds=max_rounds,
         )
         _check_highest_cost(problem)
-        return split_search(problem, rng, _fallback(problem, rng), retired, least=least or 0)
-    _refuse("the plans certificate sets it itself", rounds=rounds, least=least)
+        return split_search(problem, rng, _fallback(problem, rng), retired, least=min_batch or 0)
+    _refuse("the plans certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
     if not _plannable(problem):
         raise InvalidInput(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"

@@ -22,8 +22,8 @@ def expected_loss(
     *,
     holdout: float = 0.0,
     delta: float = 0.05,
-    least: Count = 1,
-    rounds: Count | None = None,
+    min_batch: Count = 1,
+    max_rounds: Count | None = None,
 ) -> Search:
     """Pull where the expected loss per pull and per cost is largest; return the k best means.
 
@@ -33,23 +33,24 @@ def expected_loss(
     Fixed budget; no guarantee, unless a share `holdout` of the budget is set aside: its fresh pulls
     then give a bound on the regret that holds with probability at least 1 - `delta`.
 
-    Batches have at least `least` pulls, or the rest of the budget and of the limits of arms, and
-    there are at most `rounds` of them; the pulls set aside are one more batch, of any size."""
+    Batches have at least `min_batch` pulls, or the rest of the budget and of the limits of arms,
+    and there are at most `max_rounds` of them; the pulls set aside are one more batch, of any
+    size."""
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {shown(holdout)}, but must be at least 0 and less than 1")
     delta = number("delta", delta, above=0, below=1)
-    if holdout > 0 and rounds == 1:
-        raise InvalidInput("`rounds` is 1, but a holdout is a round of its own")
+    if holdout > 0 and max_rounds == 1:
+        raise InvalidInput("`max_rounds` is 1, but a holdout is a round of its own")
     if problem.items is not None:
-        _check_items(holdout, least, rounds)
+        _check_items(holdout, min_batch, max_rounds)
         return (yield from explore_items(problem, rng))
     posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
     purse = Purse(problem)
     if holdout > 0:
         purse = Purse(problem, _explorable(problem, holdout))
-        rounds = None if rounds is None else rounds - 1
-    least = least if least > 1 else 0
-    yield from explore(posterior, purse, rng, _caps(problem), least=least, rounds=rounds)
+        max_rounds = None if max_rounds is None else max_rounds - 1
+    least = min_batch if min_batch > 1 else 0
+    yield from explore(posterior, purse, rng, _caps(problem), least=least, rounds=max_rounds)
     if holdout == 0:
         return _choice(posterior, rng)
     # fresh pulls are not shared out by their costs: each counts at the highest cost
@@ -84,11 +85,11 @@ def _anytime(
     return run_up_to
 
 
-def _check_items(holdout: float, least: int, rounds: int | None) -> None:
+def _check_items(holdout: float, min_batch: int, max_rounds: int | None) -> None:
     if holdout > 0:
         raise InvalidInput(f"`holdout` is {holdout}, but must be 0 where there are items")
-    if least > 1 or rounds is not None:
-        name, value = ("least", least) if rounds is None else ("rounds", rounds)
+    if min_batch > 1 or max_rounds is not None:
+        name, value = ("min_batch", min_batch) if max_rounds is None else ("max_rounds", max_rounds)
         raise InvalidInput(f"`{name}` is {value}, but a search on items sets it itself")
 
 

@@ -130,7 +130,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
 )
 @click.option(
-    "--jobs",
+    "--workers",
     type=int,
     default=1,
     show_default=True,
@@ -180,7 +180,7 @@ def forecast(
             limits=_limits(means, limit),
             budget=budget,
             algorithms=algorithms or None,
-            progress=None if show is None else lambda share: show(int(100 * share)),
+            on_progress=None if show is None else lambda share: show(int(100 * share)),
             **settings,
         )
     _print(outcome, style)

@@ -95,11 +95,11 @@ def search_options(command: Command) -> Command:
     for option in reversed(
         (
             click.option(
-                "--rounds",
+                "--max-rounds",
                 type=int,
                 help="Requests at most; each waits for all rewards of the one before.",
             ),
-            click.option("--least", type=int, help="Pulls in a request at least."),
+            click.option("--min-batch", type=int, help="Pulls in a request at least."),
             click.option(
                 "--certificate",
                 default="auto",
@@ -209,7 +209,7 @@ def experiment_options(command: Command) -> Command:
 
 
 def _late(context: click.Context, parameter: click.Parameter, text: str) -> "Late":
-    """What --late says: "wait", "again" or a reward."""
+    """What --on-late says: "wait", "again" or a reward."""
     if text == "wait":
         return "wait"
     if text == "again":
@@ -231,7 +231,7 @@ def lease_options(command: Command) -> Command:
         help="When a ticket is due; an hour, or longer if pulls take longer.",
     )(
         click.option(
-            "--late",
+            "--on-late",
             callback=_late,
             default="wait",
             show_default=True,

@@ -42,7 +42,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     metavar="COMMAND",
     help="Prints the reward of one pull of {arm}.",
 )
-@click.option("--jobs", type=int, default=1, show_default=True, help="Programs at a time.")
+@click.option("--workers", type=int, default=1, show_default=True, help="Programs at a time.")
 @click.option(
     "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
 )
@@ -66,7 +66,7 @@ def run(
     *,
     arms: str | None,
     template: str,
-    jobs: int,
+    workers: int,
     timeout: float | None,
     store: str | None,
     name: str | None,
@@ -97,13 +97,13 @@ def run(
 
     \b
     Examples:
-      shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon 0.2 --jobs 2 --store runs.db
+      shortlist run arms.csv --pull './evaluate {arm}' -k 2 --epsilon .2 --workers 2 --store runs.db
       shortlist run --pull './evaluate {arm}' --store runs.db
       shortlist run models.csv --items items.csv --pull './score {arm} {item}' -k 5 --epsilon 0.02
     """
     command = shortlist.Command(template, timeout)
-    if jobs < 1:  # before there is a file
-        raise InvalidInput(f"`jobs` is {jobs}, but must be a whole number of at least 1")
+    if workers < 1:  # before there is a file
+        raise InvalidInput(f"`workers` is {workers}, but must be a whole number of at least 1")
     source = context.get_parameter_source
     given = [each for each in settings if source(each) is not ParameterSource.DEFAULT]
     with (
@@ -114,7 +114,7 @@ def run(
         _check_item(command, experiment)
         against = _control(control, experiment)
         try:
-            result = experiment.run(command, jobs=jobs)
+            result = experiment.run(command, workers=workers)
         except KeyboardInterrupt:
             note(_interrupted(experiment, store))
             context.exit(INTERRUPTED)

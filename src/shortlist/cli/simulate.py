@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
 )
 @click.option(
-    "--jobs",
+    "--workers",
     type=int,
     default=1,
     show_default=True,
@@ -115,7 +115,7 @@ def simulate(
     \b
     Examples:
       shortlist simulate --instance uniform -n 1000 -k 500 --algorithm adaptive-top-k-tight \\
-          --epsilon 0.05 --delta 0.05 --runs 20 --jobs 2
+          --epsilon 0.05 --delta 0.05 --runs 20 --workers 2
       shortlist simulate --instance synthetic -p 6 -n 1000 -k 100 --algorithm uniform \\
           --budget 29000 --epsilon 0.01 --runs 200 --format json
       shortlist simulate --means means.csv -k 10 --algorithm uniform --epsilon 0.1
@@ -133,7 +133,7 @@ def simulate(
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
-            algorithm, k=k, runs=runs, progress=progress, **arms, **settings
+            algorithm, k=k, runs=runs, on_progress=progress, **arms, **settings
         )
     print_summary(outcome, outcome.summary(), style)
 
@@ -233,7 +233,9 @@ def algorithms(style: str) -> None:
 )
 @click.option("--runs", type=int, help="Runs per point.  [default: 200, or 10 with --quick]")
 @click.option(
-    "--jobs", type=int, help="Processes; they do not change the results.  [default: one per core]"
+    "--workers",
+    type=int,
+    help="Processes; they do not change the results.  [default: one per core]",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same files."
@@ -250,7 +252,7 @@ def reproduce(
     panels: tuple[str, ...],
     algorithms: tuple[str, ...],
     runs: int | None,
-    jobs: int | None,
+    workers: int | None,
     seed: int,
     out: Path,
     quick: bool,
@@ -269,11 +271,17 @@ def reproduce(
       shortlist reproduce --quick
       shortlist reproduce --panel uniform-500 --panel rte --runs 50 --out uniform-and-rte
       shortlist reproduce --panel rte-30 --algorithm lucb --out with-lucb
-      shortlist reproduce --jobs 2
+      shortlist reproduce --workers 2
     """
     import shortlist.reproduction
 
     page = shortlist.reproduction.reproduce(
-        out, panels=panels, algorithms=algorithms, runs=runs, seed=seed, quick=quick, jobs=jobs
+        out,
+        panels=panels,
+        algorithms=algorithms,
+        runs=runs,
+        seed=seed,
+        quick=quick,
+        workers=workers,
     )
     click.echo(page)

@@ -20,19 +20,19 @@ logger = logging.getLogger("shortlist.engine")
 class Durations:
     """Seconds from `ask` to `tell`, as far as this program knows them."""
 
-    def __init__(self, lease: float | None, late: Late) -> None:
+    def __init__(self, lease: float | None, on_late: Late) -> None:
         self._lease = lease  # that the user chose
-        self._late = late
+        self._on_late = on_late
         self._begun: dict[int, float] = {}  # by ticket, of those that were handed out here
         self.longest = 0.0
         self._warned = False
 
     def lease(self, wanted: float | None) -> float:
         """The seconds that are wanted, or were chosen, or that are enough by all that is known."""
-        if wanted is not None and isinstance(self._late, float):
+        if wanted is not None and isinstance(self._on_late, float):
             raise InvalidInput(
-                f"`lease` is {shown(wanted)}, but where what is late counts as {self._late!r} all"
-                " tickets must have the same"
+                f"`lease` is {shown(wanted)}, but where what is late counts as {self._on_late!r}"
+                " all tickets must have the same"
             )
         if wanted is not None:
             return number("lease", wanted, above=0)
@@ -52,7 +52,8 @@ class Durations:
             lease = ledger.leases.get(ticket, NOBODY)
             taken = now - self._begun.pop(ticket, self._guess(lease, now))
             self.longest = max(self.longest, taken)
-            if lease.endless or self._late != WAIT:  # others are kept alive, however long it takes
+            # others are kept alive, however long it takes
+            if lease.endless or self._on_late != WAIT:
                 self._warn(taken)
 
     def _guess(self, lease: Lease, now: float) -> float:
@@ -64,12 +65,12 @@ class Durations:
         if self._lease is not None and taken > NEAR * self._lease and not self._warned:
             self._warned = True
             what = "A pull took %.3g s of its lease of %.3g s; a pull that takes longer %s."
-            logger.warning(what, taken, self._lease, _consequence(self._late))
+            logger.warning(what, taken, self._lease, _consequence(self._on_late))
 
 
-def _consequence(late: Late) -> str:
-    if late == WAIT:
+def _consequence(on_late: Late) -> str:
+    if on_late == WAIT:
         return "is called overdue, and waited for"
-    if late == AGAIN:
+    if on_late == AGAIN:
         return "is made again, which is fair only if slow says nothing about the reward"
-    return f"counts as {given_text(late)}"
+    return f"counts as {given_text(on_late)}"

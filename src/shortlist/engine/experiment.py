@@ -286,7 +286,7 @@ class Writer(View):
 
     def _tell_missed(self) -> None:
         """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.late not in (WAIT, AGAIN) and self._known.missed(self._now()):
+        if self.settings.on_late not in (WAIT, AGAIN) and self._known.missed(self._now()):
             with self._store.exclusive():
                 self._catch_up()
                 now = self._now()
@@ -385,7 +385,7 @@ class Runnable:
         self: Kept,
         pull: Callable[..., Any],
         *,
-        jobs: int | None = None,
+        workers: int | None = None,
         retries: int = 0,
         executor: Any = None,
         worker: str | None = None,
@@ -394,27 +394,27 @@ class Runnable:
         """Make the pulls with a function until the experiment is over; return its result.
 
         `pull(arm)`, or `pull(arm, item)` on a test set, returns a reward, and may take a `seed`, as
-        in `select`; it may be async, or a `Command`. `jobs` calls are under way at a time (1, or 16
-        of an async function), in threads or on an `executor`. A call that raises has failed; this
-        worker tries it `retries` times more before the experiment hears of it. An experiment that
-        stops because a pull failed too often raises `Unfinished`.
+        in `select`; it may be async, or a `Command`. `workers` calls are under way at a time (1, or
+        16 of an async function), in threads or on an `executor`. A call that raises has failed;
+        this worker tries it `retries` times more before the experiment hears of it. An experiment
+        that stops because a pull failed too often raises `Unfinished`.
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
         call goes on. Any number of programs may run the same experiment at once."""
         if not asynchronous(pull):
             with _shown(self, progress) as show:
-                many = 1 if jobs is None else jobs
+                many = 1 if workers is None else workers
                 job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
-        how: dict[str, Any] = {"jobs": jobs, "retries": retries, "worker": worker}
+        how: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
         return run_here(Runnable.run_async(self, pull, progress=progress, **how), "run")
 
     async def run_async(
         self: Kept,
         pull: Callable[..., Any],
         *,
-        jobs: int | None = None,
+        workers: int | None = None,
         retries: int = 0,
         worker: str | None = None,
         progress: bool = True,
@@ -423,7 +423,7 @@ class Runnable:
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with _shown(self, progress) as show:
-            many = CONCURRENT if jobs is None else jobs
+            many = CONCURRENT if workers is None else workers
             job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
             return _over(self, await work_async(self, job))
 
@@ -461,7 +461,7 @@ class Experiment(Dealer, Runnable):
     ) -> None:
         """Use `create` or `open`. `owned`: whether `close` closes the store."""
         super().__init__(store, name, settings, clock, owned)
-        self._durations = Durations(settings.lease, settings.late)
+        self._durations = Durations(settings.lease, settings.on_late)
         self._sameness = Sameness(settings.problem.rewards)
         self._warned: set[str] = set()  # of what tests of the rewards found
 
@@ -483,12 +483,12 @@ class Experiment(Dealer, Runnable):
         order: str = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
-        rounds: int | None = None,
-        least: int | None = None,
+        max_rounds: int | None = None,
+        min_batch: int | None = None,
         certificate: str = "auto",
         seed: int = 0,
         lease: float | None = None,
-        late: Late = WAIT,
+        on_late: Late = WAIT,
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
@@ -498,18 +498,18 @@ class Experiment(Dealer, Runnable):
 
         Without a store it is kept in memory, as long as the program lives. What is asked for is
         said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
-        longer if pulls take longer). One that is `late` is waited for, or handed out "again", which
-        is fair only if slow says nothing about the reward, or counts as the reward that `late` is.
-        A pull that failed is tried `retries` times more; after that `on_failure` says whether the
-        experiment stops or its arm leaves, as by `retire`. With
-        `exist_ok`, an experiment of that name made with the same settings is opened instead."""
+        longer if pulls take longer). One that is overdue is waited for, or handed out "again",
+        which is fair only if slow says nothing about the reward, or counts as the reward that
+        `on_late` is. A pull that failed is tried `retries` times more; after that `on_failure` says
+        whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
+        experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
         cells = cells_given(items, seed, scores, order)
         asked = question(
             *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, rounds, least, certificate),
+            *(algorithm, options, cells, max_rounds, min_batch, certificate),
         )
-        settings = Settings.of(asked, seed, lease, retries, late, on_failure)
+        settings = Settings.of(asked, seed, lease, retries, on_late, on_failure)
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
 
     @classmethod
@@ -577,7 +577,7 @@ class Experiment(Dealer, Runnable):
             if going and not ids:
                 state = self._end_if_spent(now, state)
                 going = state in (State.READY, State.PENDING)
-            terms = new_lease(holder, self.settings.late, now, seconds, alive)
+            terms = new_lease(holder, self.settings.on_late, now, seconds, alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
             tickets = self._known.tickets(ids, due)
@@ -602,7 +602,7 @@ class Experiment(Dealer, Runnable):
 
         `cost` is what the pull did cost, if that is not what was declared. Telling the same again
         changes nothing; another reward or cost for the same ticket is an error, and the first
-        stays. A late reward counts if it is the first, unless `late` is a reward: then it is
+        stays. A late reward counts if it is the first, unless `on_late` is a reward: then it is
         discarded, which the receipt and a warning in the log say."""
         return self.tell_many([(ticket, reward, cost)])
 
@@ -614,7 +614,7 @@ class Experiment(Dealer, Runnable):
         tellings, receipt = self._tell(triples(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
-        report(receipt, self.settings.late)
+        report(receipt, self.settings.on_late)
         return receipt
 
     @insistent

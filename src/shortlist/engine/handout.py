@@ -32,17 +32,17 @@ class Asking(NamedTuple):
         return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
 
 
-def new_lease(worker: str, late: Late, now: float, lease: float, alive: float | None) -> Lease:
+def new_lease(worker: str, on_late: Late, now: float, lease: float, alive: float | None) -> Lease:
     """The terms of a ticket that is handed out now.
 
     Only of who promised to be `alive` can it be known without looking at durations that it is not,
     so the tickets of all others are waited for, unless the user said otherwise."""
     due = now + min(lease, LONGEST)
-    if isinstance(late, float):
+    if isinstance(on_late, float):
         return Lease(worker, due)
     if alive is not None:
         return Lease(worker, now + min(alive, LONGEST))
-    return Lease(worker, due if late == AGAIN else FOREVER + due)
+    return Lease(worker, due if on_late == AGAIN else FOREVER + due)
 
 
 def _checked_alive(alive: object, worker: str) -> float | None:
@@ -70,7 +70,7 @@ def handed_out(known: Replica, ids: Iterable[int], lease: Lease) -> tuple[list[E
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
     would give the reward another law."""
     held = known.ledger.leases
-    counts = isinstance(known.settings.late, float)
+    counts = isinstance(known.settings.on_late, float)
     kept = {id_ for id_ in ids if counts and known.ledger.due(id_) != FREE}
     new = sorted(set(ids) - kept)
     events = [

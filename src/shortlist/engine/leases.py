@@ -39,15 +39,19 @@ class Lease:
         return self.end >= FOREVER
 
 
-def checked_late(late: object, lease: float | None, model: RewardModel) -> Late:
+def checked_late(on_late: object, lease: float | None, model: RewardModel) -> Late:
     """What is to happen when a lease is over, if it makes sense."""
-    if isinstance(late, str):
-        if late not in (WAIT, AGAIN):
-            raise InvalidInput(f"`late` is {shown(late)}, but must be 'wait', 'again' or a reward")
-        return WAIT if late == WAIT else AGAIN
-    reward = checked_reward(late, "`late`", model)
+    if isinstance(on_late, str):
+        if on_late not in (WAIT, AGAIN):
+            raise InvalidInput(
+                f"`on_late` is {shown(on_late)}, but must be 'wait', 'again' or a reward"
+            )
+        return WAIT if on_late == WAIT else AGAIN
+    reward = checked_reward(on_late, "`on_late`", model)
     if not model.has_range:  # a mixture with a constant may have heavier tails than was declared
-        raise InvalidInput(f"`late` is {reward!r}, but only rewards with a range may count so")
+        raise InvalidInput(f"`on_late` is {reward!r}, but only rewards with a range may count so")
     if lease is None:  # one that fits durations depends on them, and so would the reward
-        raise InvalidInput(f"`late` is {reward!r}, but counts after a `lease`, and none is given")
+        raise InvalidInput(
+            f"`on_late` is {reward!r}, but counts after a `lease`, and none is given"
+        )
     return reward

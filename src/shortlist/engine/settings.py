@@ -33,7 +33,7 @@ class Settings:
     seed: int
     lease: float | None  # seconds; None for one that fits how long pulls take
     retries: int
-    late: Late  # what happens when a lease is over
+    on_late: Late  # what happens when a lease is over
     identity: str  # no two experiments share it
     on_failure: OnFailure = "stop"  # of a pull that failed too often
     cells: Cells | None = None  # of a test set
@@ -45,12 +45,12 @@ class Settings:
         seed: int,
         lease: float | None,
         retries: int,
-        late: Late,
+        on_late: Late,
         on_failure: OnFailure = "stop",
     ) -> "Settings":
         """Settings for a new experiment, if they make sense."""
         algorithm, options = asked.algorithm, dict(asked.options)
-        manners = _manners(seed, lease, retries, late, asked.problem.rewards)
+        manners = _manners(seed, lease, retries, on_late, asked.problem.rewards)
         name, labels = name_to_keep(algorithm), labels_to_keep(asked.labels)
         identity = secrets.token_hex(8)
         cells = asked.cells
@@ -88,7 +88,7 @@ class Settings:
             "seed": self.seed,
             "lease": self.lease,
             "retries": self.retries,
-            "late": self.late,
+            "on_late": self.on_late,
             "on_failure": self.on_failure,
             "identity": self.identity,
             "arms": len(self.labels) if numbered else self.labels,
@@ -169,7 +169,7 @@ class Settings:
         said = {name: data[name] for name in ("minimize", "limits", "costs")}
         items = None if cells is None else cells.problem_items
         problem = Problem(len(labels), data["k"], goal, rewards, items=items, **said)
-        manners = _manners(data["seed"], data["lease"], data["retries"], data["late"], rewards)
+        manners = _manners(data["seed"], data["lease"], data["retries"], data["on_late"], rewards)
         name, version, options = data["algorithm"], data["version"], dict(data["options"])
         identity = str(data["identity"])
         ending = _checked_ending(data["on_failure"], rewards)
@@ -211,14 +211,14 @@ def declared(text: str, where: str) -> tuple[tuple[Label, ...], RewardModel]:
 
 
 def _manners(
-    seed: object, lease: object, retries: object, late: object, model: RewardModel
+    seed: object, lease: object, retries: object, on_late: object, model: RewardModel
 ) -> tuple[int, float | None, int, Late]:
     seconds = None if lease is None else number("lease", lease, above=0)
     return (
         seeded(seed),
         seconds,
         whole("retries", retries, at_least=0, at_most=MOST_RETRIES),
-        checked_late(late, seconds, model),
+        checked_late(on_late, seconds, model),
     )
 
 

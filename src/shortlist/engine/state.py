@@ -120,7 +120,7 @@ class Replica:
 
     def missed(self, now: float) -> set[int]:
         """Tickets that count as was agreed for what is late: their lease is over."""
-        if not isinstance(self.settings.late, float):
+        if not isinstance(self.settings.on_late, float):
             return set()
         return {ticket for ticket in self.ledger.lapsed(now) if self.ledger.due(ticket) != FREE}
 
@@ -128,7 +128,7 @@ class Replica:
         """What is to be told of the tickets that were missed."""
         missed = sorted(self.missed(now))
         arms = self.replay.numbering.arms(missed).tolist()
-        late = float(self.settings.late)
+        late = float(self.settings.on_late)
         return [(ticket, arm, late, now) for ticket, arm in zip(missed, arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:

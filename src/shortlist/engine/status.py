@@ -111,7 +111,7 @@ class Status(Tabular):
     undrawn: int = 0
     #: pulls that were made and told after their arm left: they cost, their reward is not used
     unused: int = 0
-    late: int = 0  #: tickets whose lease was over: each counts as the experiment's `late`
+    late: int = 0  #: tickets whose lease was over: each counts as the experiment's `on_late`
 
     @property
     def waiting(self) -> int:

@@ -25,7 +25,7 @@ class Ticket:
     """63 bits for the randomness of the evaluation."""
     expires: float
     """When its result is due, in seconds since 1970; what then happens is the experiment's
-    `late`."""
+    `on_late`."""
     experiment: str = field(default="", repr=False)
     """Whose it is: a ticket of another experiment is refused."""
     item: Label | None = None
@@ -37,7 +37,7 @@ class Receipt:
     """What became of rewards that were told: all of them count but those that are named here."""
 
     late: tuple[int, ...] = ()
-    """Tickets whose reward is discarded because their lease was over: the experiment's `late`
+    """Tickets whose reward is discarded because their lease was over: the experiment's `on_late`
     counts instead."""
     unused: tuple[int, ...] = ()
     """Tickets whose reward is not needed: the search has finished, the budget is spent, or the arm

@@ -22,7 +22,7 @@ from shortlist.engine.tickets import Handout, Receipt, State, Ticket
 from shortlist.engine.worker_pool import Done, InLoop, named
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.formatting import plural, printable
-from shortlist.validation import MOST_JOBS, MOST_RETRIES, whole
+from shortlist.validation import MOST_RETRIES, MOST_WORKERS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
@@ -63,7 +63,7 @@ class Job:
     """How the pulls of an experiment are made."""
 
     evaluation: Evaluation
-    jobs: int  # at a time
+    workers: int  # at a time
     retries: int  # of a pull that failed, before the experiment hears of it
     worker: str
     show: Callable[[], None]  # called after every step
@@ -73,7 +73,7 @@ class Job:
     def of(
         cls,
         pull: Callable[..., Any],
-        jobs: int,
+        workers: int,
         retries: int,
         worker: str | None,
         show: Callable[[], None],
@@ -82,9 +82,9 @@ class Job:
     ) -> "Job":
         """Take what a user said, if it makes sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
-        jobs = whole("jobs", jobs, at_least=1, at_most=MOST_JOBS)
+        workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
-        return cls(Evaluation.of(pull, on_items=on_items), jobs, retries, name, show)
+        return cls(Evaluation.of(pull, on_items=on_items), workers, retries, name, show)
 
 
 def work(experiment: Work, job: Job, executor: object) -> State:
@@ -94,7 +94,7 @@ def work(experiment: Work, job: Job, executor: object) -> State:
     and the rest is given back."""
     release_the_dead(experiment)
     where = "threads" if executor is None else executor
-    with opened(where, job.jobs, job.evaluation) as flight:
+    with opened(where, job.workers, job.evaluation) as flight:
         crew = Crew(experiment, job, flight.submit)
         try:
             while (state := crew.ask()) is None:
@@ -117,7 +117,7 @@ def work(experiment: Work, job: Job, executor: object) -> State:
 async def work_async(experiment: Work, job: Job) -> State:
     """`work` with an async function, in the event loop that is running."""
     release_the_dead(experiment)
-    flight = InLoop(job.jobs, job.evaluation)
+    flight = InLoop(job.workers, job.evaluation)
     crew = Crew(experiment, job, flight.submit)
     try:
         while (state := crew.ask()) is None:
@@ -177,11 +177,11 @@ class Crew:
     def ask(self) -> State | None:
         """Ask and begin what is new; the state of the experiment once there is nothing to do."""
         self._check_alive()
-        handout = self.experiment.ask(self.job.jobs, self.job.worker, alive=LEASE)
+        handout = self.experiment.ask(self.job.workers, self.job.worker, alive=LEASE)
         new = [ticket for ticket in handout if ticket.id not in self.tickets]
         renewed = {ticket.id: ticket for ticket in handout if ticket.id in self.tickets}
         self.tickets |= renewed
-        free = self.job.jobs - len(self.tickets)
+        free = self.job.workers - len(self.tickets)
         for ticket in new[:free]:
             self.tickets[ticket.id] = ticket
             self.submit(_call(ticket))

@@ -280,15 +280,15 @@ def forecast(
     costs: npt.ArrayLike | None = None,
     limits: int | Sequence[int | None] | None = None,
     algorithms: Sequence[AlgorithmLike] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
     per_day: float | None = None,
     delay: float = 0.0,
     runs: int = 20,
     seed: int = 0,
-    jobs: int = 1,
-    progress: Callable[[float], None] | None = None,
+    workers: int = 1,
+    on_progress: Callable[[float], None] | None = None,
 ) -> Forecast:
     """Simulate what searches would spend and lose on arms like these.
 
@@ -311,15 +311,15 @@ def forecast(
 
     All algorithms see the same means in the same run. Those of `algorithms`, by name
     or as search functions of your own, are tried with every goal they serve; without that it is a
-    good and a plain choice for each goal, less what would take too long. `rounds`,
-    `least` and `certificate` are as in `select`, for the algorithms that can be told. With
+    good and a plain choice for each goal, less what would take too long. `max_rounds`,
+    `min_batch` and `certificate` are as in `select`, for the algorithms that can be told. With
     `per_day` pulls a day and a `delay` of so many days until a reward is there, the forecast has
-    days, too. `progress` is called with the share that is done. The same `seed` gives the same
-    forecast for any `jobs`."""
-    runs, jobs, seed = manners(runs, jobs, seed)
+    days, too. `on_progress` is called with the share that is done. The same `seed` gives the same
+    forecast for any `workers`."""
+    runs, workers, seed = manners(runs, workers, seed)
     epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
     delta = number("delta", delta, above=0, below=1)
-    function_or_none("progress", progress)
+    function_or_none("on_progress", on_progress)
     believed = guess(n, k, means, prior, pilot)
     if costs is not None and pilot is not None:
         raise InvalidInput("`costs` are given with a `pilot`, but go with `means` or a `prior`")
@@ -333,12 +333,14 @@ def forecast(
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
-        _candidate(algorithm, each, scene, k, epsilon, delta, minimize, rounds, least, certificate)
+        _candidate(
+            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+        )
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
     started = time.perf_counter()
-    prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, jobs, progress)
+    prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, workers, on_progress)
     seconds = time.perf_counter() - started
     return Forecast(
         prospects, scene.words, believed.n_arms, k, epsilon, delta, runs, seed, left_out, seconds
@@ -352,16 +354,16 @@ def _simulated(
     pace: tuple[float, float] | None,
     runs: int,
     seed: int,
-    jobs: int,
-    progress: Callable[[float], None] | None,
+    workers: int,
+    on_progress: Callable[[float], None] | None,
 ) -> tuple[Prospect, ...]:
     """What every candidate spends and loses in every run."""
-    if jobs > 1:
+    if workers > 1:
         for candidate in candidates:
             check_sendable(candidate.algorithm.name, candidate.algorithm)
     work = [(candidate, run) for run in range(runs) for candidate in candidates]
-    tell = None if progress is None else lambda done: progress(done / len(work))
-    rows = np.array(parallel_map(partial(_run, scene, seed), work, jobs, tell))
+    tell = None if on_progress is None else lambda done: on_progress(done / len(work))
+    rows = np.array(parallel_map(partial(_run, scene, seed), work, workers, tell))
     rows = rows.reshape(runs, len(candidates), 5)  # pulls, regret, rounds, cost and bound
     return tuple(
         Prospect(
@@ -488,8 +490,8 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    rounds: int | None,
-    least: int | None,
+    max_rounds: int | None,
+    min_batch: int | None,
     certificate: str,
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
@@ -499,8 +501,8 @@ def _candidate(
     known = options_of(algorithm.search)
     told = algorithm.told(
         None,
-        rounds if "rounds" in known else None,
-        least if "least" in known else None,
+        max_rounds if "max_rounds" in known else None,
+        min_batch if "min_batch" in known else None,
         certificate if "certificate" in known else "auto",
     )
     algorithm.check(problem, told)

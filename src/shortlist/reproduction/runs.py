@@ -242,10 +242,10 @@ def failure_rates(rows: Iterable[ResultRow], panel: Panel) -> dict[str, Rates]:
 
 
 class Pace:
-    """What tasks took so far, by kind, in `jobs` processes."""
+    """What tasks took so far, by kind, in `workers` processes."""
 
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
         self.took: dict[Hashable, list[float]] = defaultdict(list)
 
     def note(self, kind: Hashable, seconds: float) -> None:
@@ -261,7 +261,7 @@ class Pace:
         means = {kind: sum(seconds) / len(seconds) for kind, seconds in self.took.items()}
         every = [seconds for of_kind in self.took.values() for seconds in of_kind]
         average = sum(every) / len(every)
-        return sum(means.get(kind, average) for kind in kinds) / self.jobs
+        return sum(means.get(kind, average) for kind in kinds) / self.workers
 
 
 TaskName = tuple[object, ...]
@@ -459,12 +459,13 @@ def _lines(rows: Iterable[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def results(design: Design, folder: Path, jobs: int = 1) -> list[ResultRow]:
+def results(design: Design, folder: Path, workers: int = 1) -> list[ResultRow]:
     """All rows of the results, from the folder if they are there, computed and put there if not.
 
-    The same design gives the same file for any number of jobs, however often it is interrupted."""
+    The same design gives the same file for any number of workers, however often it is
+    interrupted."""
     file = ResultsFile(folder, design.record(), design.anytime)
-    pace = Pace(jobs)
+    pace = Pace(workers)
     _perform("where the curves fall", pilots(design), file, pace)
     _perform("curves, table and sweeps", main_tasks(design, file.rows), file, pace)
     return file.rows
@@ -477,7 +478,7 @@ def _perform(what: str, tasks: Sequence[Task], file: ResultsFile, pace: Pace) ->
     done = len(tasks) - len(todo)
     with (
         displayed(True, len(tasks), done) as display,
-        closing(parallel_stream(perform, todo, pace.jobs)) as performed,
+        closing(parallel_stream(perform, todo, pace.workers)) as performed,
     ):
         for number, (rows, seconds) in enumerate(performed, start=1):
             file.append(rows)

@@ -19,18 +19,18 @@ def reproduce(
     runs: int | None = None,
     seed: int = 0,
     quick: bool = False,
-    jobs: int | None = None,
+    workers: int | None = None,
 ) -> Path:
     """Measure, or go on measuring, in a folder; write its report and return where that is.
 
     `panels` are all 15 if none is named. `algorithms` are compared beside the standard methods on
-    every panel, within budgets, to a confidence, or both, as each allows. `jobs` processes, one per
-    core by default, do not change the results."""
+    every panel, within budgets, to a confidence, or both, as each allows. `workers` processes, one
+    per core by default, do not change the results."""
     check_matplotlib()
     if runs is None:
         runs = QUICK_RUNS if quick else RUNS
     design = Design(choose(panels), runs, seed, quick, tuple(algorithms))
-    processes = whole("jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
+    processes = whole("workers", os.cpu_count() if workers is None else workers, at_least=1)
     if processes > 1:
         for algorithm in algorithms:
             check_sendable(find(algorithm).name, algorithm)

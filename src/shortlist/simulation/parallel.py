@@ -19,24 +19,24 @@ PATROL = 0.2  # seconds between two looks for the parent
 
 
 def parallel_map(
-    work: Callable[[Item], Result], items: Sequence[Item], jobs: int, tell: Tell | None = None
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int, tell: Tell | None = None
 ) -> list[Result]:
-    """The results of `work` on all items, in order, from `jobs` processes."""
-    if jobs == 1 or len(items) == 1:
+    """The results of `work` on all items, in order, from `workers` processes."""
+    if workers == 1 or len(items) == 1:
         return _collect(map(work, items), tell)
-    chunk = max(1, len(items) // (CHUNKS * jobs))
-    with _processes(min(jobs, len(items))) as pool:
+    chunk = max(1, len(items) // (CHUNKS * workers))
+    with _processes(min(workers, len(items))) as pool:
         return _collect(pool.map(work, items, chunksize=chunk), tell)
 
 
 def parallel_stream(
-    work: Callable[[Item], Result], items: Sequence[Item], jobs: int
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int
 ) -> Generator[Result, None, None]:
     """The same results one by one, each as soon as it and all before it are there."""
-    if jobs == 1 or len(items) <= 1:
+    if workers == 1 or len(items) <= 1:
         yield from map(work, items)
         return
-    with _processes(min(jobs, len(items))) as pool:
+    with _processes(min(workers, len(items))) as pool:
         yield from pool.map(work, items)
 
 
@@ -50,10 +50,10 @@ def _collect(results: Iterable[Result], tell: Tell | None) -> list[Result]:
 
 
 @contextmanager
-def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool that ends at once, with work left to do, when the caller is interrupted or fails."""
     others = set(active_children())
-    pool = ProcessPoolExecutor(jobs, initializer=_begin)
+    pool = ProcessPoolExecutor(workers, initializer=_begin)
     try:
         yield pool
     except BaseException:

@@ -135,47 +135,47 @@ def simulate(
     costs: npt.ArrayLike | None = None,
     runs: int = 1,
     seed: int = 0,
-    jobs: int = 1,
+    workers: int = 1,
     rewards: str = "bernoulli",
     sd: float | None = None,
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: str = "shared",
     options: Mapping[str, object] | None = None,
-    rounds: int | None = None,
-    least: int | None = None,
+    max_rounds: int | None = None,
+    min_batch: int | None = None,
     certificate: str = "auto",
-    progress: Callable[[int], None] | None = None,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
 
     `algorithm` is a name, a search function of your own (problem, rng, *, option=...), or
-    "package.module:function"; with `jobs` processes it must be defined at the top of a module.
+    "package.module:function"; with `workers` processes it must be defined at the top of a module.
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `jobs`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
+    `workers`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
     deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `rounds`, `least` and `certificate` are as in `select`; `progress` is
-    called with the number of runs done.
+    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`;
+    `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
     of them, may be given: then a run draws the order of the items, the same for all arms unless
     `order` is "independent", and no cell is drawn twice. `Runs.summary()` says which share of the
     cells."""
-    runs, jobs, seed = manners(runs, jobs, seed)
+    runs, workers, seed = manners(runs, workers, seed)
     epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
-    function_or_none("progress", progress)
+    function_or_none("on_progress", on_progress)
     chosen = find(algorithm)
-    given = chosen.told(options, rounds, least, certificate)
+    given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     world = World(means, scores, rewards, sd, order, minimize, checked_prices(costs))
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
-    if jobs > 1:
+    if workers > 1:
         check_sendable(chosen.name, chosen)
     started = time.perf_counter()
-    rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), jobs, progress)
+    rows = parallel_map(one, np.random.SeedSequence(seed).spawn(runs), workers, on_progress)
     seconds = time.perf_counter() - started
     pulls, regret, bound, made, spent = (np.array(column) for column in zip(*rows, strict=True))
     size = None if problem.items is None else problem.items.size

@@ -36,7 +36,7 @@ class Kind(StrEnum):
     RESUME = "resume"  # at `time` somebody let the experiment go on despite its failures
     RETIRE = "retire"  # the arm number `span` left at `time`, for the reason `text`
     COST = "cost"  # the pull did cost `text`, a number, and not what was declared
-    LATE = "late"  # their lease was over at `time`: the experiment's `late` is their reward
+    LATE = "late"  # their lease was over at `time`: the experiment's `on_late` is their reward
     # the pull was made and told at `time`, after its arm left; it cost `text`, a number
     UNUSED = "unused"
     SPENT = "spent"  # at `time` what was left of the budget did not pay for the present request
