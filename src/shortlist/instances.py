@@ -23,7 +23,7 @@ from shortlist.validation import (
 ETA = 1e-4  # the bias of the paper's coins
 DIFFICULTY = 1.6  # standard deviation of the usual items
 ABILITIES = np.linspace(-30, 30, 601)  # at which the mean over items is tabulated
-SURE = 1e-6  # how near a mean may come to 0 or 1 where scores are graded
+NEAREST_END = 1e-6  # distance of a mean from 0 and 1 where scores are graded
 
 
 def two_group(n: int, k: int) -> FloatArray:
@@ -70,7 +70,7 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
 
     Here every search must pay for ln(1/epsilon).
 
-    In the reduction of Section 4 one coin at random is replaced by a coin to be told, so that there
+    In the reduction of Section 4 one coin at random is replaced by the unknown coin, so that there
     are K + `surplus` good ones, `surplus` being -1, 0 or 1. H^(t, epsilon) = n / (4 eta^2) for
     every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
     0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
@@ -97,9 +97,9 @@ def item_response(
 
     P(right) = guessing + (1 - guessing) logistic(a (1 + spread t - b)), with ability t of an arm
     from N(0, 1), difficulty b of an item from N(0, `difficulty`^2) and discrimination a from
-    lognormal(0, 0.3). Scores are 0 or 1, or with `graded` drawn from the Beta law of that mean
-    and concentration. With the usual figures means have a standard deviation of about 0.06 and the
-    difference of two good arms on an item one of about 0.5.
+    lognormal(0, 0.3). Scores are 0 or 1, or with `graded` drawn from the Beta distribution of that
+    mean and concentration. With the usual figures means have a standard deviation of about 0.06 and
+    the difference of two good arms on an item one of about 0.5.
 
     Birnbaum (1968), three-parameter model; docs/test-sets.md compares it with leaderboards."""
     n = whole("n", n, at_least=2, at_most=MOST_CELLS)
@@ -118,7 +118,9 @@ def item_response(
     if graded is None:
         return _drawn(right, rng)
     concentration = number("graded", graded, above=1e-3, below=1e9)
-    right = np.clip(right, SURE, 1 - SURE)  # a Beta law has no mean of 0 or 1
+    right = np.clip(
+        right, NEAREST_END, 1 - NEAREST_END
+    )  # a Beta distribution has no mean of 0 or 1
     return rng.beta(concentration * right, concentration * (1 - right))
 
 

@@ -1,5 +1,4 @@
-"""How hard is an instance: the gaps and hardness parameters of Section 1.1, and c-spread instances
-(Section 1.2).
+"""Hardness of an instance: the gaps and parameters of Section 1.1, and c-spread arms (Section 1.2).
 
     Delta_i = theta_i - theta_(K+1) for the top K, theta_K - theta_i for the others
     t       = the most arms that may be swapped across the boundary:
