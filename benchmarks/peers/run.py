@@ -1,5 +1,5 @@
-"""Us beside packages from PyPI that do part of the job: `python benchmarks/peers/run.py`, half an
-hour at most.
+"""Compare with packages from PyPI that do part of the job, in half an hour at most:
+`python benchmarks/peers/run.py`.
 
 Every peer runs in a virtual environment of its own (made on the first call, below this folder), one
 run after the other on the same arms as ours. The page docs/peers.md is written from what came
