@@ -37,8 +37,7 @@ def counted_pulls(arms: IntArray, told: BoolArray, n_arms: int) -> BoolArray:
     missing = np.flatnonzero(~told)
     gaps = np.full(n_arms, arms.size)  # (n,) the first pull of every arm that is missing
     gaps[arms[missing[::-1]]] = missing[::-1]  # the last to be written is the first
-    counted: BoolArray = np.arange(arms.size) < gaps[arms]
-    return counted
+    return np.arange(arms.size) < gaps[arms]
 
 
 DELTA = 0.05  # of intervals, where the goal names none
@@ -104,8 +103,7 @@ class BetaMixture:
     def _against(self, theta: FloatArray) -> FloatArray:
         failures = self.pulls - self.sums
         mixture = betaln(self.sums + JEFFREYS, failures + JEFFREYS) - betaln(JEFFREYS, JEFFREYS)
-        evidence: FloatArray = mixture - xlogy(self.sums, theta) - xlog1py(failures, -theta)
-        return evidence
+        return mixture - xlogy(self.sums, theta) - xlog1py(failures, -theta)
 
 
 @dataclass(frozen=True)

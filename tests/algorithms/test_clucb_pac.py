@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from shortlist import instances
 from shortlist.algorithms import find
-from shortlist.algorithms.clucb_pac import RULE, fewest_first
+from shortlist.algorithms.clucb_pac import CLUCB_RULE, fewest_first
 from shortlist.algorithms.subroutines.race import Intervals
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
@@ -41,7 +41,7 @@ def standings(draw: st.DrawFn) -> Intervals:
 def test_the_stopping_sum_is_the_gain_of_the_best_pessimistic_set(intervals: Intervals) -> None:
     ends, k = intervals.pessimistic, int(intervals.inside.sum())
     best_set = max(ends[list(each)].sum() for each in combinations(range(ends.size), k))
-    assert RULE.bound(intervals) * k == pytest.approx(
+    assert CLUCB_RULE.bound(intervals) * k == pytest.approx(
         best_set - ends[intervals.inside].sum(), abs=1e-9
     )
 
@@ -50,9 +50,9 @@ def test_the_stopping_sum_is_the_gain_of_the_best_pessimistic_set(intervals: Int
 def test_a_single_pull_goes_to_the_least_known_arm_in_dispute(
     intervals: Intervals, seed: int
 ) -> None:
-    if RULE.bound(intervals) <= 1e-12:  # then the two sets may agree
+    if CLUCB_RULE.bound(intervals) <= 1e-12:  # then the two sets may agree
         return
-    shares = RULE.shares(intervals, 1, np.random.default_rng(seed))
+    shares = CLUCB_RULE.shares(intervals, 1, np.random.default_rng(seed))
     ends, inside, k = intervals.pessimistic, intervals.inside, int(intervals.inside.sum())
     kth, next_one = np.sort(ends)[::-1][[k - 1, k]]
     maybe_disputed = np.where(inside, ends <= next_one, ends >= kth)
@@ -67,9 +67,9 @@ def test_a_single_pull_goes_to_the_least_known_arm_in_dispute(
 def test_a_batch_raises_the_least_known_arms_by_a_tenth_at_most(
     intervals: Intervals, batch: int, seed: int
 ) -> None:
-    if RULE.bound(intervals) <= 1e-12:
+    if CLUCB_RULE.bound(intervals) <= 1e-12:
         return
-    shares = RULE.shares(intervals, batch, np.random.default_rng(seed))
+    shares = CLUCB_RULE.shares(intervals, batch, np.random.default_rng(seed))
     assert 1 <= shares.sum() <= batch
     assert np.all((shares >= 0) & (shares <= np.maximum(1, intervals.pulls // 10)))
 
@@ -98,7 +98,7 @@ def test_all_intervals_together_miss_with_probability_at_most_delta(n: int, delt
     # After t pulls: n arms, up to t counts each, two sides, exp(-log_term) a side. The tail beyond
     # T is below 1/T.
     horizon = 5000
-    misses = sum(n * t * 2 * exp(-RULE.log_term(n, t, delta)) for t in range(1, horizon + 1))
+    misses = sum(n * t * 2 * exp(-CLUCB_RULE.log_term(n, t, delta)) for t in range(1, horizon + 1))
     assert delta / 2 < misses < delta * (1 - 1 / horizon)
 
 

@@ -39,12 +39,12 @@ def clucb_pac(
 
     With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes
     with is (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
-    return race(problem, rng, RULE, growth, delta)
+    return race(problem, rng, CLUCB_RULE, growth, delta)
 
 
 def clucb_pac_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same race, to be run up to one number of pulls after another."""
-    return Race(problem, rng, RULE, GROWTH, DELTA).run
+    return Race(problem, rng, CLUCB_RULE, GROWTH, DELTA).run
 
 
 def _log_term(n_arms: int, pulls: int, delta: float) -> float:
@@ -93,4 +93,4 @@ def fewest_first(pulls: IntArray, batch: int, rng: np.random.Generator) -> IntAr
     return shares
 
 
-RULE = Rule(_log_term, largest_loss, _shares, least=1)
+CLUCB_RULE = Rule(_log_term, largest_loss, _shares, least=1)

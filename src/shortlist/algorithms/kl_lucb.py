@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 
 from shortlist.algorithms.algorithm import Growth
-from shortlist.algorithms.lucb import RULE
+from shortlist.algorithms.lucb import LUCB_RULE
 from shortlist.algorithms.subroutines.likelihood_ratio import bernoulli_ends
 from shortlist.algorithms.subroutines.race import Rule, hoeffding_ends, race
 from shortlist.errors import InvalidInput
@@ -55,7 +55,7 @@ def kl_lucb(
 
 def _rule(problem: Problem, threshold: str) -> Rule:
     ends = bernoulli_ends if problem.rewards.has_range else hoeffding_ends
-    return replace(RULE, log_term=RATES[threshold], ends=ends, proven=threshold == "proven")
+    return replace(LUCB_RULE, log_term=RATES[threshold], ends=ends, proven=threshold == "proven")
 
 
 def _proven(n_arms: int, pulls: int, delta: float) -> float:

@@ -40,7 +40,7 @@ def lucb(
     With a budget the answer is the k best means when it ends, or earlier if the intervals do not
     overlap. The bound it comes with is the stopping rule's difference, right with probability >= 1
     - delta."""
-    return race(problem, rng, RULE, growth, delta)
+    return race(problem, rng, LUCB_RULE, growth, delta)
 
 
 def _log_term(n_arms: int, pulls: int, delta: float) -> float:
@@ -74,4 +74,4 @@ def highest_first(
     return shares
 
 
-RULE = Rule(_log_term, _largest_swap, _shares, least=2)
+LUCB_RULE = Rule(_log_term, _largest_swap, _shares, least=2)

@@ -166,5 +166,4 @@ def _excess(size: int, gap: float, pulls: int) -> float:
 def _log_choose(n: int, m: IntArray) -> FloatArray:
     """Logarithm of the number of subsets, no less: digits are lost where factorials cancel."""
     whole = gammaln(n + 1)
-    result: FloatArray = whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole
-    return result
+    return whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole

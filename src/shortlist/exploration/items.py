@@ -111,8 +111,7 @@ class ItemEffects:
 
     def _trust(self, seers: FloatArray) -> FloatArray:
         """The share of the mean of an item's scores that is its own effect."""
-        trust: FloatArray = seers / (seers + self.noise / self.of_items)
-        return trust
+        return seers / (seers + self.noise / self.of_items)
 
     def _learn(self, item: FloatArray, explained: FloatArray) -> None:
         """The three variances."""
@@ -140,8 +139,7 @@ class ItemEffects:
     def means(self) -> FloatArray:
         """Means over all items, up to a constant of all arms: (arms,)."""
         size = self.sums.seers.size
-        means: FloatArray = (self._gained + (size - self.sums.counts) * self.arm) / size
-        return means
+        return (self._gained + (size - self.sums.counts) * self.arm) / size
 
     def apart(self, opponent: int) -> FloatArray:
         """Variances of the differences of all arms to one, as far as more items reduce them:

@@ -140,8 +140,7 @@ class Posterior:
     @property
     def _counts(self) -> IntArray:
         """Pulls to divide by: (arms,)."""
-        counts: IntArray = np.maximum(self.pulls, 1)
-        return counts
+        return np.maximum(self.pulls, 1)
 
     @property
     def spent(self) -> int:
@@ -179,8 +178,7 @@ class Posterior:
 
     def means(self) -> FloatArray:
         """Posterior mean of every arm."""
-        means: FloatArray = self._row_means()[self.row]
-        return means
+        return self._row_means()[self.row]
 
     def split(self, rng: np.random.Generator) -> tuple[BoolArray, float]:
         """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one.
@@ -213,8 +211,7 @@ class Posterior:
 
     def kinds(self, chosen: BoolArray) -> IntArray:
         """The kind of every arm, its row and its side: rows outside first, then rows inside."""
-        kinds: IntArray = self.row + self.row_pulls.size * chosen
-        return kinds
+        return self.row + self.row_pulls.size * chosen
 
     def expected_loss(self, chosen: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""
@@ -366,8 +363,7 @@ class Posterior:
         cross = means * self._grid.log_points + (1 - means) * self._grid.log_rest
         squared = 2 * pulls * np.maximum(entropy - cross, 0) / self.dispersions()[:, None]
         freedom = self._shared_freedom() + np.maximum(pulls - 1, 0)
-        log: FloatArray = -(freedom + 1) / 2 * np.log1p(squared / freedom)
-        return log
+        return -(freedom + 1) / 2 * np.log1p(squared / freedom)
 
     def _row_means(self) -> FloatArray:
         means: FloatArray = np.einsum("rg,g->r", self.weights, self.grid)
@@ -398,8 +394,8 @@ class Posterior:
 
 def _expected(functions: FloatArray, weights: FloatArray) -> FloatArray:
     """Every function of the mean, expected for every row: (functions, rows)."""
-    expected: FloatArray = np.einsum("fg,rg->fr", functions, weights)
-    return expected
+    result: FloatArray = np.einsum("fg,rg->fr", functions, weights)
+    return result
 
 
 TOLERANCE = 1e-9  # of a sum of squares beyond the sum that rounding may make up
@@ -463,8 +459,7 @@ class UndeclaredPosterior(Posterior):
 
     def _within(self) -> FloatArray:
         """Squared deviations from every arm's mean: (arms,)."""
-        within: FloatArray = np.maximum(0.0, self.squares - self.sums**2 / self._counts)
-        return within
+        return np.maximum(0.0, self.squares - self.sums**2 / self._counts)
 
     def _log_likelihood(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """That of Student's t, where the variance of an arm is learned, too: (arms, grid)."""

@@ -20,8 +20,7 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
     order = rng.permutation(values.size)
     with np.errstate(over="ignore", under="ignore"):
         falling = -values[order].astype(np.float32)
-    ranked: IntArray = order[falling.argsort(kind="stable")]
-    return ranked
+    return order[falling.argsort(kind="stable")]
 
 
 def share_out(

@@ -414,8 +414,7 @@ def _days(
     if pace is None:
         return None
     per_day, delay = pace
-    days: FloatArray = pulls / per_day + rounds * delay
-    return days
+    return pulls / per_day + rounds * delay
 
 
 def _goals(

@@ -48,8 +48,7 @@ def budgets(pilot: Mapping[str, Rates], count: int) -> tuple[int, ...]:
 
 def _falling(rates: Rates, rungs: Sequence[int]) -> FloatArray:
     """The rate at every rung, never rising; beyond a method's last rung it stays as it was."""
-    falling: FloatArray = np.fmin.accumulate([rates.get(rung, np.nan) for rung in rungs])
-    return falling
+    return np.fmin.accumulate([rates.get(rung, np.nan) for rung in rungs])
 
 
 def _round(budget: float) -> int:

@@ -59,8 +59,7 @@ class Curve:
     @cached_property
     def rates(self) -> FloatArray:
         """The share of runs that failed."""
-        rates: FloatArray = self.failures / self.runs
-        return rates
+        return self.failures / self.runs
 
     @cached_property
     def band(self) -> tuple[FloatArray, FloatArray]:

@@ -39,8 +39,7 @@ class Coin:
     def toss(self, times: IntArray) -> IntArray:
         """Toss it that many times for each entry; return the heads of each."""
         self.tosses += int(times.sum())
-        heads: IntArray = self.rng.binomial(times, self.value)
-        return heads
+        return self.rng.binomial(times, self.value)
 
 
 def optimal_error(tosses: int, eta: float) -> float:

@@ -98,8 +98,7 @@ def _furthest(centre: FloatArray, outer: FloatArray, most: FloatArray) -> FloatA
 
 
 def _bernoulli(p: FloatArray, q: FloatArray) -> FloatArray:
-    result: FloatArray = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
-    return result
+    return rel_entr(p, q) + rel_entr(1 - p, 1 - q)
 
 
 def _bernoulli_slope(p: FloatArray, q: FloatArray) -> FloatArray:

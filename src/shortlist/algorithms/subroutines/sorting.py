@@ -52,8 +52,7 @@ class Sorting:
 
     def pooled_means(self) -> FloatArray:
         """Means of all rewards of every undecided arm."""
-        pooled: FloatArray = self.sums[self.undecided] / np.maximum(self.pulls[self.undecided], 1)
-        return pooled
+        return self.sums[self.undecided] / np.maximum(self.pulls[self.undecided], 1)
 
     def sort(self, means: FloatArray, width: float) -> FloatArray:
         """Move every arm that is clear of the boundary; the others' means (Alg. 1, lines 7-15)."""

@@ -75,8 +75,7 @@ class ScoredCells:
     def _new(self, targets: IntArray) -> BoolArray:
         places = np.arange(self.size)
         ahead = (places >= self.reached[:, None]) & (places < targets[:, None])
-        new: BoolArray = ahead & ~self.known
-        return new
+        return ahead & ~self.known
 
     def certain(self, top: IntArray, outside: IntArray) -> FloatArray:
         """Difference to each arm outside if it wins every cell not seen: (top, outside)."""
@@ -84,8 +83,7 @@ class ScoredCells:
         filled = np.where(seen, self.scores, 0.0)
         inner, outer = seen[top].astype(np.float64), seen[outside].astype(np.float64)
         gained = inner @ filled[outside].T - filled[top] @ outer.T
-        certain: FloatArray = (gained + self.size - inner @ outer.T) / self.size
-        return certain
+        return (gained + self.size - inner @ outer.T) / self.size
 
 
 Pairs = tuple[IntArray, IntArray]  # arms i as a column, arms j as a row: every i with every j
@@ -295,5 +293,5 @@ class DifferenceBounds:
     def _without_largest(self, wealth: FloatArray) -> FloatArray:
         """Sums over rows without the K - 1 largest: at most K - 1 rows are in B as well."""
         kept = max(0, wealth.shape[0] - (self.k - 1))
-        total: FloatArray = np.sort(wealth, axis=0)[:kept].sum(0)
-        return total
+        result: FloatArray = np.sort(wealth, axis=0)[:kept].sum(0)
+        return result

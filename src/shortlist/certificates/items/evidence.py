@@ -99,8 +99,7 @@ class PairedEvidence:
 
     def bounds(self, _: ScoredCells, top: IntArray, outside: IntArray) -> FloatArray:
         """How much better each arm outside can be than one inside: (inside, outside)."""
-        proved: FloatArray = self.proved.bounds[np.ix_(top, outside)]
-        return proved
+        return self.proved.bounds[np.ix_(top, outside)]
 
     def refined(
         self, cells: ScoredCells, top: IntArray, outside: IntArray, bounds: FloatArray
@@ -169,8 +168,7 @@ class SingleEvidence:
         self.least[arms] = self._lower(cells, arms)
         self.looked[1, arms] = cells.reached[arms]
         self.out[outside] |= self.most[outside] < self.least[top].min()
-        bounds: FloatArray = self.most[outside][None, :] - self.least[top][:, None]
-        return bounds
+        return self.most[outside][None, :] - self.least[top][:, None]
 
     def _lower(self, cells: ScoredCells, arms: IntArray) -> FloatArray:
         """Bounds from below: those from above of mirrored scores."""

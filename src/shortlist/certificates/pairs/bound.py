@@ -116,8 +116,7 @@ def _sub_gaussian(draws: StageRewards, strengths: FloatArray) -> tuple[FloatArra
 def curvature(h: FloatArray) -> FloatArray:
     """Least a with ln(1 + y) >= y - a y^2 for all y >= -h."""
     h = np.maximum(h, 1e-3)  # it grows with h, and differences lose digits below
-    result: FloatArray = (-np.log1p(-h) - h) / h**2
-    return result
+    return (-np.log1p(-h) - h) / h**2
 
 
 def pair_gaps(
@@ -171,8 +170,7 @@ def _gaps_by_size(down: FloatArray, up: FloatArray, clock: float, levels: FloatA
     """Bound on the gap of swaps of m arms, if the wealth has one clock only: (m,)."""
     most = min(down.size, up.size)
     least = np.cumsum(np.sort(down)[:most] + np.sort(up)[:most])  # (m,)
-    result: FloatArray = (levels[:most] - least) / clock
-    return result
+    return (levels[:most] - least) / clock
 
 
 def _relative_entropy(shares: FloatArray, log_weights: FloatArray) -> float:
@@ -297,8 +295,7 @@ class Stages:
 
     def times(self, stages: IntArray, arms: IntArray) -> IntArray:
         """Pulls of these arms in these stages, entry by entry."""
-        result: IntArray = self._times[stages, arms]
-        return result
+        return self._times[stages, arms]
 
     def up(self, q: int | IntArray, arms: IntArray) -> FloatArray:
         """L+ of these arms after stage q: (..., clock)."""
@@ -312,8 +309,7 @@ class Stages:
 
     def clock(self, q: int | IntArray) -> FloatArray:
         """The clocks after stage q: (..., clock)."""
-        result: FloatArray = self._clock[q]
-        return result
+        return self._clock[q]
 
 
 def _doubled(table: npt.NDArray[Number]) -> npt.NDArray[Number]:

@@ -70,8 +70,7 @@ class Likelihood:
         others = self._good[rivals], self._bad[rivals]
         better, worse = (others, own) if best else (own, others)
         ratios = self._predicted[rivals] + predicted - largest_likelihood(better, worse, gap)
-        result: FloatArray = ratios + self._log_shares[nominee]
-        return result
+        return ratios + self._log_shares[nominee]
 
     def _of(self, arm: int) -> tuple[float, float, float]:
         return self._good[arm], self._bad[arm], self._predicted[arm]
@@ -97,15 +96,13 @@ def largest_likelihood(better: Sums, worse: Sums, gap: float) -> FloatArray:
     multiplier = np.where(y >= x + gap, 0.0, np.clip(steepest, 0.0, most))
     y, of_better = _at_best(better, multiplier)
     x, of_worse = _at_best(worse, -multiplier)
-    result: FloatArray = of_better + of_worse + multiplier * (y - x - gap)
-    return result
+    return of_better + of_worse + multiplier * (y - x - gap)
 
 
 def _slope(sums: Sums, mean: FloatArray) -> FloatArray:
     """Of the log likelihood of one arm."""
     good, bad = sums
-    result: FloatArray = good / np.maximum(mean, NEAR_ZERO) - bad / np.maximum(1 - mean, NEAR_ZERO)
-    return result
+    return good / np.maximum(mean, NEAR_ZERO) - bad / np.maximum(1 - mean, NEAR_ZERO)
 
 
 def _at_best(sums: Sums, tilt: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -124,5 +121,4 @@ def _tilted(good: FloatArray, bad: FloatArray, tilt: FloatArray) -> FloatArray:
     root = np.sqrt(np.maximum(linear**2 + 4 * tilt * good, 0.0))
     direct = 2 * good / np.maximum(linear + root, NEAR_ZERO)
     other = (root - linear) / np.where(linear < 0, 2 * tilt, 1.0)
-    result: FloatArray = np.minimum(np.where(linear < 0, other, direct), 1.0)
-    return result
+    return np.minimum(np.where(linear < 0, other, direct), 1.0)

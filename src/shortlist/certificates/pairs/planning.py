@@ -71,8 +71,7 @@ def least_favourable(
 
 def information(mean: FloatArray, other: FloatArray) -> FloatArray:
     """kl(mean, other) of 0/1 rewards."""
-    result: FloatArray = rel_entr(mean, other) + rel_entr(1 - mean, 1 - other)
-    return result
+    return rel_entr(mean, other) + rel_entr(1 - mean, 1 - other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class RaceState:
         between /= total - (pulls**2).sum() / total
         return float(np.clip(within / max(between, 1e-12), *MEAN_WORTH))
 
-    def estimates(self) -> "Estimates":
+    def estimates(self) -> "ArmEstimates":
         """Estimated means and variances."""
         weight = self.weight()
         means = centres(self.pulls, self.sums, self.mean, weight)
@@ -178,7 +177,7 @@ class RaceState:
         elif not (self.rewards.is_binary or (self.sums == self.squares).all()):
             own = self._own_variances()[self.edge]
             noise = min(1.0, float((own / variances[self.edge]).max()))
-        return Estimates(weight, means, noise, noise * variances)
+        return ArmEstimates(weight, means, noise, noise * variances)
 
     def _own_variances(self) -> FloatArray:
         """Variances of the rewards seen, drawn to that of all arms: (arm,)."""
@@ -187,7 +186,7 @@ class RaceState:
         result: FloatArray = (around + OWN_VARIANCE * pooled) / (self.pulls + OWN_VARIANCE)
         return result
 
-    def doubts(self, estimates: "Estimates") -> FloatArray:
+    def doubts(self, estimates: "ArmEstimates") -> FloatArray:
         """How likely every arm is to change sides, roughly: (arm,) from 0 to 1."""
         outside, inside = self.edge
         means = centres(self.pulls, self.sums, self.mean, OWN_MEAN)  # (arm,)
@@ -199,7 +198,7 @@ class RaceState:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class ArmEstimates:
     """Estimated means and variances of all arms."""
 
     weight: float  # pulls that the common mean is worth in them
@@ -210,8 +209,7 @@ class Estimates:
 
 def centres(pulls: IntArray, sums: FloatArray, mean: float, weight: float) -> FloatArray:
     """Means of some arms, drawn to the common mean."""
-    result: FloatArray = (sums + weight * mean) / (pulls + weight)
-    return result
+    return (sums + weight * mean) / (pulls + weight)
 
 
 def next_stage(state: RaceState, pace: BatchSizes, request: int) -> BetStage:
@@ -261,14 +259,13 @@ def stage_with(times: IntArray, state: RaceState) -> BetStage:
     return BetStage(times, advance, state.mean, estimates.weight, *shifts)
 
 
-def _strongest(estimates: Estimates, doubts: FloatArray) -> FloatArray:
+def _strongest(estimates: ArmEstimates, doubts: FloatArray) -> FloatArray:
     """The strongest bet on every arm: (arm,).
 
     Bets beyond STRONGEST pay only with centres that a small variance does not allow."""
     if estimates.noise < 1:
         return np.full(doubts.size, STRONGEST)
-    result: FloatArray = STRONGEST * np.maximum(doubts, 0.03) ** -(1 / 3)
-    return result
+    return STRONGEST * np.maximum(doubts, 0.03) ** -(1 / 3)
 
 
 def pilot_stage(n_arms: int, clocks: int, times: int) -> BetStage:
@@ -279,7 +276,7 @@ def pilot_stage(n_arms: int, clocks: int, times: int) -> BetStage:
 
 
 def _centres(
-    state: RaceState, estimates: Estimates, edge_times: IntArray
+    state: RaceState, estimates: ArmEstimates, edge_times: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Where an arm's bets up and down are centred: (arm,) each.
 
@@ -297,7 +294,7 @@ def _centres(
     return low, np.minimum(high + state.unit, 1.0)
 
 
-def _ratios(state: RaceState, estimates: Estimates, doubts: FloatArray) -> FloatArray:
+def _ratios(state: RaceState, estimates: ArmEstimates, doubts: FloatArray) -> FloatArray:
     """Pulls of the arms relative to each other: (arm,).
 
     Those that may well change sides get as many as the side that gets more. First pulls are as
@@ -322,7 +319,7 @@ def _relative_costs(state: RaceState) -> FloatArray:
     return result
 
 
-def _best_ratio(state: RaceState, estimates: Estimates) -> float:
+def _best_ratio(state: RaceState, estimates: ArmEstimates) -> float:
     """Pulls inside per pull outside that settle the edge with the fewest pulls of open arms."""
     n_inside = (state.open & state.top).sum()
     n_outside = (state.open & ~state.top).sum()
@@ -330,7 +327,7 @@ def _best_ratio(state: RaceState, estimates: Estimates) -> float:
     return float(RATIOS[(rates / (n_inside * RATIOS + n_outside)).argmax()])
 
 
-def _rates(state: RaceState, estimates: Estimates) -> FloatArray:
+def _rates(state: RaceState, estimates: ArmEstimates) -> FloatArray:
     """Information about the edge per pull outside, for every ratio: (ratio,), up to a factor.
 
     Rewards without a range have the same variance in all arms."""
@@ -339,8 +336,7 @@ def _rates(state: RaceState, estimates: Estimates) -> FloatArray:
         return RATIOS / (1 + RATIOS)
     low = least_favourable(inside, outside, state.unit, RATIOS)
     high = np.minimum(low + state.unit, 1.0)
-    result: FloatArray = RATIOS * information(inside, low) + information(outside, high)
-    return result
+    return RATIOS * information(inside, low) + information(outside, high)
 
 
 def _times(state: RaceState, ratios: FloatArray, pace: BatchSizes, request: int) -> IntArray:
@@ -427,7 +423,7 @@ def _enough(state: RaceState) -> float:
 
 
 def _advance(
-    state: RaceState, estimates: Estimates, times: IntArray, low: float, high: float
+    state: RaceState, estimates: ArmEstimates, times: IntArray, low: float, high: float
 ) -> FloatArray:
     """Advance of the clocks: the tilt of the gaps bet on, at the least favourable means."""
     size = max(1.0, times[state.open].mean())
@@ -440,7 +436,7 @@ def _advance(
     return result
 
 
-def _shifts(state: RaceState, ratios: FloatArray, estimates: Estimates) -> FloatArray:
+def _shifts(state: RaceState, ratios: FloatArray, estimates: ArmEstimates) -> FloatArray:
     """Gaps bet on, in units of the gap allowed: if the fallback is near, it takes care of ties."""
     if state.swapped > 1:
         return SETS_SHIFT * state.multiples

@@ -84,8 +84,7 @@ class PairsRace(SwapBounds):
         A pair with an arm at its limit is one only if the other arm lags behind."""
         at, stuck = self.stages.at, self.exhausted
         waits = stuck[:, None] & (at[:, None] <= at)  # [j, b]: j cannot follow b, or continue
-        result: BoolArray = ~(waits | waits.T)
-        return result
+        return ~(waits | waits.T)
 
     def exhaust(self, arms: IntArray) -> None:
         """Leave arms where they are: their limits allow for no further stage."""
@@ -94,8 +93,7 @@ class PairsRace(SwapBounds):
 
     def left(self, arms: IntArray, times: IntArray) -> IntArray:
         """Pulls that the arm of every entry of a batch has left before that entry."""
-        result: IntArray = (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
-        return result
+        return (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
 
     def dry(self, times: IntArray) -> BoolArray:
         """Entries of arms at their limits: clocks would advance without any gain."""
@@ -182,8 +180,7 @@ class PairsRace(SwapBounds):
 
     def _left(self) -> IntArray:
         """Pulls that are not planned until samples are complete: (arm,)."""
-        left: IntArray = self.fallback.caps - self.stages.planned
-        return left
+        return self.fallback.caps - self.stages.planned
 
     def _level(self) -> float:
         """Logarithm of the wealth needed against one pair, or of the odds if a lead decides."""

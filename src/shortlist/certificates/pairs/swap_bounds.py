@@ -110,8 +110,7 @@ class SwapBounds:
 
     def pairs_above(self, gap: float) -> BoolArray:
         """[j, b]: j outside may be better than b inside by more than `gap`."""
-        result: BoolArray = (self.gaps > gap) & self.outside[:, None] & self.top
-        return result
+        return (self.gaps > gap) & self.outside[:, None] & self.top
 
     @property
     def outside(self) -> BoolArray:

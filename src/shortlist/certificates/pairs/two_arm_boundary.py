@@ -111,20 +111,17 @@ def _made(ends: FloatArray, gap: float, pulls: int, distance: int, delta: float)
 
 def _tilts(ends: FloatArray, gap: float) -> FloatArray:
     """The least g/s in every level, or less: odds are finite."""
-    result: FloatArray = np.minimum(gap / ends[:-1], MOST_TILT)
-    return result
+    return np.minimum(gap / ends[:-1], MOST_TILT)
 
 
 def log_odds(tilts: FloatArray) -> FloatArray:
     """The logarithm of rho, for walks of tilt g/s."""
-    result: FloatArray = np.log1p(tilts) - np.log1p(-tilts)
-    return result
+    return np.log1p(tilts) - np.log1p(-tilts)
 
 
 def mistaken(odds: FloatArray, lead: float) -> FloatArray:
     """phi: the probability that an arm with this lead is the worse one."""
-    result: FloatArray = 1 / (1 + np.exp(np.minimum(odds * lead, LARGEST_LOG_ODDS)))
-    return result
+    return 1 / (1 + np.exp(np.minimum(odds * lead, LARGEST_LOG_ODDS)))
 
 
 def undecided(tilts: FloatArray, moves: FloatArray, pulls: int, c: int) -> FloatArray:
@@ -197,8 +194,7 @@ class LeadEvidence:
         bets = (1 - LOWER - BEYOND) * here * (1 - TIE_WEIGHT + TIE_WEIGHT * _exp(tied))
         bets += self._other_levels()
         floors = self.boundary.floors
-        result: FloatArray = floors + (1 - floors) * bets
-        return result
+        return floors + (1 - floors) * bets
 
     def _slight_bets(self) -> FloatArray:
         """Log wealth of the bets that the average is slightly lower: (side, level)."""
@@ -219,5 +215,4 @@ class LeadEvidence:
 
 def _exp(exponent: FloatArray) -> FloatArray:
     """exp, cut where it is large: a smaller wealth proves less."""
-    result: FloatArray = np.exp(np.minimum(exponent, LARGEST_LOG_ODDS))
-    return result
+    return np.exp(np.minimum(exponent, LARGEST_LOG_ODDS))

@@ -97,8 +97,7 @@ def _starts(pulls: int, lost: float) -> FloatArray:
     """Values of t below F: 1 and a few standard deviations."""
     offsets = np.geomspace(0.5, 2 * np.sqrt(pulls) + 1, TAIL_OFFSETS)
     starts = np.unique(np.ceil(lost - offsets))
-    result: FloatArray = starts[(starts >= 1) & (starts < lost) & (starts < pulls)]
-    return result
+    return starts[(starts >= 1) & (starts < lost) & (starts < pulls)]
 
 
 def _excess(pulls: int, lost: float, start: int, mean: FloatArray) -> FloatArray:
@@ -107,8 +106,7 @@ def _excess(pulls: int, lost: float, start: int, mean: FloatArray) -> FloatArray
     beyond = betainc(start + 1, pulls - start, mean)
     gained = pulls * mean * above
     excess = np.maximum(gained - start * beyond, 0.0) + TAIL_ROUNDING * gained
-    result: FloatArray = excess / (lost - start)
-    return result
+    return excess / (lost - start)
 
 
 def _rounded_up(tails: FloatArray) -> FloatArray:
@@ -155,8 +153,7 @@ def spread_wealth(
     most = np.maximum(0.0, np.maximum(*around)) * (1 + WEALTH_ROUNDING)
     gains = drift - curvature(strength * (1 - low)) * strength**2 * most
     gains -= ROUNDED * (np.abs(drift) + strength * pulls)
-    result: FloatArray = logsumexp(gains + np.log(BET_WEIGHTS)[:, None], axis=0)
-    return result
+    return logsumexp(gains + np.log(BET_WEIGHTS)[:, None], axis=0)
 
 
 LARGEST_SUMMED = 32  # arms on a side of a swap up to which the distribution is summed
@@ -334,8 +331,7 @@ def prices_for(pulls: IntArray) -> FloatArray:
 
 def _prices(count: int) -> FloatArray:
     """(count,) From 4 downward."""
-    result: FloatArray = 4 * 2.0 ** (-np.arange(count) / FINENESS)
-    return result
+    return 4 * 2.0 ** (-np.arange(count) / FINENESS)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -372,8 +368,7 @@ def _charges(
     if not evidence.fixed:
         return _wealth(evidence, pulls, total, squares, low, high)
     tail = (binary_tail if evidence.binary else bounded_tail)(pulls, total, low)
-    result: FloatArray = np.maximum(0.0, evidence.shift - ndtri(tail)) ** 2
-    return result
+    return np.maximum(0.0, evidence.shift - ndtri(tail)) ** 2
 
 
 def _wealth(
@@ -453,8 +448,7 @@ def _typical_prices(totals: Totals) -> FloatArray:
     """(prices,) About 1/N: the slope of the charge of an arm is about N times the stake."""
     pulled = totals.pulls[totals.pulls > 0]
     typical = np.unique(np.quantile(pulled, (0.0, 0.5, 1.0))) if pulled.size else np.ones(1)
-    result: FloatArray = (NEAR_PRICES / typical[:, None]).ravel()
-    return result
+    return (NEAR_PRICES / typical[:, None]).ravel()
 
 
 def tilted_reach(totals: Totals, prices: FloatArray, tilts: FloatArray) -> FloatArray:
@@ -464,5 +458,4 @@ def tilted_reach(totals: Totals, prices: FloatArray, tilts: FloatArray) -> Float
     theta = np.clip(1 / gap - prices * pulls, 0.0, 1.0)
     lost, drift = tilts * sums, xlogy(pulls, 1 - theta * gap)
     charge = -lost - drift - ROUNDED * (np.abs(lost) + np.abs(drift))
-    result: FloatArray = theta - prices * charge
-    return result
+    return theta - prices * charge

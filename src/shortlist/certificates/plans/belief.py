@@ -110,8 +110,7 @@ def chances(pulls: float, successes: FloatArray, grid: FloatArray) -> FloatArray
 
 def angle(mean: FloatArray | float) -> FloatArray:
     """The angle of a mean, in which estimates have about the same variance for all means."""
-    result: FloatArray = np.arcsin(np.sqrt(mean))
-    return result
+    return np.arcsin(np.sqrt(mean))
 
 
 def _by_em(
@@ -227,15 +226,15 @@ class Belief:
     @property
     def all_arms(self) -> FloatArray:
         """The mean belief about all arms: (grid,)."""
-        mean: FloatArray = self.expected / self.row.size
-        return mean
+        result: FloatArray = self.expected / self.row.size
+        return result
 
     @property
     def edge(self) -> float:
         """A factor that grows as fewer arms are above the boundary, or below it."""
         n_arms = self.row.size
-        edge: float = (n_arms / min(self.k, n_arms - self.k)) ** tuning.EDGE_POWER
-        return edge
+        result: float = (n_arms / min(self.k, n_arms - self.k)) ** tuning.EDGE_POWER
+        return result
 
     def groups(self, alike_pulls: float) -> list[ArmGroup]:
         """Arms that are similarly far from the boundary, with similar pulls.
@@ -352,8 +351,7 @@ class Belief:
 
 def _above(expected: FloatArray) -> FloatArray:
     """Arms expected above every point of the grid, half of those that are on it: (grid,)."""
-    above: FloatArray = np.cumsum(expected[::-1])[::-1] - expected / 2
-    return above
+    return np.cumsum(expected[::-1])[::-1] - expected / 2
 
 
 def grid_around(boundary: float) -> FloatArray:
@@ -367,5 +365,5 @@ def grid_around(boundary: float) -> FloatArray:
 
 
 def _normalised(joint: FloatArray) -> FloatArray:
-    weights: FloatArray = joint / joint.sum(axis=1, keepdims=True)
-    return weights
+    result: FloatArray = joint / joint.sum(axis=1, keepdims=True)
+    return result

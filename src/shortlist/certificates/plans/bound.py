@@ -63,8 +63,7 @@ class StopStates:
         log_path = self.successes * np.log(column)
         log_path += (self.pulls - self.successes) * np.log1p(-column)
         log_path += self.log_paths
-        result: FloatArray = log_path
-        return result
+        return log_path
 
     def log_likeliest(self) -> FloatArray:
         """Logarithm of the largest p_m(state) for any m, the one at m = successes / pulls."""
@@ -124,22 +123,19 @@ class Stakes:
 
     def distances(self, means: FloatArray) -> FloatArray:
         """min(|m - b|, reach)."""
-        result: FloatArray = np.minimum(np.abs(means - self.boundary), self.reach)
-        return result
+        return np.minimum(np.abs(means - self.boundary), self.reach)
 
     def losses(self, means: FloatArray, leads: FloatArray) -> FloatArray:
         """L(s, m): (means, states)."""
         above = (means > self.boundary)[:, None]
         charged = np.where(above, np.maximum(leads, 0.0), np.maximum(-leads, 0.0))
-        lost: FloatArray = np.maximum(self.distances(means)[:, None] - charged, 0.0)
-        return lost
+        return np.maximum(self.distances(means)[:, None] - charged, 0.0)
 
     def capped(self, leads: FloatArray) -> FloatArray:
         """Leads no larger than the loss of an arm: a larger one would make no loss smaller."""
         out = min(self.boundary, self.reach)
         inside = min(1 - self.boundary, self.reach)
-        result: FloatArray = np.clip(leads, -out, inside)
-        return result
+        return np.clip(leads, -out, inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +193,13 @@ class Moments:
 
     def _lost(self, means: FloatArray) -> FloatArray:
         """Strength * L(s, m): (means, states)."""
-        result: FloatArray = self.stakes.strength * self.stakes.losses(means, self.leads)
-        return result
+        return self.stakes.strength * self.stakes.losses(means, self.leads)
 
     def _slopes(self, centres: FloatArray) -> FloatArray:
         """Derivative at the centres of ln p_m(s): (cells, states)."""
         means = centres[:, None]
         failures = self.states.pulls - self.states.successes
-        slopes: FloatArray = self.states.successes / means - failures / (1 - means)
-        return slopes
+        return self.states.successes / means - failures / (1 - means)
 
 
 def worst_moment(

@@ -98,8 +98,7 @@ class Policy:
     def _likely(self, pulls: int, successes: FloatArray) -> FloatArray:
         """Believed probability of numbers of successes after this many pulls."""
         by_mean = chances(pulls, successes, self.group_belief.grid)
-        likely: FloatArray = product(by_mean, self.group_belief.believed[:, None])[:, 0]
-        return likely
+        return product(by_mean, self.group_belief.believed[:, None])[:, 0]
 
     def _least_loss(self, pulls: FloatArray, successes: FloatArray) -> FloatArray:
         """The smaller expected exponential loss, of accepting or rejecting, in every state.
@@ -108,8 +107,7 @@ class Policy:
         losses = product(self.group_belief.posterior(pulls, successes), self._losses)
         both_ways = losses.reshape(pulls.size, len(self.nodes), 2)
         weights = np.array([weight for _, weight in self.nodes])
-        least: FloatArray = product(both_ways.min(axis=2), weights[:, None])[:, 0]
-        return least
+        return product(both_ways.min(axis=2), weights[:, None])[:, 0]
 
     def _exponential_losses(self) -> FloatArray:
         """Losses of rejecting and accepting at every such boundary: (grid, boundaries * 2)."""
@@ -189,8 +187,7 @@ def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatAr
         change = centre - left - ratio * step
         weights = weights + step * _length(step / weights)
         left = left + change * _length(change / left)
-    result: FloatArray = believed / (weights @ matrix)
-    return result
+    return believed / (weights @ matrix)
 
 
 def _length(relative: FloatArray) -> float:
@@ -241,8 +238,7 @@ class Plan:
         first = np.concatenate([[0], np.cumsum(self.ends + 1)])  # in `stops`, of every level
         at_one = self.ends[level] == pulls
         stopped = at_one & self.stops[first[level] + np.where(at_one, successes, 0)]
-        times: IntArray = np.where(stopped, 0, self.ends[level + (at_one & ~stopped)] - pulls)
-        return times
+        return np.where(stopped, 0, self.ends[level + (at_one & ~stopped)] - pulls)
 
     def state_probabilities(self, group_belief: GroupBelief) -> tuple[FloatArray, FloatArray]:
         """Believed probability of every state, with doubt and without: (states,) each."""
@@ -365,8 +361,7 @@ def _support(stakes: Stakes, first: float, last: float, apart: float) -> FloatAr
         sides.append(np.array([*inside, room]))
     angles = np.concatenate([centre - sides[0], centre + sides[1]])
     corners = stakes.boundary + stakes.reach * np.array([-1.0, 1.0])
-    means: FloatArray = np.union1d(np.sin(angles) ** 2, corners[(corners > 0) & (corners < 1)])
-    return means
+    return np.union1d(np.sin(angles) ** 2, corners[(corners > 0) & (corners < 1)])
 
 
 SHIFTS = np.linspace(-10, 6, 17)  # tried, of the score from which on arms are accepted, in errors

@@ -105,8 +105,7 @@ class PlanLook:
         """The bound that is expected after every stage."""
         charges = np.array([each.charges.sum() for each in self.drafts])
         least = [each.least_threshold for each in self.boundaries[: charges.size]]
-        result: FloatArray = charges + np.array(least) / self.strength
-        return result
+        return charges + np.array(least) / self.strength
 
     def stage(self, number: int) -> PlanStage:
         """The declared stage `number`: plans stop later in later stages."""

@@ -360,10 +360,7 @@ def _places(part: ArmBlock, threshold: AcceptanceThreshold) -> FloatArray:
     places = group_belief.grid[after - 1] + share * (
         group_belief.grid[after] - group_belief.grid[after - 1]
     )
-    result: FloatArray = np.where(
-        np.abs(away) > tuning.FAR_SCORE, np.copysign(math.inf, away), places
-    )
-    return result
+    return np.where(np.abs(away) > tuning.FAR_SCORE, np.copysign(math.inf, away), places)
 
 
 @dataclass(frozen=True, slots=True)

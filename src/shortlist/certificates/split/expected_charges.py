@@ -171,8 +171,7 @@ def _chances(
     log_choose = -np.log1p(pulls) - betaln(failures + 1, successes + 1)
     log_choose = np.where(successes <= pulls, log_choose, -np.inf)
     log_power = successes[:, None] * log_mean + failures[..., None] * log_rest
-    chances: FloatArray = np.exp(log_choose[..., None] + log_power)
-    return chances
+    return np.exp(log_choose[..., None] + log_power)
 
 
 class NormalCharges:
@@ -251,8 +250,7 @@ class ScoreCharges:
         variance = dispersion * np.maximum(self.mean * (1 - self.mean), LEAST_BIT_VARIANCE)
 
         def exponent(mean: FloatArray) -> FloatArray:
-            result: FloatArray = slope * mean - discount(count, mean, variance, slope)
-            return result
+            return slope * mean - discount(count, mean, variance, slope)
 
         steepness = (exponent(self.mean + NEAR_MEANS) - exponent(self.mean - NEAR_MEANS)) / (
             2 * NEAR_MEANS
@@ -394,8 +392,7 @@ class ExpectedCharges:
 
     def slopes(self, strength: float) -> FloatArray:
         """The slope of every candidate: (sides, candidates)."""
-        slopes: FloatArray = self.candidates.part * strength
-        return slopes
+        return self.candidates.part * strength
 
     def expected(self, strength: float, side: IntArray, row: IntArray) -> FloatArray:
         """The charge to expect of groups of arms, those outside first: (groups, candidates)."""
@@ -430,5 +427,4 @@ def _variances(posterior: Posterior) -> FloatArray:
     if not posterior.rewards.has_range:
         return np.full(grid.size, posterior.variance())
     largest = np.maximum(grid * (1 - grid), LEAST_BIT_VARIANCE)
-    variances: FloatArray = largest * posterior.dispersion()
-    return variances
+    return largest * posterior.dispersion()

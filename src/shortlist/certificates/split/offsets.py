@@ -75,8 +75,7 @@ def bounded_offset(
     )
     worst = np.where(steep, (1 - rest) / u, worst)
     log_moment = np.where(steep, pulls * _log_rest(rest, tilt), log_moment)
-    offset: FloatArray = log_moment + slope * boundary + strength * (worst - boundary)
-    return offset
+    return log_moment + slope * boundary + strength * (worst - boundary)
 
 
 def log_shrink(mean: FloatArray, tilt: FloatArray) -> FloatArray:
@@ -89,8 +88,7 @@ def log_shrink(mean: FloatArray, tilt: FloatArray) -> FloatArray:
 
 def _rest(mean: FloatArray | float, tilt: FloatArray) -> FloatArray:
     """1 - m (1 - exp(-tilt)), for large tilts."""
-    rest: FloatArray = (1 - mean) + mean * np.exp(-tilt)
-    return rest
+    return (1 - mean) + mean * np.exp(-tilt)
 
 
 def _log_rest(rest: FloatArray, tilt: FloatArray) -> FloatArray:
@@ -153,8 +151,7 @@ def _checked_gaps(
     deviations = math.sqrt(2 * (strength * reach + NEGLIGIBLE_EXPONENT))
     first_charged = np.maximum(0, start / pulls - boundary)
     last = np.minimum(reach, first_charged + deviations * np.sqrt(variance / pulls))
-    gaps: FloatArray = last * np.linspace(0, 1, checks + 1)
-    return gaps
+    return last * np.linspace(0, 1, checks + 1)
 
 
 def _binary_moments(
@@ -208,8 +205,7 @@ def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(2 * information**2 + information)
         score = (root + np.sqrt(information)) / (2 * variance**2)
-    curvature: FloatArray = np.fmin(score, 2 * pulls**2)
-    return curvature
+    return np.fmin(score, 2 * pulls**2)
 
 
 def _least_variance_nearby(mean: FloatArray) -> FloatArray:
