@@ -201,7 +201,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
 
 
 @pytest.mark.parametrize(("kind", "end"), [*zip(KINDS, reversed(ENDS), strict=False)])
-def test_the_service_and_the_command_line_show_it(
+def test_the_service_and_the_command_line_show_every_kind_of_experiment(
     kind: str, end: str, place: tuple[Path, str]
 ) -> None:
     path, url = place
