@@ -30,7 +30,21 @@ RULE = "must be a text or a whole number, a tuple of these, or a member of an En
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm: its label, the cost of a pull, and the most pulls."""
+    """An arm: its label, the cost of a pull, and the most pulls.
+
+    Args:
+        label: A text or a whole number, a tuple of these, or a member of an Enum.
+        cost: Cost of a pull, above 0, in the unit of the budget. Default 1.
+        limit: The most pulls, at least 1. Default None: no limit.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Arm("large", cost=4.0, limit=100)
+        Arm(label='large', cost=4.0, limit=100)
+    """
 
     label: OwnLabel  #: its name
     cost: float = 1.0  #: of a pull, in the unit of the budget

@@ -139,8 +139,20 @@ LEAST_COST, MOST_COST = 1e-9, 1e12  # of a pull: sums of them must not lose one 
 class FixedConfidence:
     """Lose at most `epsilon` with probability at least 1 - `delta`, with as few pulls as possible.
 
-    With a `budget` the search stops there at the latest, with the bound reached by then. It counts
-    pulls, or is in the unit of the costs where arms have costs."""
+    Args:
+        epsilon: Allowed regret, above 0, in units of the rewards.
+        delta: Probability of losing more, between 0 and 1.
+        budget: The search stops there at the latest, with the bound reached by then. In pulls, or
+            in the unit of the costs where arms have costs. Default None: no budget.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.FixedConfidence(0.05, 0.01).budget is None
+        True
+    """
 
     epsilon: float
     delta: float
@@ -157,7 +169,19 @@ class FixedConfidence:
 
 @dataclass(frozen=True, slots=True)
 class FixedBudget:
-    """Lose as little as possible within a `budget` of pulls, or of cost."""
+    """Lose as little as possible within a budget.
+
+    Args:
+        budget: In pulls, or in the unit of the costs where arms have costs; above 0.
+
+    Raises:
+        InvalidInput: If the budget is not above 0.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.FixedBudget(1000)
+        FixedBudget(budget=1000)
+    """
 
     budget: float
 
@@ -194,11 +218,32 @@ def goal_of(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Choose the `k` best of `n_arms` arms.
+    """The problem that a search solves: choose the `k` best of `n_arms` arms.
 
     Searches work on the unit scale: rewards in [0, 1], or sub-Gaussian with sigma = 1/2, which is
     all that Hoeffding's inequality uses of rewards in [0, 1]. The driver of a search converts with
-    `unit()`."""
+    `unit()`.
+
+    Args:
+        n_arms: Number of arms, at least 2.
+        k: Number of arms to choose, from 1 to n_arms - 1.
+        goal: `FixedConfidence` or `FixedBudget`.
+        rewards: Reward model. Default: rewards in [0, 1].
+        minimize: Whether the best arms are those of the smallest means. Default False.
+        blur: Rounding error of a mean on the way to the unit scale. Default 0.
+        items: A test set. Default None: arms can be pulled without limit.
+        limits: The most pulls per arm, None for no limit. Default None: no arm has a limit.
+        costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> problem = shortlist.Problem(10, 3, shortlist.FixedConfidence(0.1, 0.05))
+        >>> problem.epsilon, problem.delta
+        (0.1, 0.05)
+    """
 
     n_arms: int
     k: int

@@ -29,7 +29,20 @@ UNIT_SIGMA = 0.5  # of sub-Gaussian rewards on the unit scale, as of rewards in 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Rewards lie in [low, high]."""
+    """Rewards lie in [low, high].
+
+    Args:
+        low: The least reward. Default 0.
+        high: The largest reward, above `low`. Default 1.
+
+    Raises:
+        InvalidInput: If the range is empty, or far from 0 compared with its width.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Bounded(-1, 1).scale
+        2.0
+    """
 
     low: float = 0.0
     high: float = 1.0
@@ -89,7 +102,13 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Rewards are 0 or 1: a click, a correct answer, a passed test."""
+    """Rewards are 0 or 1: a click, a correct answer, a passed test.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Binary().is_binary
+        True
+    """
 
     kind = "binary"
     has_range = True
@@ -112,7 +131,19 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class SubGaussian:
-    """Rewards have tails no heavier than a normal distribution of standard deviation `sigma`."""
+    """Rewards have tails no heavier than a normal distribution of standard deviation `sigma`.
+
+    Args:
+        sigma: In units of the rewards, above 0.
+
+    Raises:
+        InvalidInput: If `sigma` is not above 0.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.SubGaussian(2.0).has_range
+        False
+    """
 
     sigma: float
     kind = "sub-gaussian"

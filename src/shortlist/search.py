@@ -32,7 +32,18 @@ NO_PROGRESS = Progress()
 class Pulls:
     """A batch: pull `arms[j]` exactly `times[j]` times, for every j.
 
-    An arm may be in it more than once; each entry is answered on its own."""
+    An arm may be in it more than once; each entry is answered on its own.
+
+    Args:
+        arms: Numbers of arms, from 0.
+        times: Number of pulls of each entry.
+        progress: State of the search, for display. Default: none.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.Pulls(np.array([0, 2]), np.array([5, 3])).total
+        8
+    """
 
     arms: IntArray
     times: IntArray
@@ -46,7 +57,21 @@ class Pulls:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """The reply: per entry of the batch, the sum and the sum of squares of its rewards."""
+    """The reply to a batch: per entry, the sum and the sum of squares of its rewards.
+
+    Args:
+        sums: Sum of the rewards of each entry.
+        squares: Sum of their squares.
+        each: Every reward in the order of pulls, where there are items. Default None.
+        costs: Cost of each entry, where actual costs were reported. Default None.
+        retired: All arms that have retired so far; their rewards may be made up. Default None: no
+            arm has.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.Rewards(np.array([3.0]), np.array([3.0])).retired is None
+        True
+    """
 
     sums: FloatArray
     squares: FloatArray
@@ -73,8 +98,17 @@ def rewards_of(
 class Answer:
     """The chosen arms and the bound on their regret.
 
-    `regret_bound` holds with probability at least `confidence`; both are None where nothing is
-    guaranteed. `evidence` names the quantities the bound rests on."""
+    Args:
+        top: Numbers of the chosen arms, from 0.
+        regret_bound: Bound on the regret on the unit scale. Default None: no guarantee.
+        confidence: Probability with which the bound holds. Default None: no guarantee.
+        evidence: Quantities that the bound rests on, by name. Default: empty.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.Answer(np.array([1, 4])).regret_bound is None
+        True
+    """
 
     top: IntArray
     regret_bound: float | None = None

@@ -319,7 +319,7 @@ CANNOT = {
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A search with the facts a user chooses it by."""
+    """A search with its name, goals and guarantee; `find` and `register` return it."""
 
     name: str
     search: SearchFunction
