@@ -115,7 +115,7 @@ def _mean(outcomes: Sequence[Outcome], what: str) -> float:
 
 
 def _ratio(own: Sequence[Outcome], first: Sequence[Outcome], what: str) -> str:
-    """To the method everybody is compared with, over the runs that both made."""
+    """Ratio to the first method, over the runs that both made."""
     both = {outcome.run for outcome in own} & {outcome.run for outcome in first}
     mine, base = (
         _mean([each for each in some if each.run in both], what) if both else 0.0

@@ -21,7 +21,7 @@ from shortlist.arrays import BoolArray, FloatArray
 from shortlist.engine import Experiment, Ticket
 from shortlist.engine.status import DECIDING, ArmsTold
 from shortlist.regret import aggregate_regret
-from shortlist.service.pages.view import proven
+from shortlist.service.pages.view import regret_bound
 
 pytestmark = pytest.mark.rates
 
@@ -180,7 +180,7 @@ class Run:
         estimates, low, high = (each[stay] for each in (arms.means, arms.low, arms.high))
         order = np.argsort(-np.nan_to_num(estimates, nan=-np.inf), kind="stable")
         lost = aggregate_regret(self.means[stay], order[: self.case.k].tolist())
-        return lost > proven(estimates, low, high, self.experiment.settings.problem) + ROUNDED
+        return lost > regret_bound(estimates, low, high, self.experiment.settings.problem) + ROUNDED
 
 
 def missed(low: FloatArray, high: FloatArray, means: FloatArray) -> bool:

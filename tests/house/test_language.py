@@ -57,7 +57,7 @@ MODULES = sorted(
 def found(text: str) -> Iterator[str]:
     """Every avoided phrase of a text, with its line; names are read as words."""
     plain = NAMES.sub("", text).replace("_", " ")
-    plain = re.sub(r"\n\s*(#:?\s)?", lambda gap: "\n" + " " * (len(gap[0]) - 1), plain)
+    plain = re.sub(r"\n[ \t]*(#:? )?", lambda gap: "\n" + " " * (len(gap[0]) - 1), plain)
     for pattern, instead in AVOIDED.items():
         phrase = pattern.replace(" ", r"\s+")
         for match in re.finditer(rf"\b({phrase})\b", plain, re.IGNORECASE):
