@@ -1,5 +1,6 @@
 """An experiment at a service is used like one that is here, whatever happens on the way."""
 
+import doctest
 import inspect
 import logging
 import socket
@@ -146,9 +147,9 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
         experiment.tell(ticket, float("nan"))
     with pytest.raises(InvalidReward, match="is inf, but must be a number at most"):
         experiment.tell(ticket.id, float("inf"))
-    with pytest.raises(InvalidInput, match="JSON has no word for"):
+    with pytest.raises(InvalidInput, match="JSON"):
         Client(url).create(3, 1, epsilon=float("nan"), name="other")
-    with pytest.raises(InvalidInput, match="JSON has no word for it"):
+    with pytest.raises(InvalidInput, match="must have a JSON type"):
         Client(url).create(3, 1, budget=30, options={"x": object()}, name="other")
 
 
@@ -156,11 +157,14 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
     ("call", "message"),
     [
         (lambda url: ANY(3), "`url` is 3, but must be a text"),
-        (lambda url: ANY(url, "a\nb"), "`token` has characters that none has"),
+        (lambda url: ANY(url, "a\nb"), "`token` must consist of printable ASCII characters"),
         (lambda url: ANY(url).create(3, 1, budget=9, options=[1]), "but must be a mapping"),
         (lambda url: ANY(url).create(3, 1, budget=9, exist_ok=np.zeros(2)), "True or False"),
-        (lambda url: ANY(url).create(3, 1, epsilon=np.longdouble("1e400")), "JSON has no word"),
-        (lambda url: ANY(url).create(3, 1, budget=np.zeros(2)), "JSON has no word for it"),
+        (
+            lambda url: ANY(url).create(3, 1, epsilon=np.longdouble("1e400")),
+            "cannot be sent as JSON",
+        ),
+        (lambda url: ANY(url).create(3, 1, budget=np.zeros(2)), "must have a JSON type"),
         (lambda url: ANY(url, name="x").release(tickets=3), "but must be a list of tickets"),
         (lambda url: ANY(url, name="x").release(tickets=count()), "has more entries than"),
     ],
@@ -383,3 +387,11 @@ def test_a_pull_that_fails_too_often_lets_its_arm_leave_where_that_was_agreed(ur
     assert experiment.state() is State.READY
     with pytest.raises(InvalidInput, match="`on_failure` is 'leave'"):
         Client(url).create(3, 1, budget=9, name="other", on_failure="leave")  # type: ignore[arg-type]
+
+
+def test_the_example_of_the_docstring_runs(url: str) -> None:
+    source = (Client.__doc__ or "").replace("http://127.0.0.1:8765", url)
+    example = doctest.DocTestParser().get_doctest(source, {}, "Client", None, None)
+    assert example.examples
+    failures, _ = doctest.DocTestRunner().run(example)
+    assert failures == 0

@@ -171,7 +171,7 @@ def test_arms_of_known_means_are_in_only_if_they_are() -> None:
 def test_there_is_no_lift_on_a_test_set_before_the_end_either() -> None:
     experiment = Experiment.create(3, 1, epsilon=0.1, rewards="binary", items=40)
     experiment.tell_many((ticket, 1) for ticket in experiment.ask(9))
-    with pytest.raises(InvalidInput, match="not for scores on items"):
+    with pytest.raises(InvalidInput, match="these are scores on items"):
         experiment.result(partial=True).lift(0)
 
 

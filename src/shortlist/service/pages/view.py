@@ -173,7 +173,7 @@ def guarantee(result: Result) -> str:
     """The guarantee of a result, in one sentence without symbols."""
     k = len(result.top)
     chosen = "this one" if k == 1 else f"these {k:,}"
-    retired = any(arm.left for arm in result.arms)
+    retired = any(arm.retired for arm in result.arms)
     best = "the best" if k == 1 else f"the best {k:,}"
     best += " of the remaining arms" if retired else " of all arms"
     if result.regret_bound is None or result.confidence is None:
