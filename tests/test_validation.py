@@ -15,7 +15,7 @@ import pytest
 import shortlist
 from shortlist.algorithms.algorithm import Count, Within, check_options
 from shortlist.errors import InvalidInput, StoreMissing
-from shortlist.reading.files import LONGEST, MOST_ROWS
+from shortlist.reading.files import LONGEST_LINE, MOST_ROWS
 from shortlist.search import Search
 from shortlist.validation import (
     COUNTABLE,
@@ -111,7 +111,7 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
         (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
         (
             lambda: simulate("lucb", min_batch=10**5000),
-            "`min_batch` is inf, but lucb cannot be told",
+            "`min_batch` is inf, but lucb cannot set",
         ),
         (
             lambda: select(items=3, scores=range(10**18)),
@@ -258,7 +258,7 @@ def test_the_limits_are_those_that_the_docs_state() -> None:
         MOST_RETRIES,
         MOST_ROWS,
         COUNTABLE,
-        LONGEST,
+        LONGEST_LINE,
     ):
         assert f"{limit:,}" in page
     assert MOST_ROWS == MOST_ARMS

@@ -17,7 +17,7 @@ import shortlist
 from shortlist.cli.files import whole_number
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.formatting import given_text
-from shortlist.reading.files import Line, read_columns
+from shortlist.reading.files import FileLine, read_columns
 
 
 def algorithm_names(_context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -368,7 +368,7 @@ def read_limits(path: str) -> list[int | None] | None:
     return [_limit(line) for line in table.lines()]
 
 
-def _limit(line: Line) -> int | None:
+def _limit(line: FileLine) -> int | None:
     cell = line["limit"].strip()
     most = whole_number(cell)
     if cell and (most is None or most < 1):
@@ -378,7 +378,7 @@ def _limit(line: Line) -> int | None:
     return most
 
 
-def _finite(line: Line, column: str) -> float:
+def _finite(line: FileLine, column: str) -> float:
     cell = line[column].strip()
     try:
         value = float(cell)
