@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.formatting import bound_text
 from shortlist.reward_models import Bounded, RewardModel, as_seen
+from shortlist.spec import Order
 from shortlist.validation import (
     COUNTABLE,
     LARGEST,
@@ -28,13 +29,12 @@ from shortlist.validation import (
     plain,
     real,
     shown,
-    text,
     whole,
+    word,
 )
 
 # a row an arm and a column an item, NaN where nothing is known; or the file they are in
 ScoresGiven = npt.ArrayLike | PathLike[str]
-ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one an arm
 
 
 class KnownScores(NamedTuple):
@@ -126,10 +126,7 @@ class Items:
 
 def checked_order(order: object) -> str:
     """Return the name of an order, if there is such a one."""
-    name = text("order", order)
-    if name not in ORDERS:
-        raise UnknownName(f"`order` is {name!r}, but must be one of {', '.join(ORDERS)}")
-    return name
+    return word("order", order, get_args(Order))
 
 
 UNIT = Bounded()

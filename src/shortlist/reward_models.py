@@ -11,13 +11,14 @@ A model answers what others want to know of it, so that nobody asks which model 
 
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
+from shortlist.spec import RewardKind
 from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
 Reals = float | npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ class Bounded:
 
     low: float = 0.0
     high: float = 1.0
-    kind = "bounded"
+    kind: ClassVar[RewardKind] = "bounded"
     has_range = True
     is_binary = False
     widest_gap = 1.0
@@ -91,7 +92,7 @@ class Bounded:
 class Binary:
     """Rewards are 0 or 1: a click, a correct answer, a passed test."""
 
-    kind = "binary"
+    kind: ClassVar[RewardKind] = "binary"
     has_range = True
     is_binary = True
     widest_gap = 1.0
@@ -115,7 +116,7 @@ class SubGaussian:
     """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
 
     sigma: float
-    kind = "sub-gaussian"
+    kind: ClassVar[RewardKind] = "sub-gaussian"
     has_range = False
     is_binary = False
     widest_gap = inf
@@ -159,7 +160,7 @@ class Undeclared:
     """Nothing was declared, and nothing is promised: rewards are taken for ones in [0, 1] as long
     as they lie there, and may be any numbers."""
 
-    kind = "undeclared"
+    kind: ClassVar[RewardKind] = "undeclared"
     has_range = True
     is_binary = False
     widest_gap = 1.0

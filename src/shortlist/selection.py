@@ -42,7 +42,6 @@ from shortlist.engine.calls import (
 from shortlist.engine.checks import Checks, Sameness
 from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
 from shortlist.engine.executors import opened
-from shortlist.engine.leases import WAIT
 from shortlist.engine.locate import Place
 from shortlist.engine.numbering import Numbering
 from shortlist.engine.progress import Show, display
@@ -53,21 +52,19 @@ from shortlist.engine.rewards import (
     checked_rewards,
     with_cost,
 )
-from shortlist.engine.settings import Settings
 from shortlist.engine.tickets import State
 from shortlist.engine.worker_pool import Done, InLoop, Receive, keep_busy, keep_busy_async
 from shortlist.engine.workers import Job, this_program, work, work_async
 from shortlist.errors import InvalidInput, caution
 from shortlist.interim import Tally
 from shortlist.problem import ScoresGiven
-from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import NO_PROGRESS, Pulls, Rewards
-from shortlist.validation import MOST_WORKERS, seeded, shown, whole
-
-RETRIES = 2  # of pulls that somebody else makes; a selection raises what its own function raises
+from shortlist.settings import Settings, arguments
+from shortlist.spec import Certificate, Order
+from shortlist.validation import MOST_WORKERS, shown, whole
 
 
 class Keeping:
@@ -77,9 +74,8 @@ class Keeping:
 
     def __init__(
         self,
-        asked: Question,
+        asked: Settings,
         evaluation: Evaluation,
-        seed: int,
         store: Place,
         name: str,
         workers: int | None,
@@ -94,7 +90,7 @@ class Keeping:
         self.workers = workers
         self._store, self._name = store, name
         self._control = asked.control
-        self._settings = Settings.of(asked, seed, None, RETRIES, WAIT)
+        self._settings = asked
 
     def run(self, executor: object, progress: bool) -> Result:
         """Make what is left of the pulls on `executor`."""
@@ -132,9 +128,8 @@ class Selection:
 
     def __init__(
         self,
-        asked: Question,
+        asked: Settings,
         evaluation: Evaluation,
-        seed: int,
         batch: int | None,
         workers: int | None,
     ) -> None:
@@ -148,7 +143,7 @@ class Selection:
             )
         self.asked = asked
         self.evaluation = evaluation
-        self.seed = seeded(seed)
+        self.seed = asked.seed
         self.workers = workers
         self._search = self._begin()
         self._most = batch if evaluation.many else 1  # pulls in a call
@@ -167,7 +162,7 @@ class Selection:
 
     def _begin(self) -> Run:
         rng = np.random.default_rng(self.seed)
-        return counted(self.asked.algorithm, self.asked.problem, rng, **self.asked.options)
+        return counted(self.asked.searched_by(), self.asked.problem, rng, **self.asked.options)
 
     def run(self, executor: object, progress: bool) -> Result:
         """Answer every request on `executor`."""
@@ -239,7 +234,7 @@ class Selection:
     def _underway(self) -> Underway | None:
         """The search as it is now, to be simulated from here; None of a search that is not ours."""
         received = self._received
-        if received is None or self.asked.algorithm.guarded:
+        if received is None or self.asked.searched_by().guarded:
             return None
         tally = self._tally.copy()
         _count(tally, received)
@@ -311,7 +306,7 @@ class Selection:
     def _result(self, outcome: Outcome, started: float) -> Result:
         asked = self.asked
         seconds = time.perf_counter() - started
-        name = asked.algorithm.name
+        name = asked.algorithm
         outcome = replace(outcome, spending=self._account.spending())
         problem = asked.problem.seen(self._smallest, self._largest)
         result = Result.of(outcome, asked.labels, problem, name, self.seed, seconds)
@@ -338,12 +333,12 @@ def select(
     minimize: bool = False,
     items: ItemsGiven | None = None,
     scores: ScoresGiven | None = None,
-    order: str = "shared",
+    order: Order = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
-    certificate: str = "auto",
+    certificate: Certificate = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
@@ -353,7 +348,7 @@ def select(
     progress: bool = True,
     store: Place | None = None,
     name: str = "experiment",
-    retries: int = 0,
+    retries: int = 2,
     timeout: float | None = None,
 ) -> Result:
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
@@ -393,14 +388,10 @@ def select(
     its error ends the selection. With a `store`, every reward is kept in that file under `name`,
     and the same call goes on where this one ended, by Ctrl-C, an error or a crash. The error itself
     has the result so far, `partial`."""
-    cells = cells_given(items, seed, scores, order)
-    asked = question(
-        *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
-    )
+    asked = Settings.of(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
-    selection = _selection(asked, evaluation, seed, batch, workers, store, name)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=asked.on_items)
+    selection = _selection(asked, evaluation, batch, workers, store, name)
     if not asynchronous(selection.evaluation.function):
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -419,12 +410,12 @@ async def select_async(
     minimize: bool = False,
     items: ItemsGiven | None = None,
     scores: ScoresGiven | None = None,
-    order: str = "shared",
+    order: Order = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
-    certificate: str = "auto",
+    certificate: Certificate = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,
@@ -433,29 +424,24 @@ async def select_async(
     progress: bool = True,
     store: Place | None = None,
     name: str = "experiment",
-    retries: int = 0,
+    retries: int = 2,
     timeout: float | None = None,
 ) -> Result:
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
-    cells = cells_given(items, seed, scores, order)
-    asked = question(
-        *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
-    )
+    asked = Settings.of(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
-    selection = _selection(asked, evaluation, seed, batch, workers, store, name)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=asked.on_items)
+    selection = _selection(asked, evaluation, batch, workers, store, name)
     if not asynchronous(selection.evaluation.function):
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)
 
 
 def _selection(
-    asked: Question,
+    asked: Settings,
     evaluation: Evaluation,
-    seed: int,
     batch: int | None,
     workers: int | None,
     store: Place | None,
@@ -463,9 +449,9 @@ def _selection(
 ) -> "Selection | Keeping":
     """What makes the pulls: kept in a store, or not."""
     if store is None:
-        return Selection(asked, evaluation, seed, batch, workers)
+        return Selection(asked, evaluation, batch, workers)
     if batch is not None:
         raise InvalidInput(
             f"`batch` is {shown(batch)}, but with a `store` pulls are made one by one"
         )
-    return Keeping(asked, evaluation, seed, store, name, workers)
+    return Keeping(asked, evaluation, store, name, workers)

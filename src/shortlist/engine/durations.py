@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Collection, Iterable
 
-from shortlist.engine.leases import AGAIN, FREE, WAIT, Late, Lease
+from shortlist.engine.leases import AGAIN, FREE, WAIT, Lease
 from shortlist.engine.ledger import Ledger
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
+from shortlist.spec import OnLate
 from shortlist.validation import number, shown
 
 HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
@@ -20,7 +21,7 @@ logger = logging.getLogger("shortlist.engine")
 class Durations:
     """Seconds from `ask` to `tell`, as far as this program knows them."""
 
-    def __init__(self, lease: float | None, on_late: Late) -> None:
+    def __init__(self, lease: float | None, on_late: OnLate) -> None:
         self._lease = lease  # that the user chose
         self._on_late = on_late
         self._begun: dict[int, float] = {}  # by ticket, of those that were handed out here
@@ -68,7 +69,7 @@ class Durations:
             logger.warning(what, taken, self._lease, _consequence(self._on_late))
 
 
-def _consequence(on_late: Late) -> str:
+def _consequence(on_late: OnLate) -> str:
     if on_late == WAIT:
         return "is called overdue, and waited for"
     if on_late == AGAIN:

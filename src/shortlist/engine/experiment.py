@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from shortlist.algorithms import AlgorithmLike
-from shortlist.arms import Arms, Label
+from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
 from shortlist.engine.calls import CONCURRENT, asynchronous, refuse_executor, run_here
@@ -35,12 +35,11 @@ from shortlist.engine.handout import (
     new_lease,
     stretches,
 )
-from shortlist.engine.leases import AGAIN, WAIT, Late
+from shortlist.engine.leases import AGAIN, WAIT
 from shortlist.engine.locate import Place, checked_name, checked_worker, opened, the_only
 from shortlist.engine.progress import display
 from shortlist.engine.replay import Replay
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
-from shortlist.engine.settings import OnFailure, Settings
 from shortlist.engine.state import Replica
 from shortlist.engine.status import ArmsTold, Status, arms_told
 from shortlist.engine.telling import (
@@ -60,10 +59,11 @@ from shortlist.engine.workers import Job, Work, work, work_async
 from shortlist.errors import InvalidInput, ShortlistError, Unfinished, caution
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
-from shortlist.question import cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
+from shortlist.settings import Settings, arguments
+from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store
 from shortlist.stores.clock import JUMP, Clock, checked_time
 from shortlist.stores.memory import MemoryStore
@@ -480,15 +480,16 @@ class Experiment(Dealer, Runnable):
         minimize: bool = False,
         items: ItemsGiven | None = None,
         scores: ScoresGiven | None = None,
-        order: str = "shared",
+        order: Order = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
-        certificate: str = "auto",
+        certificate: Certificate = "auto",
+        control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,
-        on_late: Late = WAIT,
+        on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
@@ -504,12 +505,7 @@ class Experiment(Dealer, Runnable):
         whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
         experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
-        cells = cells_given(items, seed, scores, order)
-        asked = question(
-            *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, max_rounds, min_batch, certificate),
-        )
-        settings = Settings.of(asked, seed, lease, retries, on_late, on_failure)
+        settings = Settings.of(arguments(locals(), "create"))
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
 
     @classmethod

@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from shortlist.engine.leases import AGAIN, FOREVER, FREE, Late, Lease
+from shortlist.engine.leases import AGAIN, FOREVER, FREE, Lease
 from shortlist.engine.locate import checked_worker
 from shortlist.engine.state import Replica
 from shortlist.engine.telling import known_id
 from shortlist.engine.tickets import Ticket
 from shortlist.errors import InvalidInput
+from shortlist.spec import OnLate
 from shortlist.stores import Event, Kind
 from shortlist.validation import MOST_TOLD, collected, number, shown, whole
 
@@ -32,7 +33,7 @@ class Asking(NamedTuple):
         return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
 
 
-def new_lease(worker: str, on_late: Late, now: float, lease: float, alive: float | None) -> Lease:
+def new_lease(worker: str, on_late: OnLate, now: float, lease: float, alive: float | None) -> Lease:
     """The terms of a ticket that is handed out now.
 
     Only of who promised to be `alive` can it be known without looking at durations that it is not,

@@ -6,12 +6,6 @@ docs/late.md proves what may follow from it without changing the law of the rewa
 from dataclasses import dataclass
 from typing import Literal
 
-from shortlist.engine.rewards import checked_reward
-from shortlist.errors import InvalidInput
-from shortlist.reward_models import RewardModel
-from shortlist.validation import shown
-
-Late = Literal["wait", "again"] | float
 WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
 AGAIN: Literal["again"] = "again"  # hand the ticket out again; the first result counts
 
@@ -37,21 +31,3 @@ class Lease:
     def endless(self) -> bool:
         """Whether the result is waited for, however long it takes."""
         return self.end >= FOREVER
-
-
-def checked_late(on_late: object, lease: float | None, model: RewardModel) -> Late:
-    """What is to happen when a lease is over, if it makes sense."""
-    if isinstance(on_late, str):
-        if on_late not in (WAIT, AGAIN):
-            raise InvalidInput(
-                f"`on_late` is {shown(on_late)}, but must be 'wait', 'again' or a reward"
-            )
-        return WAIT if on_late == WAIT else AGAIN
-    reward = checked_reward(on_late, "`on_late`", model)
-    if not model.has_range:  # a mixture with a constant may have heavier tails than was declared
-        raise InvalidInput(f"`on_late` is {reward!r}, but only rewards with a range may count so")
-    if lease is None:  # one that fits durations depends on them, and so would the reward
-        raise InvalidInput(
-            f"`on_late` is {reward!r}, but counts after a `lease`, and none is given"
-        )
-    return reward

@@ -9,9 +9,9 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.engine.ledger import Ledger
-from shortlist.engine.settings import Settings
 from shortlist.errors import StoreDamaged
 from shortlist.problem import MOST_COST
+from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, Told
 
 ABOUT_REWARDS = {Kind.COST: "the cost", Kind.UNUSED: "the cost", Kind.LATE: "the lateness"}

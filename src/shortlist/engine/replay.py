@@ -12,9 +12,9 @@ from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES
 from shortlist.engine.numbering import Numbering
 from shortlist.engine.rewards import Received
-from shortlist.engine.settings import Settings
 from shortlist.errors import CannotReplay
 from shortlist.search import Progress, Pulls, Rewards, advance
+from shortlist.settings import Settings
 
 NOBODY = np.empty(0, dtype=np.int64)
 NOTHING = Pulls(NOBODY, NOBODY)

@@ -24,7 +24,6 @@ from shortlist.engine.log_checks import MOST_UNDER_WAY, check_news
 from shortlist.engine.remaining_arms import promised, staying
 from shortlist.engine.replay import Replay
 from shortlist.engine.rewards import by_entry
-from shortlist.engine.settings import Settings
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import State, Ticket
 from shortlist.errors import CannotReplay, StoreDamaged
@@ -33,6 +32,7 @@ from shortlist.interim import Tally, scored
 from shortlist.result import Result
 from shortlist.result.result import Ending
 from shortlist.search import Progress
+from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, RewardRow, Store
 
 STATES = {Ending.EPSILON: State.FINISHED, Ending.BUDGET: State.BUDGET}
@@ -289,6 +289,7 @@ class Replica:
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
+        result = replace(result, control=settings.control)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def trouble(self) -> str:

@@ -13,7 +13,6 @@ from shortlist.driver import unit_tally
 from shortlist.engine.ledger import Ledger
 from shortlist.engine.remaining_arms import staying
 from shortlist.engine.replay import Replay
-from shortlist.engine.settings import Settings
 from shortlist.engine.tickets import State
 from shortlist.formatting import (
     Tabular,
@@ -29,6 +28,7 @@ from shortlist.formatting import (
 from shortlist.interim import Tally, chances
 from shortlist.problem import Problem
 from shortlist.search import Progress
+from shortlist.settings import Settings
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table

@@ -10,7 +10,6 @@ from shortlist.engine import Experiment, export_lines
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.service.bodies import (
     NAMED,
-    arms_given,
     check_fields,
     held_ticket,
     label,
@@ -22,34 +21,11 @@ from shortlist.service.experiment_cache import Opened
 from shortlist.service.group_commit import Act, Results
 from shortlist.service.limits import Limits
 from shortlist.service.replies import TOO_MUCH, Refusal
+from shortlist.settings import arms_of_json, rewards_of
+from shortlist.spec import FIELDS, REQUIRED, Json
 from shortlist.validation import shown, whole
-from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
+from shortlist.wire import MOST_TICKETS, handout_to_json, status_to_json
 
-SETTINGS = (
-    "name",
-    "arms",
-    "k",
-    "epsilon",
-    "delta",
-    "budget",
-    "rewards",
-    "minimize",
-    "algorithm",
-    "options",
-    "max_rounds",
-    "min_batch",
-    "certificate",
-    "seed",
-    "lease",
-    "on_late",
-    "retries",
-    "on_failure",
-    "exist_ok",
-    "items",
-    "scores",
-    "order",
-)
-NEEDED = ("arms", "k")  # of them; the others may be null, which is as good as left out
 PAGE = 100  # experiments in one list
 LINES = 1000  # of an export, sent together
 
@@ -114,22 +90,20 @@ def create(inquiry: Inquiry) -> Reply:
     """Make an experiment. One that this package does not know itself is not searched by: a name
     such as module:function would let whoever asks choose what the service imports."""
     body = inquiry.body
-    check_fields(body, SETTINGS, NEEDED)
+    check_fields(body, ("name", *FIELDS, "exist_ok"), REQUIRED)
     _check_arms(body["arms"], inquiry.limits.arms)
     if not isinstance(body.get("options"), dict | None):
         raise InvalidInput(f"`options` is {shown(body['options'])[:100]}, but must be an object")
     _check_scores(body.get("scores"))
-    algorithm = text(body, "algorithm") or "auto"
-    if ":" in algorithm:
+    algorithm = text(body, "algorithm")
+    if algorithm is not None and ":" in algorithm:
         raise InvalidInput(
             f"`algorithm` is {algorithm!r}, but must be one of `shortlist algorithms` at a service"
         )
-    given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
-    given["arms"] = arms_given(body["arms"])
+    given = {name: value for name, value in body.items() if value is not None or name in REQUIRED}
+    given |= {"arms": arms_of_json(body["arms"]), "rewards": rewards_of(body.get("rewards"))}
     there = inquiry.opened.store.names()
-    made = inquiry.opened.create(
-        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}
-    )
+    made = inquiry.opened.create(**given)
     return Reply(_described(made), 200 if made.name in there else 201)
 
 

@@ -7,8 +7,8 @@ from shortlist.service import endpoints, schemas
 from shortlist.service.endpoints import Inquiry, Reply
 from shortlist.service.group_commit import Act, Results
 from shortlist.service.schemas import Schema
+from shortlist.spec import Json
 from shortlist.stores.base import Scope
-from shortlist.wire import Json
 
 ONE = "/v1/experiments/{name}"
 
