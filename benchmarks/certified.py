@@ -43,7 +43,7 @@ def main(runs: int, seed: int, workers: int, certificate: str, names: tuple[str,
         box=SIMPLE_HEAD, title=f"certified, epsilon = delta = 0.01, {runs} runs, seed {seed}"
     )
     table.add_column("panel", no_wrap=True)
-    for column in ("mean pulls", "ratio", "failures", "mean regret", "rounds", "ms a run"):
+    for column in ("mean pulls", "ratio", "failures", "mean regret", "rounds", "ms per run"):
         table.add_column(column, justify="right")
     ratios = []
     panels = [PANELS[name] for name in names or PANELS]

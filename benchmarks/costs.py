@@ -1,9 +1,9 @@
-"""What it saves to know what pulls cost.
+"""Savings from knowing the costs of pulls.
 
-Uniform means, and every arm costs 1 or 10 at random. A search that does not know the costs is given
-so many pulls an arm; how much of the money that it takes does a search need that knows them, to
-lose no more? Printed is the least share of 0.2, 0.25, ... 1 for which the mean regret of all runs
-is not larger.
+Uniform means, and every arm costs 1 or 10 at random. A search that does not know the costs makes a
+given number of pulls per arm. Which share of its money does a search need that knows them, to lose
+no more? Printed is the smallest share of 0.2, 0.25, ... 1 for which the mean regret of all runs is
+not larger.
 
     python benchmarks/costs.py --runs 20 --seed 1"""
 
@@ -37,7 +37,7 @@ class World:
         self.k = k
 
     def blind(self, an_arm: float) -> tuple[float, float]:
-        """What a search loses, and takes, that has so many pulls an arm and knows no costs."""
+        """Regret and cost of a search with a number of pulls per arm that knows no costs."""
         goal = FixedBudget(int(an_arm * self.means.size))
         outcome = self._outcome(Problem(self.means.size, self.k, goal, Binary()))
         return self._lost(outcome), float(outcome.pulls @ self.costs)
@@ -63,7 +63,7 @@ class World:
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    """One row for every number of pulls an arm."""
+    """One row for every number of pulls per arm."""
     first = arguments.seed * 1000
     for an_arm in arguments.an_arm:
         worlds = [World(arguments.n, arguments.k, first + run) for run in range(arguments.runs)]
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    names = ("pulls an arm", "money", "regret", "s.e.", "share", "regret there")
+    names = ("pulls per arm", "money", "regret", "s.e.", "share", "regret there")
     print("| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
     for row in rows(arguments):
         print("| " + " | ".join(row) + " |", flush=True)

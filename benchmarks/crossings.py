@@ -1,10 +1,10 @@
-"""Pulls of the swap race as a multiple of those of the split certificate, by n and K.
+"""Pulls of the pairs certificate as a multiple of those of the split certificate, by n and K.
 
 python benchmarks/crossings.py --runs 6 --seed 12 --workers 2
 
 A few minutes. In every run fresh means are drawn from a family and both certificates choose from
-them; rewards are 0/1. A ratio is the geometric mean over the runs; below 1 the swap race is better.
-What `certified` would take by itself is named in the last column."""
+them; rewards are 0/1. A ratio is the geometric mean over the runs; below 1 the pairs certificate is
+better. The last column names the certificate that `certified` uses by default."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ ARMS = (10, 20, 30, 40, 60, 100)
 
 @dataclass(frozen=True)
 class Family:
-    """A law that means are drawn from, and an epsilon at which runs are short."""
+    """A distribution of means, and an epsilon at which runs are short."""
 
     name: str
     epsilon: float
@@ -65,7 +65,7 @@ def sizes() -> Iterator[tuple[int, int]]:
 
 
 def log_ratio(task: tuple[Cell, int, int]) -> float:
-    """ln(pulls of the swap race / pulls of the split certificate) on the same fresh means."""
+    """ln(pulls of the pairs / pulls of the split certificate) on the same fresh means."""
     cell, seed, index = task
     rng = np.random.default_rng([seed, cell.number, index])
     means = cell.family.draw(rng, cell.n)

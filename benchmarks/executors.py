@@ -51,7 +51,7 @@ def busy() -> Table:
 
 
 def costs() -> Table:
-    """What a pull costs beside its evaluation, which here takes no time to speak of."""
+    """Overhead per pull; the evaluation itself takes almost no time."""
     table = Table("executor", "microseconds", title="one pull")
     for place in PLACES:
         workers = 2 if place else None

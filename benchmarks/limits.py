@@ -1,6 +1,6 @@
-"""What a limit of 40 pulls an arm costs: 200 workers, 20 to choose, 3,000 pulls.
+"""The cost of a limit of 40 pulls per arm: 200 workers, 20 to choose, 3,000 pulls.
 
-Beside it the regret of 40 pulls of every worker, 8,000 in all: nobody can know more within limits.
+For comparison the regret of 40 pulls of every worker, 8,000 in all: the most information in limits.
 
 With --proved: what `certified` proves and loses where limits of 40 are all that ends it.
 
@@ -22,8 +22,8 @@ from shortlist.simulation.simulate import drive
 from shortlist.simulation.worlds import BernoulliBandit
 
 N, K, LIMIT, BUDGET = 200, 20, 40, 3000
-Law = Callable[[np.random.Generator], FloatArray]
-LAWS: dict[str, Law] = {
+Family = Callable[[np.random.Generator], FloatArray]
+FAMILIES: dict[str, Family] = {
     "Beta(8, 2)": lambda rng: rng.beta(8, 2, N),
     "20 × .9, 180 × .6": lambda rng: rng.permutation(np.repeat([0.9, 0.6], [K, N - K])),
     "uniform": lambda rng: rng.random(N),
@@ -35,14 +35,16 @@ WAYS = (
 )
 
 
-def lost(law: Law, way: tuple[str, int, int | None], seeds: list[list[int]]) -> tuple[float, float]:
+def lost(
+    family: Family, way: tuple[str, int, int | None], seeds: list[list[int]]
+) -> tuple[float, float]:
     """Mean regret and its standard error."""
     name, budget, limit = way
     problem = Problem(N, K, FixedBudget(budget), Binary(), limits=(limit,) * N)
     regrets = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        means = law(rng)
+        means = family(rng)
         outcome = drive(find(name), problem, BernoulliBandit(means), rng)
         regrets.append(aggregate_regret(means, outcome.answer.top))
     return float(np.mean(regrets)), float(np.std(regrets) / np.sqrt(len(regrets)))
@@ -55,13 +57,13 @@ PROOFS: dict[str, dict[str, Any]] = {
 }
 
 
-def proved(law: Law, how: dict[str, Any], seeds: list[list[int]]) -> FloatArray:
+def proved(family: Family, how: dict[str, Any], seeds: list[list[int]]) -> FloatArray:
     """Mean bound and mean regret at epsilon = delta = .05."""
     problem = Problem(N, K, FixedConfidence(0.05, 0.05), Binary(), limits=(LIMIT,) * N)
     rows = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        means = law(rng)
+        means = family(rng)
         answer = drive(find("certified"), problem, BernoulliBandit(means), rng, **how).answer
         bound = np.inf if answer.regret_bound is None else answer.regret_bound
         rows.append((bound, aggregate_regret(means, answer.top)))
@@ -71,9 +73,9 @@ def proved(law: Law, how: dict[str, Any], seeds: list[list[int]]) -> FloatArray:
 
 def print_proofs(seeds: list[list[int]]) -> None:
     print("| means | certified | bound | regret |\n|---|---|---|---|")
-    for name, law in LAWS.items():
+    for name, family in FAMILIES.items():
         for way, how in PROOFS.items():
-            bound, regret = proved(law, how, seeds)
+            bound, regret = proved(family, how, seeds)
             print(f"| {name} | {way} | {bound:.3f} | {regret:.3f} |")
 
 
@@ -87,9 +89,11 @@ def main() -> None:
     if options.proved:
         print_proofs(seeds)
         return
-    print("| means | no limit | limit 40 | ratio | 40 pulls of everybody |\n|---|---|---|---|---|")
-    for name, law in LAWS.items():
-        (free, _), (within, error), (most, _) = (lost(law, way, seeds) for way in WAYS)
+    print(
+        "| means | no limit | limit 40 | ratio | 40 pulls of every worker |\n|---|---|---|---|---|"
+    )
+    for name, family in FAMILIES.items():
+        (free, _), (within, error), (most, _) = (lost(family, way, seeds) for way in WAYS)
         ratio = within / free
         print(f"| {name} | {free:.5f} | {within:.5f} ± {error:.5f} | {ratio:.2f} | {most:.5f} |")
 

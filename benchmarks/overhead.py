@@ -1,4 +1,4 @@
-"""What a search costs beside its pulls on the paper's panels with 1000 arms: `python
+"""Overhead of a search apart from its pulls on the paper's panels with 1000 arms: `python
 benchmarks/overhead.py`.
 
 `certified` to epsilon = delta = 0.01, `expected-loss` at the budgets of budget.py. The time it

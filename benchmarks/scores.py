@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--certificate", default="auto")
     options = parser.parse_args()
-    print("| n | K | ε | means | sd | pulls | s.e. | asked for | failures | ms a run |")
+    print("| n | K | ε | means | sd | pulls | s.e. | asked for | failures | ms per run |")
     print("|---" * 10 + "|")
     for row in ROWS:
         start = time.perf_counter()

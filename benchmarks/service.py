@@ -58,8 +58,8 @@ def in_time(seconds: int) -> Iterator[None]:
 
 @contextmanager
 def serving(store: str, folder: Path) -> Iterator[str]:
-    """A service in a process of its own. What it says goes to a file: a pipe that nobody empties
-    would hold it up."""
+    """A service in its own process. Its output goes to a file: a pipe that is not read would block
+    it."""
     command = [sys.executable, "-m", "shortlist", "serve", "--port", "0", "--rate", "100000"]
     with (folder / "log").open("w+") as log:
         process = subprocess.Popen([*command, "--store", store], stderr=log)
@@ -162,7 +162,7 @@ def clients(url: str, rounds: int) -> Iterator[Measure]:
 
 @contextmanager
 def reading(url: str, readers: int) -> Iterator[list[int]]:
-    """So many readers of the event stream; what they read so far, in bytes."""
+    """Readers of the event stream; the number of bytes they have read so far."""
     address = urlsplit(url)
     sockets = [socket.create_connection((address.hostname, address.port)) for _ in range(readers)]
     for each in sockets:
@@ -213,12 +213,12 @@ def rows(url: str, rounds: int, least: int) -> Iterator[tuple[str, str, str, boo
                 watched.append(measured()[1])
                 read += count[0] - before
             calm.append(measured()[1])
-    alone, beside = float(np.median(calm)), float(np.median(watched))
+    alone, shared = float(np.median(calm)), float(np.median(watched))
     yield f"tell {SIZE} at a time", f"{alone:,.0f} /s", f">= {least:,} /s", alone >= least
-    loss = 1 - beside / alone
+    loss = 1 - shared / alone
     yield (
         f"the same with {READERS} readers of the stream",
-        f"{beside:,.0f} /s ({loss:.0%} less)",
+        f"{shared:,.0f} /s ({loss:.0%} less)",
         "<= 20 % less",
         loss <= 0.2,
     )

@@ -49,7 +49,7 @@ def adaptive_top_k() -> Measurement:
 def clucb_pac() -> Measurement:
     runs = to_confidence("clucb-pac", 5)
     share = runs.seconds / runs.pulls.sum() * 1e6
-    what = f"clucb-pac, the same, per pull ({runs.pulls.mean():.3g} pulls a run)"
+    what = f"clucb-pac, the same, per pull ({runs.pulls.mean():.3g} pulls per run)"
     return Measurement(what, share, "µs", 5)
 
 

@@ -50,7 +50,7 @@ def reward(ticket: Ticket) -> float:
 
 
 def asked(experiment: Experiment, pulls: int, size: int) -> tuple[list[list[Ticket]], list[float]]:
-    """Tickets for so many pulls, and how long every ask took."""
+    """Tickets for this many pulls, and the duration of every ask."""
     batches, seconds = [], []
     for _ in range(pulls // size):
         started = time.perf_counter()

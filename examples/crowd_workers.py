@@ -1,6 +1,6 @@
 """Choose the 30 best of 164 crowd workers by gold questions, whose answers are known.
 
-How often each worker is right is that of the RTE data of Snow, O'Connor, Jurafsky, Ng (2008)."""
+The accuracy of each worker is that of the RTE data of Snow, O'Connor, Jurafsky, Ng (2008)."""
 
 import random
 

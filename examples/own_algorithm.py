@@ -1,7 +1,7 @@
 """A researcher's own algorithm, compared with ours on the same simulated arms.
 
-A search is a generator: it yields the pulls it wants, is sent what they gave, and returns its
-answer. Here it is Sequential Halving (Karnin, Koren, Somekh 2013), carried over from the best arm
+A search is a generator: it yields the pulls it wants, receives their rewards, and returns its
+answer. This one is Sequential Halving (Karnin, Koren, Somekh 2013), extended from the best arm
 to the best k: `python examples/own_algorithm.py`."""
 
 import math
@@ -35,7 +35,7 @@ def halving(
 
 
 def main() -> None:
-    """Print what every algorithm loses with the same budget."""
+    """Print the regret of every algorithm with the same budget."""
     means = np.random.default_rng(0).beta(2, 6, N_ARMS)
     print(f"Mean regret of {RUNS} runs, {BUDGET:,} pulls of {N_ARMS} arms, the best {K} wanted:")
     for algorithm in ("uniform", "sar", "expected-loss", halving):

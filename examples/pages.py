@@ -1,6 +1,6 @@
 """A/B/n test of pages: visitors come one by one, clicks come later, and the program may be stopped.
 
-Everything is kept in one file. Start this again and it goes on; delete the file to begin anew."""
+Everything is kept in one file. Start this again to continue; delete the file to start over."""
 
 import random
 import sys
@@ -8,16 +8,16 @@ from pathlib import Path
 
 import shortlist
 
-CLICK_RATES = {"plain": 0.11, "photo": 0.24, "video": 0.21, "quote": 0.13}  # nobody knows them
+CLICK_RATES = {"plain": 0.11, "photo": 0.24, "video": 0.21, "quote": 0.13}  # unknown in practice
 
 
 def clicked(page: str, visitor: random.Random) -> bool:
-    """Show the page to a visitor: yours would answer hours later."""
+    """Show the page to a visitor; a real visitor may answer hours later."""
     return visitor.random() < CLICK_RATES[page]
 
 
 def main(store: Path) -> None:
-    """Serve visitors until it is known which page is best, up to 0.1 of click rate."""
+    """Serve visitors until the best page is known, up to 0.1 of click rate."""
     visitors = random.Random(7)
     with shortlist.Experiment.create(
         list(CLICK_RATES),

@@ -5,7 +5,7 @@ import random
 
 import shortlist
 
-RIGHT = {  # how often a model answers rightly with each prompt; nobody knows it
+RIGHT = {  # accuracy of a model with each prompt; unknown in practice
     "Answer briefly.": 0.52,
     "Think step by step.": 0.81,
     "You are an expert.": 0.58,

@@ -1,8 +1,8 @@
 """Which stock rules earn most? Designs are compared by simulation, on all cores.
 
 A shop orders up to S items whenever fewer than s are left. Each pull of the design (s, S) is one
-simulated season with random demand; designs are compared until the three chosen are known to earn
-at most 5 a day less than the best three: `python examples/simulated_designs.py`."""
+simulated season with random demand. The search ends when the three chosen designs are known to earn
+at most 5 per day less than the best three: `python examples/simulated_designs.py`."""
 
 import random
 
@@ -10,12 +10,12 @@ import shortlist
 
 DAYS = 30
 PRICE, COST, STORAGE, ORDER = 10.0, 6.0, 0.15, 25.0  # per item, item, item and day, order
-LOWEST, HIGHEST = -20.0, 50.0  # what a day may earn on average, whatever happens
+LOWEST, HIGHEST = -20.0, 50.0  # limits of the average earnings per day
 DESIGNS = [(low, high) for low in range(0, 40, 10) for high in range(20, 120, 20)]
 
 
 def earned_per_day(design: tuple[int, int], seed: int) -> float:
-    """One season with this design; the seed makes it the same season wherever it is simulated."""
+    """One season with this design; the same seed gives the same season on every machine."""
     low, high = design
     demand = random.Random(seed)
     stock, earned = 0, 0.0

@@ -1,8 +1,11 @@
 """The result of a selection: what it promises, and how it is printed and written down."""
 
+import doctest
 import json
 import re
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,7 +112,7 @@ def test_json_says_everything_in_plain_numbers() -> None:
         "chosen": False,
         "cost": 1.0,
         "spent": 0.0,
-        "left": False,
+        "retired": False,
         "limit": None,
         "waiting": 0,
         "known": 0,
@@ -169,7 +172,7 @@ def test_an_arm_that_looks_better_but_was_left_out_is_explained() -> None:
     outcome = Outcome(answer, np.array([10, 20, 10, 0]), np.array([1.0, 16.0, 7.0, 0.0]))
     found = Result.of(outcome, LABELS, Problem(4, 2, EPSILON), "certified", 3, 0.5)
     words = " ".join(str(found).split())
-    assert "<b>fast</b> looks better than slow, but was left out" in words
+    assert "<b>fast</b> has a better mean than slow, but is not chosen" in words
 
 
 def test_where_small_rewards_are_good_the_smallest_come_first() -> None:
@@ -237,7 +240,7 @@ def test_a_result_that_has_a_control_shows_and_writes_the_lift() -> None:
 def test_a_result_is_a_data_frame_of_any_library(library: str | None) -> None:
     frame = result().to_frame(library)
     assert type(frame).__module__.startswith(library or "pandas")
-    named = ["arm", "pulls", "mean", "low", "high", "chosen", "limit", "cost", "spent", "left"]
+    named = ["arm", "pulls", "mean", "low", "high", "chosen", "limit", "cost", "spent", "retired"]
     named += ["waiting", "known"]
     assert list(frame.columns) == named
     assert frame["chosen"].to_list() == [False, True, True, False]
@@ -281,7 +284,7 @@ def test_a_picture_shows_every_arm_and_its_interval(monkeypatch: pytest.MonkeyPa
     again = result().plot(ax=figure.subplots())
     assert again is figure
     monkeypatch.setattr("shortlist.result.plots.find_spec", lambda name: None)
-    with pytest.raises(errors.InvalidInput, match="matplotlib is not installed"):
+    with pytest.raises(errors.InvalidInput, match="needs matplotlib, which is not installed"):
         result().plot()
 
 
@@ -335,3 +338,13 @@ def test_tables_tell_the_ends_of_intervals_apart_in_any_range(
     assert bound is not None
     assert found.regret_bound is not None
     assert float(bound[1].replace(",", "")) >= found.regret_bound
+
+
+@pytest.mark.parametrize("module", ["result", "lift"])
+def test_the_examples_of_the_docstrings_run(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # one of them saves a figure
+    found = doctest.testmod(import_module(f"shortlist.result.{module}"))
+    assert found.attempted > 0
+    assert found.failed == 0

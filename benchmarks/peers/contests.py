@@ -81,7 +81,7 @@ BEST_ARM = (
 KEEP = Arms("keep", "Best 10 of 100: 0.99, 0.98, ..., 0", instances.uniform(100), 10, 0.01)
 DELTA = 0.05
 BEST_ARM_OWN = (
-    Own("certified"),  # everybody is compared with the first
+    Own("certified"),  # all others are compared with the first
     Own("uniform"),
     Own("kl-lucb", {"threshold": "proven"}),
     Own("kl-lucb", {"threshold": "customary"}),

@@ -1,4 +1,4 @@
-"""The page docs/peers.md: its words are in page.md beside this file, its tables are made here."""
+"""The page docs/peers.md: its text is in page.md next to this file, its tables are made here."""
 
 import platform
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,8 @@ def page(
 
 
 def _best_arm_table(entries: Sequence[Entry]) -> Iterator[str]:
-    yield "| method | runs | stopped | pulls | × | wrong | 95 % interval | promise | ms a run | × |"
+    columns = "runs | stopped | pulls | × | wrong | 95 % interval | promise | ms per run | ×"
+    yield f"| method | {columns} |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     first = entries[0].outcomes
     for entry in entries:
@@ -69,7 +70,7 @@ def _best_arm_table(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _keep_table(duels: Sequence[Sequence[Entry]]) -> Iterator[str]:
-    yield "| method | runs | pulls | regret | × | regret above 0.01 | ms a run | × |"
+    yield "| method | runs | pulls | regret | × | regret above 0.01 | ms per run | × |"
     yield "|---|---|---|---|---|---|---|---|"
     for entries in duels:
         if not entries[0].outcomes:
@@ -114,7 +115,7 @@ def _mean(outcomes: Sequence[Outcome], what: str) -> float:
 
 
 def _ratio(own: Sequence[Outcome], first: Sequence[Outcome], what: str) -> str:
-    """To the method everybody is compared with, over the runs that both made."""
+    """Ratio to the first method, over the runs that both made."""
     both = {outcome.run for outcome in own} & {outcome.run for outcome in first}
     mine, base = (
         _mean([each for each in some if each.run in both], what) if both else 0.0

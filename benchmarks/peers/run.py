@@ -1,5 +1,5 @@
-"""Us beside packages from PyPI that do part of the job: `python benchmarks/peers/run.py`, half an
-hour at most.
+"""Compare with packages from PyPI that do part of the job, in half an hour at most:
+`python benchmarks/peers/run.py`.
 
 Every peer runs in a virtual environment of its own (made on the first call, below this folder), one
 run after the other on the same arms as ours. The page docs/peers.md is written from what came
@@ -31,7 +31,7 @@ from rich.console import Console
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "peers.md"
-MOST = 2000  # pulls after which rovingbandit is stopped if it has not stopped by itself
+MOST = 2000  # pulls after which rovingbandit is stopped if it has not stopped
 GRACE = 120.0  # seconds for a run that was begun before the time was up
 CONSOLE = Console(stderr=True)
 
@@ -100,7 +100,7 @@ def main(runs: int, seconds: float, out: Path) -> None:
 
 
 def contest(arms: Arms, runs: int, seconds: float) -> list[Entry]:
-    """Everybody on the same arms, ours first."""
+    """All methods on the same arms, ours first."""
     CONSOLE.print(f"{arms.name}: ours")
     own = [ours(method, arms, confidence(arms, runs), seconds) for method in BEST_ARM_OWN]
     return own + [theirs(peer, arms, 1 - DELTA, runs, seconds) for peer in BEST_ARM_PEERS]

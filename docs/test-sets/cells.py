@@ -1,4 +1,4 @@
-"""Draw which cells were evaluated: `python docs/test-sets/cells.py`, beside this file."""
+"""Draw which cells were evaluated: `python docs/test-sets/cells.py`, next to this file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A service from afar: `client.py` is an experiment there, `connection.py` the way to it."""
+"""A client of a service: `Client` has the methods of an experiment and calls the service's API."""
 
 import json
 import logging
@@ -43,53 +43,52 @@ from shortlist.wire import (
 )
 
 
-def held(ticket: Ticket | int) -> Json:
-    """The same with when it is due: then it is that lease which is meant, and no later one."""
+def lease_to_json(ticket: Ticket | int) -> Json:
+    """A ticket with the end of its lease: it means that lease and no later one."""
     more = {"expires": ticket.expires} if isinstance(ticket, Ticket) else {}
-    return {**said(ticket), **more}
+    return {**ticket_to_json(ticket), **more}
 
 
-def said(ticket: Ticket | int) -> Json:
-    """What a ticket says of itself; who names the arm learns if the ticket is of another one."""
+def ticket_to_json(ticket: Ticket | int) -> Json:
+    """A ticket with its arm, if known: the service refuses a ticket of another arm."""
     if isinstance(ticket, Ticket):
         item = {} if ticket.item is None else {"item": ticket.item}
         return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
     return {"ticket": whole("ticket", ticket, at_least=0)}
 
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a request is made again: doubled each time
-BUSY = (429, 502, 503, 504)  # statuses that may be better the next time
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a retry; doubles each time
+BUSY = (429, 502, 503, 504)  # statuses that are retried
 UNCHANGED = 304
 logger = logging.getLogger("shortlist.client")
 
 
 class Connection:
-    """Requests to one service. Threads may share it.
+    """HTTP requests to one service. Threads may share it.
 
-    A service that does not answer is asked again, more and more seldom, for `patience` seconds: it
-    may be about to start again."""
+    Requests without an answer are retried with exponential back-off for `patience` seconds."""
 
     def __init__(self, url: str, token: str | None, timeout: float, patience: float) -> None:
         self._address = _address(url)
         self._token = None if token is None else _sendable(token)
         self._timeout = timeout
         self._patience = patience
-        self._own = local()  # this thread's
-        self._made: list[HTTPConnection] = []  # everybody's
+        self._own = local()  # the connection of this thread
+        self._made: list[HTTPConnection] = []  # the connections of all threads
         if token is not None and not _is_private(self._address):
             logger.warning("The token is sent to %s in plain text: use https.", url)
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """The address of the service."""
         return self._address.geturl()
 
     def call(
         self, method: str, path: str, body: Json | None = None, *, repeatable: bool = True
     ) -> Json:
-        """What a service answers.
+        """Return the data of a reply.
 
-        What is not `repeatable` is sent again only if it cannot have arrived."""
+        A request that is not `repeatable` is retried only if it cannot have arrived."""
         _, data = self.conditional(method, path, body, None, repeatable)
         assert data is not None
         return data
@@ -102,14 +101,15 @@ class Connection:
         etag: str | None = None,
         repeatable: bool = True,
     ) -> tuple[str | None, Json | None]:
-        """What a service answers and its ETag; no data if it still is that of `etag`."""
+        """Return the ETag and the data of a reply; no data if `etag` is still current."""
         headers = {} if etag is None else {"If-None-Match": etag}
-        response, raw = self._insist(method, path, body, headers, repeatable)
-        known = response.headers.get("ETag")
-        return (known, None) if response.status == UNCHANGED else (known, _parsed(response, raw))
+        response, raw = self._retry(method, path, body, headers, repeatable)
+        current = response.headers.get("ETag")
+        data = None if response.status == UNCHANGED else _parsed(response, raw)
+        return current, data
 
     def lines(self, path: str) -> Iterator[str]:
-        """What a service answers, line by line as it comes in."""
+        """Yield the lines of a reply as they arrive."""
         response = self._send("GET", path, None, {}, True)
         if response.status >= 400:
             raise error_of(_loaded(response.read()), response.status)
@@ -117,23 +117,23 @@ class Connection:
             yield line.decode().rstrip("\n")
 
     def close(self) -> None:
-        """Let go of all connections, of whatever thread."""
+        """Close the connections of all threads."""
         while self._made:
             self._made.pop().close()
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # of an address that was refused
+        with suppress(AttributeError):  # the address was refused
             self.close()
 
     def _drop(self) -> None:
-        """Let go of this thread's connection."""
+        """Close the connection of this thread."""
         connection = self._own.__dict__.pop("connection", None)
         if connection is not None:
             connection.close()
         if connection in self._made:
             self._made.remove(connection)
 
-    def _insist(
+    def _retry(
         self, method: str, path: str, body: Json | None, headers: dict[str, str], repeatable: bool
     ) -> tuple[HTTPResponse, bytes]:
         deadline = time.monotonic() + self._patience
@@ -159,7 +159,7 @@ class Connection:
     def _send(
         self, method: str, path: str, body: Json | None, headers: dict[str, str], repeatable: bool
     ) -> HTTPResponse:
-        if not repeatable:  # a connection that was idle may be closed already: no way to know
+        if not repeatable:  # an idle connection may be closed already, which only shows later
             self._drop()
         connection = self._connected()
         sent = dict(headers)
@@ -197,9 +197,9 @@ def _address(url: str) -> SplitResult:
 
 
 def _sendable(token: str) -> str:
-    """A token as the head of a request has it."""
+    """A token that a header can contain."""
     if not (text("token", token).isascii() and token.isprintable()):
-        raise InvalidInput("`token` has characters that none has, but must be as it was made")
+        raise InvalidInput("`token` must consist of printable ASCII characters")
     return token
 
 
@@ -207,25 +207,25 @@ def _written(body: Json) -> bytes:
     try:
         return json.dumps(body, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"a value is to be sent that JSON has no word for: {error}") from error
+        raise InvalidInput(f"a value cannot be sent as JSON: {error}") from error
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of other kinds as plain ones."""
+    """Numbers of NumPy and other libraries as numbers of JSON."""
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, Real):
         return int(value) if isinstance(value, Integral) else real(value)
-    raise InvalidInput(f"{shown(value)} is to be sent, but JSON has no word for it")
+    raise InvalidInput(f"a value is {shown(value)}, but must have a JSON type")
 
 
 def _is_private(address: SplitResult) -> bool:
-    """Whether what is sent there is nobody else's to read."""
+    """Whether no one else can read what is sent there."""
     try:
-        here = ip_address(address.hostname or "").is_loopback
+        local_ = ip_address(address.hostname or "").is_loopback
     except ValueError:
-        here = address.hostname == "localhost"
-    return here or address.scheme == "https"
+        local_ = address.hostname == "localhost"
+    return local_ or address.scheme == "https"
 
 
 def _parsed(response: HTTPResponse, raw: bytes) -> Json:
@@ -243,11 +243,28 @@ def _loaded(raw: bytes) -> Any:
 
 
 class Client(Runnable):
-    """An experiment at the service at `url`: the one of that name, or the only one there is.
+    """An experiment at a service, with the methods of `Experiment`. Threads may share a client.
 
-    `token` is one that `shortlist tokens` made there. An answer is waited for `timeout` seconds; a
-    service that is away is asked again for `patience` seconds, which is safe: a ticket is told
-    once, however often that is said. Threads may share a client."""
+    Requests without an answer are retried. That is safe: repeating a tell changes nothing.
+
+    Args:
+        url: Address of the service, such as "http://127.0.0.1:8765".
+        token: A token that `shortlist tokens create` made; None if the service has no tokens.
+        name: Name of the experiment; None for the only one at the service.
+        timeout: Seconds to wait for a reply.
+        patience: Seconds for which requests without a reply are retried.
+
+    Raises:
+        InvalidInput: `url` is not an address, or `token` has characters that no token has.
+
+    Example:
+        >>> from shortlist import Client
+        >>> client = Client("http://127.0.0.1:8765")
+        >>> experiment = client.create(["red", "green"], k=1, budget=20)
+        >>> while tickets := experiment.ask(5):
+        ...     receipt = experiment.tell_many((each, each.arm == "red") for each in tickets)
+        >>> experiment.result().top
+        ('red',)"""
 
     def __init__(
         self,
@@ -266,11 +283,11 @@ class Client(Runnable):
         self._seen: tuple[str, Status] | None = None  # the last status and its ETag
 
     def names(self) -> list[str]:
-        """The experiments there are, in the order in which they were made."""
+        """Return the names of all experiments at the service, in the order of their creation."""
         return [row["name"] for row in self.experiments()]
 
     def experiments(self) -> Iterator[Json]:
-        """Every experiment as a row of `shortlist list`."""
+        """Yield a summary of every experiment: name, state, arms, k, algorithm, pulls."""
         offset: int | None = 0
         while offset is not None:
             page = self._connection.call("GET", f"/v1/experiments?offset={offset}")
@@ -278,7 +295,13 @@ class Client(Runnable):
             offset = page["next"]
 
     def open(self, name: str | None = None) -> "Client":
-        """Go on with an experiment; the name may be left out where there is only one."""
+        """Return a client of an existing experiment.
+
+        Args:
+            name: Name of the experiment; None for the only one at the service.
+
+        Raises:
+            StoreMissing: There is no such experiment, or several and no name is given."""
         other = object.__new__(Client)
         other.__dict__.update(self.__dict__)
         other._name = the_only(self.names()) if name is None else checked_name(name)
@@ -313,7 +336,15 @@ class Client(Runnable):
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
     ) -> "Client":
-        """Make an experiment there, as `Experiment.create` does here."""
+        """Create an experiment at the service and return a client of it.
+
+        The arguments are those of `Experiment.create`, without `store`. `algorithm` must be one of
+        the package: a service imports no code of callers.
+
+        Raises:
+            InvalidInput: An argument is invalid.
+            StoreExists: The name is taken and `exist_ok` is False, or the settings differ.
+            NotAllowed: The token does not have the scope "admin"."""
         body = body_of(arguments(locals(), "create"))
         body |= {"name": checked_name(name), "exist_ok": flag("exist_ok", exist_ok)}
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
@@ -321,14 +352,14 @@ class Client(Runnable):
 
     @property
     def name(self) -> str:
-        """The experiment's name."""
+        """The name of the experiment."""
         if self._name is None:
             self._name = the_only(self.names())
         return self._name
 
     @property
     def settings(self) -> Settings:
-        """What the experiment was made with."""
+        """The settings of the experiment."""
         return self._describe() if self._settings is None else self._settings
 
     def _describe(self) -> Settings:
@@ -344,27 +375,51 @@ class Client(Runnable):
         lease: float | None = None,
         alive: float | None = None,
     ) -> Handout:
-        """Up to `limit` tickets: pulls that the search wants next; 10,000 at a time at most.
+        """Ask for tickets: pulls that the search needs next.
 
-        If an answer is lost on the way, a worker with a name gets the same tickets again; those of
-        a worker without one wait until their lease ends."""
+        If the reply is lost, a named worker gets the same tickets again; the tickets of an unnamed
+        worker are free again when their lease ends.
+
+        Args:
+            limit: Maximum number of tickets, at most 10,000.
+            worker: Name of the worker; its own open tickets come first.
+            lease: Seconds for which the tickets are reserved; None for the experiment's default.
+            alive: Seconds after which a worker without a sign of life loses its tickets.
+
+        Returns:
+            The tickets, and the state of the experiment."""
         reply = self._call("POST", "/ask", Asking.of(limit, worker, lease, alive)._asdict())
         self._note(reply)
         return handout_of(reply)
 
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
-        """Record the reward of a ticket, for good: it is in the store when this returns.
+        """Record the reward of a ticket. It is in the store when this returns.
 
-        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
-        changes nothing; another reward for the same ticket is an error, and the first stays. A
-        late reward is discarded where `on_late` is a reward, by the clock of the service; the
-        receipt and a warning in the log say so."""
+        Repeating a tell changes nothing. If `on_late` is a reward, late rewards are discarded, by
+        the clock of the service; the receipt and a warning in the log name them.
+
+        Args:
+            ticket: The ticket, or its number.
+            reward: The reward.
+            cost: Actual cost of the pull; None for the declared cost.
+
+        Returns:
+            The tickets whose rewards were discarded.
+
+        Raises:
+            InvalidInput: The reward or the cost is not allowed.
+            ConflictingReward: Another reward was told before, which stays.
+            UnknownTicket: There is no such ticket."""
         return self.tell_many([(ticket, reward, cost)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
-        """Record the rewards of many tickets at once: all of them, or after an error none.
+        """Record the rewards of many tickets: all of them, or none if there is an error.
 
-        The receipt names the tickets whose reward is discarded."""
+        Args:
+            results: Pairs of ticket and reward, or triples with the actual cost.
+
+        Returns:
+            The tickets whose rewards were discarded."""
         given = [self._told(*each) for each in triples(results)]
         if not given:
             return Receipt()
@@ -373,33 +428,40 @@ class Client(Runnable):
         return receipt
 
     def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
-        """A reward as JSON; what JSON has no word for is refused here, as it would be there."""
-        spoken = said(ticket)
-        paid = checked_cost(cost, f"the cost of ticket {spoken['ticket']}")
+        """A reward as JSON; values without a JSON type are refused here, as at the service."""
+        data = ticket_to_json(ticket)
+        paid = checked_cost(cost, f"the cost of ticket {data['ticket']}")
         if paid is not None:
-            spoken["cost"] = paid
+            data["cost"] = paid
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards
-            told_reward(reward, spoken["ticket"], spoken.get("arm", "?"), model)
-        return {**spoken, "reward": value}
+            told_reward(reward, data["ticket"], data.get("arm", "?"), model)
+        return {**data, "reward": value}
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made.
+        """Report a failed pull.
 
-        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
-        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
-        changes nothing."""
-        self._call("POST", "/fail", {**held(ticket), "reason": words(reason)})
+        The ticket is handed out again, up to `retries` times. Then the experiment stops, or with
+        `on_failure` "retire" the arm is retired. If the ticket was told, or its lease has ended,
+        this changes nothing.
+
+        Args:
+            ticket: The ticket, or its number.
+            reason: Text for the log."""
+        self._call("POST", "/fail", {**lease_to_json(ticket), "reason": words(reason)})
 
     def retire(self, arm: Label, reason: str = "") -> None:
-        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+        """Retire an arm, for example because it cannot be pulled any more.
 
-        The guarantee is then about the arms that stay, if the arm did not leave because of its
-        rewards."""
-        said = text("reason", reason)
+        The guarantee is then about the remaining arms, unless the arm is retired because of its
+        rewards.
+
+        Args:
+            arm: Label of the arm.
+            reason: Text for the log."""
         (label,) = labels_to_keep((arm,))
-        self._call("POST", "/retire", {"arm": label, "reason": said})
+        self._call("POST", "/retire", {"arm": label, "reason": text("reason", reason)})
 
     def release(
         self,
@@ -408,21 +470,26 @@ class Client(Runnable):
         tickets: Iterable[Ticket | int] | None = None,
         overdue: float | None = None,
     ) -> int:
-        """Take back tickets of which no result will come; they are handed out again at once.
+        """Give tickets back whose results will not come; they are handed out again at once.
 
-        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
-        is said; returns how many."""
+        Args:
+            worker: Only tickets of this worker.
+            tickets: Only these tickets, or their numbers.
+            overdue: Only tickets whose lease ended this many seconds ago.
+
+        Returns:
+            The number of tickets."""
         several = named_tickets(tickets)
-        meant = None if several is None else [held(ticket) for ticket in several]
-        body: Json = {"worker": worker, "tickets": meant, "overdue": overdue}
+        given = None if several is None else [lease_to_json(ticket) for ticket in several]
+        body: Json = {"worker": worker, "tickets": given, "overdue": overdue}
         return int(self._call("POST", "/release", body)["released"])
 
     def resume(self) -> None:
-        """Let an experiment that stopped go on: the failures so far are forgiven."""
+        """Continue an experiment that stopped after failed pulls; the failures no longer count."""
         self._call("POST", "/resume", {})
 
     def status(self) -> Status:
-        """Where the experiment stands."""
+        """Return the status: state, counts, arms, workers."""
         etag, known = self._seen or (None, None)
         etag, data = self._connection.conditional("GET", f"{self._path}/status", etag=etag)
         if data is None and known is not None:
@@ -434,42 +501,48 @@ class Client(Runnable):
         return status
 
     def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is, as of the last `ask`."""
+        """Return the number of pulls told and the progress of the search, as of the last `ask`."""
         return self._standing
 
     def position(self) -> int:
-        """How many entries the log has: whatever happens to the experiment adds one."""
-        return int(self._look()["position"])
+        """Return the number of entries of the log."""
+        return int(self._read_standing()["position"])
 
     def version(self) -> str:
-        """What changes whenever `status` does: with the log, and as time goes by."""
-        return str(self._look()["version"])
+        """Return a text that changes whenever `status` does."""
+        return str(self._read_standing()["version"])
 
     def state(self) -> State:
-        """Whether there are tickets, an answer, or trouble."""
-        return State(self._look()["state"])
+        """Return the state of the experiment."""
+        return State(self._read_standing()["state"])
 
     def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends."""
-        reply = self._look()
+        """Return the number of tickets held by workers, and when the last of their leases ends."""
+        reply = self._read_standing()
         return reply["held"], reply["held_until"]
 
     def result(self, *, partial: bool = False) -> Result:
-        """The answer, once there is one; with `partial` also before that, as it would be now."""
-        what = "/result?partial=true" if flag("partial", partial) else "/result"
-        result = result_of(self._call("GET", what), self.settings.problem.rewards)
+        """Return the result.
+
+        Args:
+            partial: Also before the search has finished: the current choice.
+
+        Raises:
+            Unfinished: The search has not finished, and `partial` is False."""
+        path = "/result?partial=true" if flag("partial", partial) else "/result"
+        result = result_of(self._call("GET", path), self.settings.problem.rewards)
         return replace(result, control=self.settings.control)
 
     def export_lines(self) -> Iterator[str]:
-        """The experiment as lines of JSON, which `import_lines` takes."""
+        """Yield the experiment as lines of JSON, for `shortlist import`."""
         return self._connection.lines(f"{self._path}/export")
 
     def close(self) -> None:
-        """Let go of the connections. Nothing needs saving: what was told is in the store."""
+        """Close the connections. Nothing is lost: what was told is in the store."""
         self._connection.close()
 
     def __repr__(self) -> str:
-        return f"<Client {self._name or 'of the only experiment'!r} at {self._connection.url}>"
+        return f"<Client {self._name or 'only experiment'!r} at {self._connection.url}>"
 
     def __enter__(self) -> "Client":
         return self
@@ -486,10 +559,10 @@ class Client(Runnable):
     def _path(self) -> str:
         return f"/v1/experiments/{quote(self.name, safe='')}"
 
-    def _call(self, method: str, what: str, body: Json | None = None) -> Json:
-        return self._connection.call(method, self._path + what, body)
+    def _call(self, method: str, path: str, body: Json | None = None) -> Json:
+        return self._connection.call(method, self._path + path, body)
 
-    def _look(self) -> Json:
+    def _read_standing(self) -> Json:
         reply = self._call("GET", "/standing")
         self._note(reply)
         return reply

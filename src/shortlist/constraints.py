@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import InvalidInput
-from shortlist.validation import collected, reals, shown, whole
+from shortlist.validation import MOST_ARMS, collected, reals, shown, whole
 
 Range = tuple[int, int]  # the least and the most arms of a group
 
@@ -104,8 +104,10 @@ class Laminar:
         n_arms: int,
         k: int,
     ) -> None:
-        self.n_arms = whole("n_arms", n_arms, at_least=2)
+        self.n_arms = whole("n_arms", n_arms, at_least=2, at_most=MOST_ARMS)
         self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
+        _check_mapping("groups", groups)
+        _check_mapping("quotas", quotas)
         members = {name: _members(name, arms, self.n_arms) for name, arms in groups.items()}
         limits = _limits(quotas, members)
         self._root = _tree(members, limits, self.n_arms, self.k)
@@ -143,9 +145,10 @@ class Quotas(Laminar):
 
     def __init__(self, groups: Sequence[Hashable], quotas: Mapping[Any, Range], *, k: int) -> None:
         members: dict[Hashable, list[int]] = {}
-        for arm, group in enumerate(groups):
+        names = _names("groups", groups)
+        for arm, group in enumerate(names):
             members.setdefault(group, []).append(arm)
-        super().__init__(members, quotas, n_arms=len(groups), k=k)
+        super().__init__(members, quotas, n_arms=len(names), k=k)
 
 
 class Matching:
@@ -170,6 +173,7 @@ class Matching:
     def __init__(
         self, rows: Sequence[Hashable], columns: Sequence[Hashable], *, k: int | None = None
     ) -> None:
+        rows, columns = _names("rows", rows), _names("columns", columns)
         if len(rows) != len(columns):
             raise InvalidInput(
                 f"`rows` has {len(rows)} entries and `columns` {len(columns)}, but both need one"
@@ -237,8 +241,10 @@ class Matroid:
     def __init__(
         self, independent: Callable[[Collection[int]], bool], n_arms: int, *, k: int
     ) -> None:
-        self.n_arms = whole("n_arms", n_arms, at_least=2)
+        self.n_arms = whole("n_arms", n_arms, at_least=2, at_most=MOST_ARMS)
         self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
+        if not callable(independent):
+            raise InvalidInput(f"`independent` is {shown(independent)}, but must be a function")
         self._independent = independent
         rank = len(self._basis(range(self.n_arms)))
         if rank != self.k:
@@ -293,6 +299,21 @@ def check_feasible(constraint: Constraint, chosen: BoolArray) -> None:
             f"arms {np.flatnonzero(chosen).tolist()} are chosen, but the constraint does not allow"
             " this set"
         )
+
+
+def _names(what: str, values: Iterable[Hashable]) -> list[Hashable]:
+    """The entries of a list, which must serve as names."""
+    names = collected(what, values, at_most=MOST_ARMS)
+    try:
+        set(names)
+    except TypeError as error:
+        raise InvalidInput(f"`{what}` is {shown(values)}, but its entries must be names") from error
+    return names
+
+
+def _check_mapping(what: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"`{what}` is {shown(value)}, but must be a mapping")
 
 
 def _weights(weights: npt.ArrayLike, n_arms: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry around what takes time, if it is installed; if not, nothing at all."""
+"""OpenTelemetry spans; without OpenTelemetry they do nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ Value = str | int | float | bool
 
 @contextmanager
 def span(name: str, **attributes: Value) -> Iterator[None]:
-    """A span of that name around a block; an error that leaves the block is noted in it."""
+    """Record a block as the span `shortlist.<name>`, with its error if it raises."""
     tracer = _tracer()
     if tracer is None:
         yield
@@ -23,7 +23,7 @@ def span(name: str, **attributes: Value) -> Iterator[None]:
 
 @cache
 def _tracer() -> Any:
-    """The tracer of this package; None if there is no OpenTelemetry."""
+    """The tracer of this package; None without OpenTelemetry."""
     try:
         trace = import_module("opentelemetry.trace")
     except ImportError:

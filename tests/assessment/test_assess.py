@@ -175,7 +175,7 @@ def test_many_arms_take_seconds() -> None:
     assert 0 < found.regret_bound < 0.5
 
 
-def test_a_mapping_a_frame_and_a_file_say_the_same(tmp_path: Path) -> None:
+def test_a_mapping_a_data_frame_and_a_file_give_the_same_assessment(tmp_path: Path) -> None:
     file = tmp_path / "counts.csv"
     rows = [{"arm": arm, "pulls": pulls, "successes": good} for arm, (pulls, good) in ADS.items()]
     file.write_text(
@@ -276,13 +276,13 @@ def test_a_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str
         ({"rewards": "counts"}, "`rewards` is 'counts', but must be a range"),
     ],
 )
-def test_what_makes_no_sense_is_refused(changed: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_of_assess_are_refused(changed: dict[str, Any], message: str) -> None:
     settings: dict[str, Any] = {"counts": ADS, "k": 1, "fixed": True, **changed}
     with pytest.raises(InvalidInput, match=message):
         assess(settings.pop("counts"), settings.pop("k"), **settings)
 
 
-def test_it_is_shown_as_a_table_json_a_frame_and_a_picture() -> None:
+def test_an_assessment_is_shown_as_a_table_json_a_data_frame_and_a_plot() -> None:
     found = assess(ADS, 2, fixed=True)
     text = str(found)
     assert text.startswith("2 of 4 arms, the best mean rewards of 1,500 pulls")

@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 import numpy as np
+from call_targets import Arguments, Target, Trial, record, replaced, show
 from client_calls import TARGETS as CLIENTS
 from experiment_calls import TARGETS as EXPERIMENTS
-from selections import TARGETS as SELECTIONS
-from selections import algorithm_name, goal, options
-from targets import Arguments, Target, Trial, record, replaced, show
+from select_calls import TARGETS as SELECTIONS
+from select_calls import algorithm_name, goal, options
 
 import shortlist
 from shortlist import instances
@@ -144,6 +144,12 @@ def _hardness_shown(**arguments: Any) -> None:
 
 
 MEANS = [0.9, 0.8, 0.2, 0.1]
+
+
+def _few_arms(arms: frozenset[int]) -> bool:
+    return len(arms) <= 2
+
+
 TARGETS = (
     *SELECTIONS,
     *EXPERIMENTS,
@@ -188,6 +194,14 @@ TARGETS = (
         _problem,
         record(n_arms=4, k=2, goal=shortlist.FixedBudget(9), rewards=shortlist.Binary()),
     ),
+    Target(
+        "Laminar",
+        shortlist.Laminar,
+        record(groups={"a": [0, 1], "b": [2]}, quotas={"a": (1, 1)}, n_arms=4, k=2),
+    ),
+    Target("Quotas", shortlist.Quotas, record(groups=["a", "a", "b"], quotas={"a": (1, 1)}, k=2)),
+    Target("Matching", shortlist.Matching, record(rows=["a", "a"], columns=["b", "c"], k=1)),
+    Target("Matroid", shortlist.Matroid, record(independent=_few_arms, n_arms=4, k=2)),
     Target("two_group", instances.two_group, record(n=10, k=3)),
     Target("uniform", instances.uniform, record(n=10)),
     Target("synthetic", instances.synthetic, record(p=2.0, n=10, k=3)),

@@ -10,6 +10,6 @@ AGAIN = f"SHORTLIST_ATTACK_SEED={SEED} SHORTLIST_ATTACK_SCALE={SCALE}"  # repeat
 
 
 def number_of_runs(short: int, long: int) -> int:
-    """Number of runs of a statistical test: `short` in `make test`, up to `long` in `make
-    attack`."""
-    return max(short, min(short * SCALE, long))
+    """Number of runs of a statistical test: `short` in `make test`, `long` at a scale of 100, which
+    is that of `make attack`."""
+    return short if SCALE == 1 else max(short, long * SCALE // 100)

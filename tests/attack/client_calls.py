@@ -5,9 +5,9 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Any
 
-from selections import question
+from call_targets import Arguments, Target, show
+from select_calls import question
 from services import serving
-from targets import Arguments, Target, show
 
 import shortlist
 from shortlist.errors import ShortlistError, StoreError

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from selections import question
-from targets import Arguments, Target, record, show
+from call_targets import Arguments, Target, record, show
+from select_calls import question
 
 import shortlist
 

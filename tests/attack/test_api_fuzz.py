@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from api_calls import TARGETS, trial
 from attack_scale import AGAIN, SCALE, SEED
+from call_targets import Trial, UsersOwn
 from client_calls import end
-from hostile import bounded
-from targets import Trial, UsersOwn
+from hostile_values import bounded
 
 import shortlist
 from shortlist.errors import ShortlistError
@@ -35,7 +35,7 @@ UNCALLED = {  # records, made and not called by users, and names that are no fun
 }
 
 
-def test_everything_public_is_called() -> None:
+def test_the_fuzzer_calls_every_public_name() -> None:
     called = {target.name.partition(".")[0] for target in TARGETS}
     assert set(shortlist.__all__) - UNCALLED <= called
     for module in (shortlist.instances, shortlist.regret):
@@ -72,7 +72,9 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize("part", range(8))
-def test_no_call_hangs_or_fails_but_in_words(part: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_hostile_calls_end_in_an_answer_or_an_error_of_the_package(
+    part: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     faults = []
     for number in range(part, CALLS, 8):
         call = trial(random.Random(f"{SEED}/{number}"))

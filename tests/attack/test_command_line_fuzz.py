@@ -10,7 +10,7 @@ import pytest
 from attack_scale import AGAIN, SCALE, SEED
 from command_line import invoke
 from command_lines import FILES, USUAL, Words, command_line, furnish, standard_input
-from hostile import bounded
+from hostile_values import bounded
 
 from shortlist.cli import main
 
@@ -41,12 +41,14 @@ def fault(words: Words, stdin: str | bytes) -> str:
     return "" if ended.exit_code in STATUSES else f"exit status {ended.exit_code}"
 
 
-def test_every_command_is_called() -> None:
+def test_the_fuzzer_calls_every_command() -> None:
     assert {words[0] for words in USUAL} == set(main.commands)
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_no_command_hangs_or_fails_but_in_words(part: int, furnished: Path) -> None:
+def test_hostile_command_lines_end_with_a_known_exit_status_and_no_traceback(
+    part: int, furnished: Path
+) -> None:
     faults = []
     for number in range(part, LINES, 8):
         rng = random.Random(f"{SEED}/{number}")
@@ -58,7 +60,7 @@ def test_no_command_hangs_or_fails_but_in_words(part: int, furnished: Path) -> N
     assert not faults, "\n".join([f"{len(faults)} faults, {AGAIN}", *faults[:20]])
 
 
-def test_neither_do_real_processes(furnished: Path) -> None:
+def test_hostile_command_lines_in_real_processes_leave_no_traceback(furnished: Path) -> None:
     """A few: with bytes that are no text, on real pipes."""
     for number in range(5 * min(SCALE, 20)):
         rng = random.Random(f"{SEED}/process/{number}")

@@ -207,7 +207,7 @@ def read_store(path: Path, chance: Chance) -> Content:
     return found
 
 
-def test_a_damaged_store_is_refused_or_says_what_it_said(original: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_is_refused_or_read_unchanged(original: Path, tmp_path: Path) -> None:
     with closing(SQLiteStore(original, "ro")) as store:
         expected = content(store)
     ends: Counter[str] = Counter()
@@ -225,7 +225,9 @@ def test_a_damaged_store_is_refused_or_says_what_it_said(original: Path, tmp_pat
     assert ends["StoreDamaged"] > COPIES // 3
 
 
-def test_what_is_told_to_a_damaged_store_is_refused_or_kept(original: Path, tmp_path: Path) -> None:
+def test_rewards_told_to_a_damaged_store_are_refused_or_kept(
+    original: Path, tmp_path: Path
+) -> None:
     """Damage that reading does not meet, of an index, must not lose what comes after it."""
     with closing(SQLiteStore(original, "ro")) as store:
         told = store.read("second").told.tickets.size
@@ -306,7 +308,7 @@ def take_half_of_another(lines: list[str], one: int, two: int, chance: Chance) -
 LINES = (change_digit, move_line, drop_line, double_line, take_half_of_another)
 
 
-def test_a_damaged_export_is_refused_or_says_what_it_said(original: Path) -> None:
+def test_a_damaged_export_is_refused_or_read_unchanged(original: Path) -> None:
     lines = list(export_lines(original, "second"))
     before = MemoryStore()
     import_lines(lines, before)

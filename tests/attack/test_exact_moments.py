@@ -258,7 +258,7 @@ def test_no_moment_of_many_0_or_1_rewards_exceeds_what_is_allowed() -> None:
                 assert window_moment(certificate, mean) <= allowed, (certificate, reach, share)
 
 
-def test_beyond_the_pulls_that_are_trusted_no_start_is_used() -> None:
+def test_starting_values_are_not_used_beyond_the_trusted_number_of_pulls() -> None:
     certificate = declare(
         np.array([False, True]),
         0.5,
@@ -273,7 +273,7 @@ def test_beyond_the_pulls_that_are_trusted_no_start_is_used() -> None:
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_what_is_not_a_number_is_never_a_bound(wrong: float) -> None:
+def test_nan_is_never_a_bound(wrong: float) -> None:
     rng = np.random.default_rng([SEED, 5])
     certificate = bounded_case(rng, Bounded(), 1e9).certificate
     outside = int(np.flatnonzero(~certificate.chosen)[0])
@@ -283,7 +283,7 @@ def test_what_is_not_a_number_is_never_a_bound(wrong: float) -> None:
 
 
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])
-def test_no_bet_gains_more_than_its_rewards_give_it(rewards: RewardModel) -> None:
+def test_no_bet_gains_more_than_its_rewards_justify(rewards: RewardModel) -> None:
     rng = np.random.default_rng([SEED, 6])
     for _ in range(400 * SCALE):
         times = int(rng.integers(1, 9))

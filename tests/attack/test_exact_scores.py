@@ -112,7 +112,7 @@ def mirrored_charge(
     return max(mpf(0), moment - repeats * logs) / mpf(strength)
 
 
-def test_the_two_point_law_is_the_worst_of_its_mean_and_variance() -> None:
+def test_the_two_point_distribution_is_the_worst_of_its_mean_and_variance() -> None:
     """With equality at rewards m and 1: the discount cannot be larger."""
     rng = np.random.default_rng([SEED, 8])
     for _ in range(300 * SCALE):
@@ -133,7 +133,7 @@ def test_the_two_point_law_is_the_worst_of_its_mean_and_variance() -> None:
             assert not tight or gap <= 1e-9 * count * math.exp(2 * tilt)
 
 
-def test_rewards_of_0_and_1_have_no_discount() -> None:
+def test_binary_rewards_get_no_variance_discount() -> None:
     rng = np.random.default_rng([SEED, 9])
     pulls = rng.integers(1, 1000, 50)
     sums = rng.binomial(pulls, 0.3).astype(float)
@@ -150,7 +150,7 @@ def test_rewards_of_0_and_1_have_no_discount() -> None:
 
 
 @pytest.mark.parametrize("rewards", [SubGaussian(0.5), Binary()])
-def test_only_rewards_in_a_range_have_a_discount(rewards: RewardModel) -> None:
+def test_only_bounded_rewards_get_a_variance_discount(rewards: RewardModel) -> None:
     pulls, sums = np.array([40, 40]), np.array([20.0, 21.0])
     certificate = declare(
         np.array([True, False]),
@@ -165,7 +165,7 @@ def test_only_rewards_in_a_range_have_a_discount(rewards: RewardModel) -> None:
     assert certificate.charges(sums)[1] > 0
 
 
-def test_a_range_far_from_0_has_no_discount_that_rounding_could_have_made() -> None:
+def test_rounding_in_a_range_far_from_0_creates_no_discount() -> None:
     rng = np.random.default_rng([SEED, 10])
     drawn = rng.beta(40, 40, (4, 50)) * [[1], [1], [0.98], [0.98]]
     for far in (0.0, -3.0, 1e3, 1e8):

@@ -26,14 +26,16 @@ def problem_for(name: str) -> Problem:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_algorithm_takes_sub_gaussian_rewards_that_floats_do_not_tell_apart(name: str) -> None:
+def test_algorithms_refuse_sub_gaussian_rewards_too_far_from_0_for_float_precision(
+    name: str,
+) -> None:
     bandit = GaussianBandit(MEANS + 1e15)
     with pytest.raises(InvalidReward, match=r"at most 1e[+]09 sigma = 500000000 from 0"):
         drive(ALGORITHMS[name], problem_for(name), bandit, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", ["lucb", "clucb-pac", "certified"])
-def test_as_far_as_is_allowed_the_choice_is_right(name: str) -> None:
+def test_the_choice_is_right_at_the_largest_allowed_distance_from_0(name: str) -> None:
     bandit = GaussianBandit(MEANS + 4.9e8)
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -41,7 +43,7 @@ def test_as_far_as_is_allowed_the_choice_is_right(name: str) -> None:
         assert MEANS[answer.top[0]] >= 0.1
 
 
-def test_tell_and_select_refuse_them() -> None:
+def test_tell_and_select_refuse_rewards_too_far_from_0() -> None:
     experiment = shortlist.Experiment.create(2, 1, epsilon=0.1, rewards=SubGaussian(0.5))
     ticket = experiment.ask(1)[0]
     with pytest.raises(InvalidReward, match=r"at most 1e[+]09 sigma"):
@@ -50,7 +52,7 @@ def test_tell_and_select_refuse_them() -> None:
         shortlist.select(lambda arm: 1e15, arms=2, k=1, epsilon=0.1, rewards=SubGaussian(0.5))
 
 
-def test_a_mean_that_is_no_number_is_refused() -> None:
+def test_means_that_are_nan_or_infinite_are_refused() -> None:
     run = counted(ALGORITHMS["lucb"], problem_for("lucb"), np.random.default_rng(0))
     request = next(run)
     nothing = np.full(request.arms.size, math.nan)
@@ -59,7 +61,7 @@ def test_a_mean_that_is_no_number_is_refused() -> None:
 
 
 @pytest.mark.parametrize("far", [10.0, 1e4, 1e8])
-def test_no_variance_is_too_small_because_the_range_is_far_from_0(far: float) -> None:
+def test_rounding_far_from_0_never_makes_a_variance_too_small(far: float) -> None:
     rng = np.random.default_rng(3)
     unit = rng.beta(5, 5, (200, 30))
     told = unit + far
@@ -70,7 +72,7 @@ def test_no_variance_is_too_small_because_the_range_is_far_from_0(far: float) ->
     assert np.all(found.squares >= exactly)
 
 
-def test_plus_and_minus_1_are_still_recognised_as_two_values() -> None:
+def test_rewards_of_minus_1_and_1_are_recognised_as_binary() -> None:
     told = np.random.default_rng(4).choice([-1.0, 1.0], (50, 9))
     problem = Problem(50, 3, FixedBudget(10**6), Bounded(-1, 1))
     request = Pulls(np.arange(50), np.full(50, 9))

@@ -34,7 +34,7 @@ def begin(folder: Path, together: Barrier, said: Any) -> None:
     said.put(None)
 
 
-def test_programs_that_begin_at_once_share_one_experiment_and_none_is_refused(
+def test_programs_that_create_the_same_experiment_at_once_share_it(
     tmp_path: Path,
 ) -> None:
     together, said = PROCESSES.Barrier(PROGRAMS), PROCESSES.Queue()

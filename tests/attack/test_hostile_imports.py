@@ -124,7 +124,7 @@ def test_a_hostile_export_is_refused_with_little_memory(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_export_that_is_made_hostile_is_a_good_one(tmp_path: Path) -> None:
+def test_the_unmodified_export_is_accepted(tmp_path: Path) -> None:
     assert import_lines(linked_lines(entries()), tmp_path / "store.db") == "experiment"
 
 
@@ -184,7 +184,7 @@ def test_a_store_with_settings_for_too_many_arms_is_refused(tmp_path: Path) -> N
         Experiment.open(path)
 
 
-def test_no_more_tickets_are_under_way_than_a_store_may_say(
+def test_only_a_bounded_number_of_tickets_is_handed_out_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys.modules["shortlist.engine.state"], "MOST_UNDER_WAY", 10)

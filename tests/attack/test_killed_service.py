@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from attack_scale import SCALE, SEED
-from killings import MEANS, K, Service, at_work, check_undisturbed, disturb, settings
+from killed_workers import MEANS, K, Service, at_work, check_undisturbed, disturb, settings
 from postgres import Server
 
 pytest.importorskip("uvicorn")

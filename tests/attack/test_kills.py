@@ -69,7 +69,7 @@ def told(path: Path) -> list[tuple[int, float]]:
     return []
 
 
-def test_a_writer_that_is_killed_loses_nothing_and_leaves_nothing_by_halves(
+def test_a_killed_writer_loses_no_transaction_and_leaves_none_incomplete(
     tmp_path: Path,
 ) -> None:
     chance, path, journal = random.Random(SEED + 11), tmp_path / "store.db", tmp_path / "journal"

@@ -99,7 +99,9 @@ def believable(failed: int, runs: int) -> bool:
 
 @pytest.mark.rates
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_lie_makes_losing_sets_pass_more_often_than_delta(kind: str) -> None:
+def test_false_exploration_rewards_certify_losing_sets_in_at_most_delta_of_the_runs(
+    kind: str,
+) -> None:
     runs = FEW * SCALE
     failed = sum(failures(name, lie, kind, runs) for name in INSTANCES for lie in LIES)
     assert believable(failed, runs * len(INSTANCES) * len(LIES)), (failed, AGAIN)
@@ -107,14 +109,16 @@ def test_no_lie_makes_losing_sets_pass_more_often_than_delta(kind: str) -> None:
 
 @pytest.mark.rates
 @pytest.mark.parametrize("kind", KINDS)
-def test_neither_does_the_worst_lie(kind: str) -> None:
+def test_the_worst_false_exploration_certifies_losing_sets_in_at_most_delta_of_the_runs(
+    kind: str,
+) -> None:
     failed = failures("one swap", well_apart, kind, MANY * SCALE)
     assert believable(failed, MANY * SCALE), (failed, AGAIN)
 
 
 @pytest.mark.rates
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_of_every_charge_would_be_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_halved_charges_are_detected(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = Certificate.charges
     monkeypatch.setattr(Certificate, "charges", lambda self, *sums: right(self, *sums) / 2)
     failed = failures("one swap", well_apart, kind, MANY, seed=0)

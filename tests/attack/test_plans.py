@@ -173,7 +173,7 @@ def test_no_attack_makes_plans_fail_more_often_than_delta(k: int, place: str) ->
 
 
 @pytest.mark.rates
-def test_the_attack_sees_failures_and_charges_that_are_too_small() -> None:
+def test_the_attack_detects_charges_that_are_too_small() -> None:
     stage = declared(11, "true", np.random.default_rng(1))
     middle = stage.boundaries.values.size // 2
     seen, cheap = [], []

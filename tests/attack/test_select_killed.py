@@ -56,7 +56,7 @@ def told(store: Path) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_selection_that_is_killed_goes_on_and_gives_the_same_answer(
+def test_a_killed_selection_resumes_and_returns_the_same_answer(
     tmp_path: Path, workers: int
 ) -> None:
     chance, store, journal = random.Random(SEED), tmp_path / "store.db", tmp_path / "journal"

@@ -483,7 +483,9 @@ def test_verify_says_of_every_experiment_whether_it_is_as_it_was_written(
     verified = call("verify", "tests.db", "--format", "json")
     assert verified.exit_code == 1
     first, second = json.loads(verified.stdout)
-    assert first["verdict"].startswith("row 3 of experiment 'first' in tests.db is not as it was")
+    assert first["verdict"].startswith(
+        "row 3 of experiment 'first' in tests.db was changed or lost"
+    )
     assert second["verdict"] == "intact"
     refused(call("status", "--store", "tests.db", "--name", "first"), 1, "row 3 of experiment")
 

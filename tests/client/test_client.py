@@ -1,5 +1,6 @@
 """An experiment at a service is used like one that is here, whatever happens on the way."""
 
+import doctest
 import inspect
 import logging
 import socket
@@ -148,7 +149,7 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
         experiment.tell(ticket.id, float("inf"))
     with pytest.raises(InvalidInput, match="`epsilon` is nan, but must be a finite number"):
         Client(url).create(3, 1, epsilon=float("nan"), name="other")
-    with pytest.raises(InvalidInput, match="JSON has no word for it"):
+    with pytest.raises(InvalidInput, match="must have a JSON type"):
         Client(url).create(3, 1, budget=30, options={"x": object()}, name="other")
 
 
@@ -156,7 +157,7 @@ def test_what_json_cannot_say_is_refused_here_in_the_same_words(url: str) -> Non
     ("call", "message"),
     [
         (lambda url: ANY(3), "`url` is 3, but must be a text"),
-        (lambda url: ANY(url, "a\nb"), "`token` has characters that none has"),
+        (lambda url: ANY(url, "a\nb"), "`token` must consist of printable ASCII characters"),
         (lambda url: ANY(url).create(3, 1, budget=9, options=[1]), "but must be a mapping"),
         (lambda url: ANY(url).create(3, 1, budget=9, exist_ok=np.zeros(2)), "True or False"),
         (lambda url: ANY(url).create(3, 1, epsilon=np.longdouble("1e400")), "`epsilon` is inf"),
@@ -182,7 +183,7 @@ def test_a_wait_may_be_as_long_as_one_likes_and_a_reason_anything(url: str) -> N
 
 def test_more_than_a_service_takes_at_once_is_said_to_be_so(url: str) -> None:
     experiment = Client(url).create(3, 1, budget=30)
-    with pytest.raises(LimitExceeded, match="hands out 10,000 at a time at most"):
+    with pytest.raises(LimitExceeded, match="hands out at most 10,000 at a time"):
         experiment.ask(10_001)
 
 
@@ -383,3 +384,11 @@ def test_a_pull_that_fails_too_often_lets_its_arm_leave_where_that_was_agreed(ur
     assert experiment.state() is State.READY
     with pytest.raises(InvalidInput, match="`on_failure` is 'leave'"):
         Client(url).create(3, 1, budget=9, name="other", on_failure="leave")  # type: ignore[arg-type]
+
+
+def test_the_example_of_the_docstring_runs(url: str) -> None:
+    source = (Client.__doc__ or "").replace("http://127.0.0.1:8765", url)
+    example = doctest.DocTestParser().get_doctest(source, {}, "Client", None, None)
+    assert example.examples
+    failures, _ = doctest.DocTestRunner().run(example)
+    assert failures == 0

@@ -52,10 +52,10 @@ def test_a_cost_is_told_from_afar_and_refused_if_it_cannot_be(url: str) -> None:
     assert client.status().spent == 2.5 + ARMS["abc".index(str(second.arm))].cost
 
 
-def test_the_page_of_an_experiment_speaks_of_money(url: str) -> None:
+def test_the_page_of_an_experiment_shows_its_cost_budget(url: str) -> None:
     Client(url).create(**GIVEN)
     with urllib.request.urlopen(f"{url}/experiments/experiment") as page:
-        assert "for 30.5 at most" in page.read().decode()
+        assert "at a cost of at most 30.5" in page.read().decode()
 
 
 @pytest.mark.parametrize("arm", [{"cost": 1}, {"arm": "x", "price": 1}, {"arm": "x", "cost": 0}])

@@ -111,7 +111,7 @@ def seldom(failures: int, runs: int, rate: float) -> bool:
 @pytest.mark.rates
 @pytest.mark.parametrize("instance", INSTANCES)
 @pytest.mark.parametrize("name", GUARANTEED)
-def test_more_than_epsilon_or_the_bound_is_lost_in_at_most_delta_of_the_runs(
+def test_regret_exceeds_epsilon_or_the_bound_in_at_most_delta_of_the_runs(
     name: str, instance: str
 ) -> None:
     means, k = INSTANCES[instance]
@@ -137,7 +137,7 @@ def test_the_guarantee_holds_for_other_rewards(name: str, rewards: str) -> None:
 
 @pytest.mark.parametrize("rewards", ["beta", "gaussian"])
 @pytest.mark.parametrize("name", BUDGETED)
-def test_a_budget_serves_for_other_rewards(name: str, rewards: str) -> None:
+def test_budgets_work_with_other_reward_models(name: str, rewards: str) -> None:
     runs = many(name, np.array([0.9, 0.9, 0.1, 0.1]), 2, budget=400, runs=20, rewards=rewards)
     assert runs.pulls.max() <= 400
     assert runs.regret.max() == 0
@@ -185,7 +185,7 @@ def test_a_budget_is_never_exceeded(name: str, k: int, more: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), SEARCHES)
-def test_the_same_seed_asks_and_answers_the_same(name: str, kind: str) -> None:
+def test_runs_with_the_same_seed_are_identical(name: str, kind: str) -> None:
     means = np.array([0.5, 0.5, 0.5, 0.7, 0.3, 0.5])
     first, second = ConstantBandit(means), ConstantBandit(means)
     tops = [run(name, kind, bandit, 3, seed=11).answer.top.tolist() for bandit in (first, second)]
@@ -208,7 +208,7 @@ def test_relabelling_the_arms_relabels_the_answer(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), SEARCHES)
-def test_arms_that_look_alike_are_chosen_equally_often(name: str, kind: str) -> None:
+def test_arms_with_equal_rewards_are_chosen_equally_often(name: str, kind: str) -> None:
     # The other half of relabelling: where only the rng decides, no position may be preferred (E18).
     n, k, runs = 5, most(name, 2), 200
     bandit = ConstantBandit(np.full(n, 0.5))
@@ -223,7 +223,9 @@ def test_arms_that_look_alike_are_chosen_equally_often(name: str, kind: str) -> 
 @pytest.mark.parametrize(
     ("name", "kind"), [(n, k) for n in ALGORITHMS for k in GOALS if (n, k) not in SEARCHES]
 )
-def test_a_goal_that_is_not_served_is_refused_by_name(name: str, kind: str) -> None:
+def test_an_unsupported_goal_is_refused_with_the_name_of_the_algorithm(
+    name: str, kind: str
+) -> None:
     with pytest.raises(UnsupportedGoal, match=f"{name} needs "):
         find(name).start(Problem(5, 2, GOALS[kind]), np.random.default_rng(0))
 

@@ -68,9 +68,7 @@ def test_a_name_is_taken_once_and_the_first_stays(store: Store) -> None:
 
 
 @pytest.mark.parametrize("method", ["settings", "read", "append"])
-def test_a_name_that_is_not_there_is_an_error_that_lists_those_that_are(
-    store: Store, method: str
-) -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(store: Store, method: str) -> None:
     with (
         store.exclusive(),
         pytest.raises(
@@ -80,7 +78,7 @@ def test_a_name_that_is_not_there_is_an_error_that_lists_those_that_are(
         getattr(store, method)("second")
 
 
-def test_what_is_appended_is_read_back_by_everybody_in_order(store: Store, opener: Opener) -> None:
+def test_every_reader_sees_appended_rows_in_order(store: Store, opener: Opener) -> None:
     with store.exclusive():
         store.append("first", REWARDS, [LEASE])
         store.append("first", events=[Event(Kind.FAIL, 3, 1, "no\nluck", 4.0)])
@@ -131,7 +129,7 @@ def test_a_reader_never_sees_half_of_what_a_block_writes(store: Store, opener: O
     assert {count % 2 for count in seen} == {0}
 
 
-def test_reading_goes_on_where_it_ended(store: Store, opener: Opener) -> None:
+def test_reading_continues_where_the_last_read_ended(store: Store, opener: Opener) -> None:
     other = opener()
     with store.exclusive():
         store.append("first", REWARDS, [LEASE])
@@ -170,7 +168,7 @@ def test_a_block_that_raises_leaves_no_trace(store: Store, opener: Opener) -> No
     assert rows(store.read("second")) == []
 
 
-def test_a_block_sees_what_it_wrote(store: Store) -> None:
+def test_a_block_reads_its_own_writes(store: Store) -> None:
     with store.exclusive():
         before = store.read("first").last
         store.append("first", REWARDS)
@@ -182,7 +180,7 @@ def test_appending_without_the_lock_is_refused(store: Store) -> None:
         store.append("first", REWARDS)
 
 
-def test_a_closed_store_says_so(opener: Opener) -> None:
+def test_calls_on_a_closed_store_raise_an_error(opener: Opener) -> None:
     store = opener()
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -214,7 +212,7 @@ def test_blocks_of_many_threads_follow_one_another(store: Store, opener: Opener)
     text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     time=st.floats(0, 1e12),
 )
-def test_numbers_and_words_come_back_as_they_were(
+def test_numbers_and_texts_are_read_back_unchanged(
     kind: str, rewards: list[float], text: str, time: float
 ) -> None:
     with TemporaryDirectory() as folder:

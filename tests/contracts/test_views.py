@@ -35,9 +35,9 @@ from shortlist.stores.sqlite import SQLiteStore
 pytest.importorskip("starlette", reason="pip install 'shortlist[serve]'")
 from services import caller, serving
 
-from shortlist.service.experiment_cache import Opened
+from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages.render import experiment_page, parts
-from shortlist.service.pages.view import begun_course, look
+from shortlist.service.pages.view import bound_history, view_experiment
 
 RANGES = [(0.0, 1.0), (1000.0, 1001.0), (1e-9, 2e-9), (-1e6, 1e6)]
 KINDS = ("plain", "max_rounds", "min_batch", "costs", "items", "sigma", "split")
@@ -149,7 +149,7 @@ ENDS: dict[str, Callable[[Experiment, Shape], None]] = {
 @pytest.mark.parametrize("algorithm", sorted(shortlist.ALGORITHMS))
 def test_every_page_and_table_renders_at_any_moment(algorithm: str) -> None:
     chance = np.random.default_rng(zlib.crc32(algorithm.encode()))
-    opened = Opened(MemoryStore(), most=1000)
+    opened = OpenExperiments(MemoryStore(), most=1000)
     shown = set()
     for number, (kind, end) in enumerate(itertools.product(KINDS, ENDS)):
         if kind == "plain" or (number + number // len(ENDS)) % 4 == 0:
@@ -173,11 +173,11 @@ def begun(shape: Shape, store: Place, name: str) -> Experiment | None:
     return experiment
 
 
-def check_look(opened: Opened, experiment: Experiment) -> None:
+def check_look(opened: OpenExperiments, experiment: Experiment) -> None:
     """The page and the tables of it, with no detour."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a division by 0, a mean of nothing
-        view = look(opened, experiment.name, begun_course(opened, experiment.name))
+        view = view_experiment(opened, experiment.name, bound_history(opened, experiment.name))
         assert experiment_page(view, parts(view))
         status, result = experiment.status(), compared(experiment.result(partial=True))
         assert status._repr_html_()
@@ -201,7 +201,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
 
 
 @pytest.mark.parametrize(("kind", "end"), [*zip(KINDS, reversed(ENDS), strict=False)])
-def test_the_service_and_the_command_line_show_it(
+def test_the_service_and_the_command_line_show_every_kind_of_experiment(
     kind: str, end: str, place: tuple[Path, str]
 ) -> None:
     path, url = place

@@ -12,8 +12,8 @@ from shortlist.confidence import counted_pulls, places
 from shortlist.engine import Experiment, outlook
 from shortlist.engine.export import export_lines, import_lines
 from shortlist.errors import InvalidInput
-from shortlist.service.experiment_cache import Opened
-from shortlist.service.pages.view import begun_course, look
+from shortlist.service.experiments import OpenExperiments
+from shortlist.service.pages.view import bound_history, view_experiment
 from shortlist.stores.memory import MemoryStore
 
 ASKED: dict[str, Any] = {"budget": 60, "rewards": "binary", "algorithm": "uniform"}
@@ -68,7 +68,11 @@ def test_every_display_shows_the_same_numbers() -> None:
     assert list(wire.status_of(said).arms.rows()) == list(arms.rows())
     again = wire.result_of(json.loads(partial.to_json()), partial.rewards)
     assert again.lift("a") == partial.lift("a")
-    view = look(Opened(store, 9), "experiment", begun_course(Opened(store, 9), "experiment"))
+    view = view_experiment(
+        OpenExperiments(store, 9),
+        "experiment",
+        bound_history(OpenExperiments(store, 9), "experiment"),
+    )
     bars = {bar.label: bar for group in view.groups for bar in group}
     assert [bars[label].pulls for label in "abc"] == arms.pulls.tolist()
     assert ("Not counted yet", "5") in view.facts
@@ -130,7 +134,11 @@ def test_the_page_of_an_experiment_shows_an_arm_that_left_after_all_others() -> 
 
     store = MemoryStore()
     left_behind(store)
-    view = look(Opened(store, 9), "experiment", begun_course(Opened(store, 9), "experiment"))
+    view = view_experiment(
+        OpenExperiments(store, 9),
+        "experiment",
+        bound_history(OpenExperiments(store, 9), "experiment"),
+    )
     assert [bar.label for group in view.groups for bar in group][-1] == "a"
     assert "retired" in parts(view)["arms"]
 
@@ -163,7 +171,7 @@ def test_arms_of_known_means_are_in_only_if_they_are() -> None:
 def test_there_is_no_lift_on_a_test_set_before_the_end_either() -> None:
     experiment = Experiment.create(3, 1, epsilon=0.1, rewards="binary", items=40)
     experiment.tell_many((ticket, 1) for ticket in experiment.ask(9))
-    with pytest.raises(InvalidInput, match="not for scores on items"):
+    with pytest.raises(InvalidInput, match="these are scores on items"):
         experiment.result(partial=True).lift(0)
 
 

@@ -24,7 +24,7 @@ from shortlist.interim import Tally
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards, advance
-from shortlist.service.pages.view import proven
+from shortlist.service.pages.view import regret_bound
 
 RUNS, DELTA, PULLS = (
     number_of_runs(300, 2000),
@@ -104,7 +104,7 @@ def failures(seen: World, retired: Callable[[int], tuple[int, ...]]) -> dict[str
         ends = arms.means[stay], arms.low[stay], arms.high[stay]
         leader = np.argsort(-np.nan_to_num(ends[0], nan=-np.inf), kind="stable")[0]
         problem = Problem(int(stay.sum()), 1, GOAL, Binary())
-        wrong["bound"] += bool(best - means[stay][leader] > proven(*ends, problem) + 1e-12)
+        wrong["bound"] += bool(best - means[stay][leader] > regret_bound(*ends, problem) + 1e-12)
     return wrong
 
 

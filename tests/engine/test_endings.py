@@ -50,11 +50,11 @@ def test_a_promise_after_an_arm_left_is_about_the_arms_that_stay(
     result, status = made.result(), made.status()
     assert result.reached
     assert status.state is State.FINISHED
-    assert " is lost among the arms that stay, with 0.95 confidence." in result.verdict
+    assert " is lost among the remaining arms, with 0.95 confidence." in result.verdict
     assert json.loads(result.to_json())["verdict"] == result.verdict
     assert "is lost among the arms that stay" in " ".join(str(status).split())
     assert status.summary()["among"] == 2
-    assert "compared with the best of those that stay." in page_of(call)
+    assert "compared with the best of the remaining arms." in page_of(call)
     whole = ended(epsilon=0.2, rewards="binary")
     assert "stay" not in str(whole.result()) + str(whole.status())
     assert whole.status().summary()["among"] == 3
@@ -68,12 +68,12 @@ def test_a_search_whose_promise_ended_as_an_arm_left_does_not_blame_a_budget(
     assert status.state is State.ENDED
     assert result.reached is False
     assert result.verdict == (
-        "Arms left, and uniform proves nothing about the others. Nothing is guaranteed about what"
-        " this choice loses."
+        "Arms were retired, and uniform has no bound for the others. Nothing is guaranteed about"
+        " what this choice loses."
     )
     assert "budget" not in str(result) + str(status)
     assert "budget is spent" not in page_of(call)
-    assert "Arms left, and this algorithm proves nothing about the others." in page_of(call)
+    assert "Arms were retired, and this algorithm has no bound for the others." in page_of(call)
     assert made.ask().state is State.ENDED
 
 
@@ -87,7 +87,7 @@ def test_limits_that_end_a_search_are_not_called_a_budget(store: MemoryStore, ca
     )
     page = page_of(call)
     assert "The limits of the arms ended the search before the precision asked for" in page
-    assert "udget" not in page.split("<h2>The answer</h2>")[1].split("</section>")[0]
+    assert "udget" not in page.split("<h2>Result</h2>")[1].split("</section>")[0]
 
 
 def test_a_budget_that_ends_a_search_is_named(store: MemoryStore, call: Call) -> None:
@@ -120,7 +120,7 @@ def test_a_refuted_declaration_is_said_first_and_nothing_counts_as_reached(
     assert " is lost" not in str(result)
     headline = " ".join(str(made.status()).split())
     assert "would be lost, but the rewards refute the declaration" in headline
-    assert "The rewards refute what was declared about them" in page_of(call)
+    assert "The rewards contradict what was declared about them" in page_of(call)
     rng = np.random.default_rng(0)
     with pytest.warns(Doubtful, match="sigma"):
         found = shortlist.select(lambda arm: rng.normal(0, 5), arms=3, k=1, progress=False, **asked)

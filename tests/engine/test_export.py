@@ -184,7 +184,7 @@ DAMAGES: list[tuple[Any, str]] = [
     (edited('"seed": 0', '"seed": -4'), "the settings of line 1 make no sense: `seed` is -4"),
     (edited('"low": 0', '"low": 3'), "the settings of line 1 make no sense: `high` is 1"),
     (edited('"k": 1, ', ""), "the settings of line 1 cannot be read: .*'k'"),
-    (edited('"plain"', '"\\ud800"'), "is to be stored, but is no valid text"),
+    (edited('"plain"', '"\\ud800"'), "but must be valid Unicode"),
     (
         edited('"experiment": "experiment"', '"experiment": "\\ud800"'),
         "`name` is .*, but must be a text in UTF-8",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from attack_scale import SCALE
-from killings import MEANS, K, at_work, check_undisturbed, disturb, settings
+from killed_workers import MEANS, K, at_work, check_undisturbed, disturb, settings
 
 from shortlist.engine import Experiment
 

@@ -39,8 +39,8 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
     result = experiment.result()
     assert result.top == ("b",)
     assert experiment.status().arms.places == ("out", "in", "retired")
-    assert [arm.left for arm in result.arms] == [False, False, True]
-    assert "shown as told until then: c." in str(result)
+    assert [arm.retired for arm in result.arms] == [False, False, True]
+    assert "Retired, shown with its pulls until then: c." in str(result)
     assert (result.arms[2].pulls, result.arms[2].mean, result.pulls) == (2, 1.0, result.spent)
 
 
@@ -145,7 +145,7 @@ def test_what_can_never_be_counted_is_not_said_to_wait() -> None:
     status = experiment.status()
     assert status.never_counted == status.waiting > 0
     assert "yet" not in str(status)
-    assert "Left before the end, with no counted pull: c." in str(experiment.result())
+    assert "Retired without a counted pull: c." in str(experiment.result())
 
 
 def test_small_is_good_so_the_worst_is_large() -> None:

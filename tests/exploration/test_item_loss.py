@@ -41,7 +41,7 @@ def explored(
     return turn.top, drawn
 
 
-def test_where_all_is_seen_means_are_exact() -> None:
+def test_means_are_exact_once_all_cells_are_seen() -> None:
     scores = np.random.default_rng(0).random((5, 12))
     effects = fitted(scores, np.ones((5, 12)), times=1)
     assert np.allclose(effects.means - effects.means.mean(), scores.mean(1) - scores.mean())
@@ -80,7 +80,7 @@ def joint_variances(effects: ItemEffects, opponent: int) -> FloatArray:
     return variances
 
 
-def test_what_is_not_known_of_differences_is_nearly_that_of_the_joint_posterior() -> None:
+def test_variances_of_differences_are_close_to_those_of_the_joint_posterior() -> None:
     rng = np.random.default_rng(9)
     counts = np.array([400, 380, 200, 120, 100, 60] + [30] * 10 + [12] * 24)
     scores = np.zeros((40, 40_000))  # so many items that what is left to be seen is nearly all
@@ -157,7 +157,7 @@ def test_the_budget_is_spent_and_no_cell_twice(k: int, budget: int) -> None:
         assert aggregate_regret(scores.mean(1), top) == 0
 
 
-def test_what_is_known_is_not_asked_for() -> None:
+def test_known_scores_are_not_asked_for() -> None:
     scores = instances.item_response(8, 40, np.random.default_rng(6))
     known = np.where(np.random.default_rng(0).random((8, 40)) < 0.9, scores, np.nan)
     top, drawn = explored(scores, 2, 10_000, known)
@@ -169,7 +169,7 @@ def test_what_is_known_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("scores", [np.zeros((5, 30)), np.ones((5, 30)), np.eye(5, 30)])
-def test_scores_without_noise_are_no_trouble(scores: FloatArray) -> None:
+def test_scores_without_noise_are_handled(scores: FloatArray) -> None:
     for size in (1, 2, 3, 30):
         top, drawn = explored(scores[:, :size], 2, 10_000)
         assert drawn.sum() == 5 * size
@@ -185,7 +185,7 @@ def test_cells_go_to_arms_near_the_boundary() -> None:
     assert drawn[6:8].min() > 2 * drawn[8:].mean()
 
 
-def test_it_loses_less_than_all_arms_alike_would() -> None:
+def test_regret_is_smaller_than_with_equal_shares() -> None:
     lost, alike = 0.0, 0.0
     for seed in range(6):
         scores = instances.item_response(40, 400, np.random.default_rng(100 + seed))

@@ -36,7 +36,7 @@ def price(asked: list[Pulls], costs: Any = COSTS) -> float:
 
 @pytest.mark.parametrize("budget", [22.5, 30, 100.25, 5000])
 @pytest.mark.parametrize("options", [{}, {"rounds": 1}, {"rounds": 4}, {"least": 12}])
-def test_what_is_left_at_the_end_does_not_pay_for_a_pull(
+def test_the_rest_of_the_budget_is_too_small_for_any_pull(
     budget: float, options: dict[str, Any]
 ) -> None:
     asked = requests(budget, **options)

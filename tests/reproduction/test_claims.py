@@ -90,7 +90,7 @@ def by_p(half: float, one: float, six: float) -> Needs:
         (2, MOST, "does not hold"),
     ],
 )
-def test_a_verdict_asks_for_the_share_that_the_words_claim(
+def test_a_verdict_requires_the_share_that_the_claim_states(
     true: int, share: float, verdict: str
 ) -> None:
     assert Finding([True] * true + [False] * (10 - true), "").verdict(share) == verdict

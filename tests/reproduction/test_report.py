@@ -30,7 +30,7 @@ def test_the_page_needs_no_network_and_no_other_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
-def test_figures_tables_claims_settings_versions_and_seed_are_in_it(
+def test_the_report_has_figures_tables_claims_settings_versions_and_seed(
     folder: Path, name: str
 ) -> None:
     text = (folder / name).read_text(encoding="utf-8").replace("&quot;", '"')
@@ -69,13 +69,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert not (tmp_path / "new").exists()
 
 
-def test_other_settings_do_not_go_on_with_a_folder(folder: Path) -> None:
+def test_a_folder_of_other_settings_is_not_continued(folder: Path) -> None:
     done = invoke([*COMMAND, str(folder), "--seed", "3"])
     assert done.exit_code == 2
     assert "`seed` is 3, but must be 0" in done.stderr
 
 
-def test_without_matplotlib_it_says_what_to_install(
+def test_without_matplotlib_the_error_names_the_package_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -54,7 +54,7 @@ def test_any_number_of_processes_writes_the_same_files(calm: Path, tmp_path: Pat
     assert files(tmp_path) == files(calm)
 
 
-def test_the_files_are_these(calm: Path) -> None:
+def test_a_reproduction_writes_these_files(calm: Path) -> None:
     figures = ["overview", "failure-two-group", "failure-uniform"]
     assert set(files(calm)) == {"results.csv", "settings.json", "report.html", "report.md"} | {
         f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")

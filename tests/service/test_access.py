@@ -12,7 +12,7 @@ from services import MAKE, Call, caller, serving
 from shortlist import Client
 from shortlist.errors import NotAllowed
 from shortlist.service.auth import FRESH, make_token
-from shortlist.service.limits import Limits
+from shortlist.service.protocol import Limits
 from shortlist.service.server import check_host
 from shortlist.stores.base import Scope
 from shortlist.stores.memory import MemoryStore
@@ -99,7 +99,7 @@ def test_a_refusal_says_what_the_token_allows_and_what_is_needed(
     guarded: Call, tokens: dict[Scope, str]
 ) -> None:
     reply = guarded("POST", f"{ONE}/ask", {}, authorization=f"Bearer {tokens[Scope.READ]}")
-    words = "the token 'the read' allows to read, but this takes one for work"
+    words = "the scope of token 'the read' is read, but must be work"
     assert reply.error == ("NotAllowed", words)
 
 
@@ -136,7 +136,7 @@ def test_only_digests_are_kept(store: MemoryStore, tokens: dict[Scope, str]) -> 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org", ""])
 def test_without_tokens_only_this_machine_is_listened_to(host: str) -> None:
-    with pytest.raises(NotAllowed, match="without tokens a service listens on"):
+    with pytest.raises(NotAllowed, match="without tokens must be a loopback address"):
         check_host(host, MemoryStore())
 
 
@@ -172,7 +172,7 @@ def test_the_page_that_asks_for_a_token_has_its_style(guarded: Call) -> None:
         content_type="application/x-www-form-urlencoded",
     )
     assert (wrong.status, wrong.headers["www-authenticate"]) == (401, None)
-    assert b"that token allows nothing" in wrong.raw
+    assert b"invalid token" in wrong.raw
     assert b'<form method="post" action="/sign-in">' in wrong.raw
 
 
@@ -216,13 +216,13 @@ def test_every_token_is_compared_in_constant_time(
     monkeypatch.setattr(hmac, "compare_digest", counted)
     for text in (*tokens.values(), "wrong", ""):
         compared.clear()
-        module.holder(text, store.tokens())
+        module.find_token(text, store.tokens())
         assert compared == [token.digest for token in store.tokens()]
 
 
 def test_timing_does_not_tell_tokens_apart(store: MemoryStore, tokens: dict[Scope, str]) -> None:
     """How long a wrong token takes does not depend on how much of it is right."""
-    from shortlist.service.auth import holder
+    from shortlist.service.auth import find_token
 
     right = tokens[Scope.ADMIN]
     guesses = {"near": right[:-1] + "~", "far": "~" * len(right)}
@@ -232,7 +232,7 @@ def test_timing_does_not_tell_tokens_apart(store: MemoryStore, tokens: dict[Scop
         for _ in range(400):
             for name, guess in guesses.items():
                 begun = time.perf_counter()
-                holder(guess, store.tokens())
+                find_token(guess, store.tokens())
                 times[name].append(time.perf_counter() - begun)
         medians.append({name: statistics.median(each) for name, each in times.items()})
     ratio = statistics.median(each["near"] / each["far"] for each in medians)
@@ -244,7 +244,7 @@ def test_a_client_brings_its_token(store: MemoryStore, tokens: dict[Scope, str])
         admin = Client(url, tokens[Scope.ADMIN])
         admin.create(3, 1, budget=30)
         assert Client(url, tokens[Scope.WORK]).ask(3)
-        with pytest.raises(NotAllowed, match="allows to read, but this takes one for work"):
+        with pytest.raises(NotAllowed, match="is read, but must be work"):
             Client(url, tokens[Scope.READ]).ask()
         with pytest.raises(NotAllowed, match="missing or invalid token"):
             Client(url).status()
@@ -258,7 +258,7 @@ def test_a_caller_who_asks_too_often_waits(store: MemoryStore) -> None:
         assert len(late) >= 10
         assert late[0].error == (
             "LimitExceeded",
-            "more than 1 requests a second: wait a second",
+            "more than 1 requests per second: wait a second",
         )
         assert late[0].headers["retry-after"] == "1"
         assert Client(url).names() == []  # which waits and asks again

@@ -8,7 +8,7 @@ import pytest
 from services import MAKE, Call, caller, serving
 
 from shortlist.engine import Experiment, import_lines
-from shortlist.service.limits import Limits
+from shortlist.service.protocol import Limits
 from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
@@ -166,7 +166,7 @@ def test_rewards_are_declared_as_in_python(call: Call, rewards: Any, kept: Any) 
         ({**MAKE, "arm": 3}, 400, "InvalidInput", "`arm` is given, but the fields there are:"),
         ({**MAKE, "arms": {"a": 1}}, 400, "InvalidInput", "`arms` is an object, but must be"),
         ({**MAKE, "arms": ["a", "a"]}, 400, "InvalidInput", "two arms are called 'a'"),
-        ({**MAKE, "arms": 10**9}, 413, "LimitExceeded", "`arms` are 1,000,000,000, but"),
+        ({**MAKE, "arms": 10**9}, 413, "LimitExceeded", "1,000,000,000 `arms` are given, but"),
         (
             {**MAKE, "algorithm": "os:system"},
             400,
@@ -200,7 +200,12 @@ def test_what_makes_no_sense_is_refused_in_the_words_of_the_command_line(
     ("path", "body", "status", "message"),
     [
         ("ask", {"limit": 0}, 400, "`limit` is 0, but must be a whole number of at least 1"),
-        ("ask", {"limit": 10_001}, 413, "`limit` is 10,001, but a service hands out 10,000"),
+        (
+            "ask",
+            {"limit": 10_001},
+            413,
+            "`limit` is 10,001, but a service hands out at most 10,000",
+        ),
         ("ask", {"worker": 7}, 400, "`worker` is 7, but must be a text"),
         ("ask", {"lease": "x"}, 400, "`lease` is 'x', but must be a finite number"),
         ("tell", {}, 400, "`results` is not given, but is needed"),

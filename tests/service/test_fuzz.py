@@ -20,7 +20,7 @@ import pytest
 from services import MAKE, caller, serving
 
 from shortlist.service import schemas
-from shortlist.service.limits import Limits
+from shortlist.service.protocol import Limits
 from shortlist.service.routes import API
 from shortlist.stores.memory import MemoryStore
 
@@ -140,7 +140,7 @@ def raw_request(url: str, chance: Chance) -> bytes:
 def test_whatever_is_sent_is_answered_or_refused(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     chance = random.Random(2)
-    limits = Limits(rate=1e6, body=20_000, arms=200, opened=3, head_seconds=1.0)
+    limits = Limits(rate=1e6, body=20_000, arms=200, opened=3)
     with serving(MemoryStore(), limits=limits) as url:
         call = caller(url)
         assert call("POST", "/v1/experiments", MAKE).status == 201

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from services import MAKE, Call
 
-from shortlist.service.app import description
-from shortlist.service.routes import API
+from shortlist.service.routes import API, openapi
 from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
@@ -80,6 +79,6 @@ def test_an_error_is_as_described(described: Any, call: Call) -> None:
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:
-    paths = description("1").get("paths", {})
+    paths = openapi("1").get("paths", {})
     names = [each["operationId"] for path in paths.values() for each in path.values()]
     assert len(set(names)) == len(names)

@@ -20,8 +20,8 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
 from shortlist.reward_models import Binary
 from shortlist.service.pages import view as words
-from shortlist.service.pages.picture import FEW, Axis, band, bars, best_first, line
-from shortlist.service.pages.view import Course, proven
+from shortlist.service.pages.charts import FEW, Axis, band, bars, best_first, bound_chart
+from shortlist.service.pages.view import BoundHistory, regret_bound
 from shortlist.stores import Event, Kind
 from shortlist.stores.memory import MemoryStore
 
@@ -103,9 +103,9 @@ def test_the_script_is_short_and_leaves_no_room_for_markup() -> None:
 
 def test_a_page_says_what_a_decision_needs(store: MemoryStore, call: Call) -> None:
     page = Elements(call("GET", experiment(store, 5)).raw).text
-    for each in ("Choose 2 of 5 arms", "Pulls told 200", "Under way 3", "Told a minute"):
+    for each in ("Choose 2 of 5 arms", "Pulls told 200", "Under way 3", "Told per minute"):
         assert each in page
-    for each in ("Workers", "The search asked for", "undecided", "Expected still 9,800 pulls"):
+    for each in ("Workers", "The search asked for", "undecided", "Remaining 9,800 pulls"):
         assert each in page
 
 
@@ -114,8 +114,8 @@ def test_a_finished_experiment_shows_its_answer_with_the_guarantee(
 ) -> None:
     path = experiment(store, 4, 1, 10**6, epsilon=0.4, budget=None)
     page = Elements(call("GET", path).raw).text
-    assert "Finished: the answer is there, with the guarantee that was wanted." in page
-    assert "The answer" in page
+    assert "Finished: the result has the guarantee that was asked for." in page
+    assert "Result" in page
     assert re.search(r"If you go with this one, you give up at most 0\.\d+ of average reward", page)
 
 
@@ -144,7 +144,7 @@ def test_a_picture_is_of_few_elements_whatever_the_number_of_arms(
 
 
 def test_the_list_leads_to_every_experiment(store: MemoryStore, call: Call) -> None:
-    assert "There are none yet" in Elements(call("GET", "/").raw).text
+    assert "No experiments yet" in Elements(call("GET", "/").raw).text
     path = experiment(store, 5)
     page = Elements(call("GET", "/").raw)
     assert path[1:] in [each.get("href") for tag, each in page.tags if tag == "a"]
@@ -162,17 +162,15 @@ def test_a_bound_before_the_first_pull_is_no_trouble(
     assert call("GET", address).status == 200
 
 
-def test_an_arm_that_left_is_on_the_page(store: MemoryStore, call: Call) -> None:
+def test_a_retired_arm_is_on_the_page(store: MemoryStore, call: Call) -> None:
     address = experiment(store, ["red", "blue", "green", "grey"], 1)
     Experiment.open(store, "<i>n</i>").retire("blue", "sold out")
     text = Elements(call("GET", address).raw).text
-    assert "× left: 1" in text
-    assert "blue left: sold out" in text
+    assert "× retired: 1" in text
+    assert "blue was retired: sold out" in text
 
 
-def test_a_page_says_that_no_ticket_was_given_back_when_an_arm_left(
-    store: MemoryStore, call: Call
-) -> None:
+def test_retiring_an_arm_gives_no_ticket_back_in_the_log(store: MemoryStore, call: Call) -> None:
     made = Experiment.create(["a", "b", "c"], 1, store=store, budget=30, algorithm="uniform")
     tickets = made.ask(9)
     made.retire("c")
@@ -192,7 +190,7 @@ def test_a_browser_gets_every_error_as_a_page_and_a_program_as_json(
     store: MemoryStore, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = experiment(store, 3, 1)
-    monkeypatch.setattr("shortlist.service.pages.site.look", broken)
+    monkeypatch.setattr(store, "read", broken)
     for path, status in ((address, 500), ("/experiments/none", 404), ("/elsewhere", 404)):
         page = call("GET", path, accept="text/html,*/*")
         assert (page.status, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
@@ -208,18 +206,19 @@ def test_a_browser_gets_every_error_as_a_page_and_a_program_as_json(
     assert (wrong.status, wrong.headers["allow"]) == (405, "GET")
 
 
-def test_a_stream_says_that_a_look_failed(
-    store: MemoryStore, url: str, monkeypatch: pytest.MonkeyPatch
+def test_a_stream_reports_an_error_of_the_service(
+    store: MemoryStore, url: str, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = experiment(store, 3, 1)
-    monkeypatch.setattr("shortlist.service.pages.stream.look", broken)
+    assert call("GET", address).status == 200  # and it is open
+    monkeypatch.setattr(store, "read", broken)
     with urllib.request.urlopen(f"{url}{address}/stream", timeout=20) as stream:
         lines = [stream.readline().decode().strip() for _ in range(4)]
     assert lines[2] == "event: trouble"
-    assert "its log says what" in lines[3]
+    assert "see its log" in lines[3]
 
 
-def test_what_is_not_there_is_said_on_a_page(call: Call) -> None:
+def test_a_missing_experiment_has_an_error_page(call: Call) -> None:
     reply = call("GET", "/experiments/none", accept="text/html,*/*")
     assert (reply.status, b"there is no experiment" in reply.raw) == (404, True)
 
@@ -287,18 +286,18 @@ def test_what_intervals_prove_is_the_worst_choice_they_allow() -> None:
             for other in combinations(range(size), k)
         )
         problem = Problem(size, k, FixedBudget(9))
-        assert proven(means, low, high, problem) == pytest.approx(max(0, worst) / k)
+        assert regret_bound(means, low, high, problem) == pytest.approx(max(0, worst) / k)
         mirrored = Problem(size, k, FixedBudget(9), minimize=True)
-        assert proven(-means, -high, -low, mirrored) == pytest.approx(max(0, worst) / k)
+        assert regret_bound(-means, -high, -low, mirrored) == pytest.approx(max(0, worst) / k)
 
 
 def test_a_course_is_the_same_whether_it_is_read_or_watched(store: MemoryStore) -> None:
     made = Experiment.create(3, 1, store=store, budget=300, algorithm="uniform")
-    watched = Course()
+    watched = BoundHistory()
     while tickets := made.ask(10):
         made.tell_many((ticket, ticket.seed % 2) for ticket in tickets)
-        watched.go_on(made, made.status())
-    read = Course.of(*made.pulls_counted(), made.settings.problem, np.ones(3, dtype=np.bool_))
+        watched.extend(made, made.status())
+    read = BoundHistory.of(*made.pulls_counted(), made.settings.problem, np.ones(3, dtype=np.bool_))
     assert read.pulls[-1] == 300
     assert read.bounds[-1] == pytest.approx(watched.last)
     assert not watched.by_search
@@ -308,22 +307,22 @@ def test_a_search_that_proves_something_is_believed_before_the_intervals() -> No
     made = Experiment.create(4, 1, epsilon=0.1, rewards="binary")
     for _ in range(30):
         made.tell_many((ticket, float(ticket.arm == 0)) for ticket in made.ask(20))
-    course = Course()
-    course.go_on(made, made.status())
+    course = BoundHistory()
+    course.extend(made, made.status())
     assert (course.by_search, course.last) == (True, made.status().bound)
     arms = made.status().arms
-    assert course.last < proven(arms.means, arms.low, arms.high, made.settings.problem)
+    assert course.last < regret_bound(arms.means, arms.low, arms.high, made.settings.problem)
 
 
 def test_a_course_of_nothing_is_empty() -> None:
     made = Experiment.create(3, 1, budget=300)
     everybody = np.ones(3, dtype=np.bool_)
-    assert Course.of(*made.pulls_counted(), made.settings.problem, everybody).pulls == []
-    assert line([], [], 0.1) is None
+    assert BoundHistory.of(*made.pulls_counted(), made.settings.problem, everybody).pulls == []
+    assert bound_chart([], [], 0.1) is None
 
 
 def test_a_line_begins_where_it_falls_and_is_thin() -> None:
-    drawn = line(range(1, 5001), [1.0] * 1000 + np.geomspace(1, 0.01, 4000).tolist(), 0.05)
+    drawn = bound_chart(range(1, 5001), [1.0] * 1000 + np.geomspace(1, 0.01, 4000).tolist(), 0.05)
     assert drawn is not None
     assert drawn.across[0].startswith("1,0")
     assert drawn.across[1] == "5,000 pulls"
@@ -374,23 +373,26 @@ def test_counts_are_about_right(value: float, said: str) -> None:
     ("event", "said"),
     [
         (Event(Kind.STEP, 0, 1200, "abc", 0.0), "The search asked for 1,200 pulls"),
-        (Event(Kind.STEP, 9, 0, "abc", 0.0), "The search has its answer"),
+        (Event(Kind.STEP, 9, 0, "abc", 0.0), "The search finished"),
         (
             Event(Kind.LEASE, 0, 1, "", 60.0),
-            "Somebody was handed ticket 0, due 1970-01-01 00:01:00",
+            "A worker got ticket 0, due 1970-01-01 00:01:00",
         ),
         (Event(Kind.LEASE, 0, 3, "ann", 0.0), "ann gave back tickets 0 to 2"),
         (Event(Kind.FAIL, 7, 1, "rain", 0.0), "Ticket 7 failed: rain"),
         (Event(Kind.RESUME, 0, 0, "", 0.0), "The experiment was resumed"),
-        (Event(Kind.RETIRE, 0, 1, "sold out", 0.0), "blue left: sold out"),
+        (Event(Kind.RETIRE, 0, 1, "sold out", 0.0), "blue was retired: sold out"),
         (Event(Kind.COST, 7, 1, "0.25", 0.0), "Ticket 7 cost 0.25"),
-        (Event(Kind.LATE, 3, 2, "", 0.0), "The lease of tickets 3 to 4 was over: counted as late"),
-        (Event(Kind.UNUSED, 3, 1, "1.0", 0.0), "Ticket 3 was told after its arm left: not used"),
-        (Event(Kind.SPENT, 0, 0, "", 0.0), "The rest of the budget does not pay"),
+        (Event(Kind.LATE, 3, 2, "", 0.0), "The lease of tickets 3 to 4 ended: counted as late"),
+        (
+            Event(Kind.UNUSED, 3, 1, "1.0", 0.0),
+            "Ticket 3 was told after its arm was retired: not used",
+        ),
+        (Event(Kind.SPENT, 0, 0, "", 0.0), "The rest of the budget does not cover"),
     ],
 )
-def test_events_are_told_in_words(event: Event, said: str) -> None:
-    assert words.event_in_words(event, ("red", "blue"))[1].startswith(said)
+def test_the_log_describes_every_kind_of_event(event: Event, said: str) -> None:
+    assert words.event_text(event, ("red", "blue"))[1].startswith(said)
 
 
 def result(**more: Any) -> Result:
@@ -412,10 +414,10 @@ def result(**more: Any) -> Result:
     return Result(**{**facts, **more})
 
 
-def test_a_guarantee_is_said_without_a_symbol() -> None:
+def test_a_guarantee_is_a_sentence_without_symbols() -> None:
     assert words.guarantee(result()) == (
         "If you go with these 2, you give up at most 0.02 of average reward compared with the best"
-        " 2 there are. Of 100 such statements at most 5 are wrong."
+        " 2 of all arms. Of 100 such statements at most 5 are wrong."
     )
     surer = words.guarantee(result(regret_bound=0.0200001, confidence=1 - 1e-5))
     assert "at most 0.02001 of average reward" in surer
@@ -430,20 +432,20 @@ def test_a_guarantee_is_said_without_a_symbol() -> None:
         "The budget ended before the precision asked for was reached. If you go"
     )
     nothing = words.guarantee(result(regret_bound=None, confidence=None, goal=FixedBudget(9)))
-    assert "nothing is guaranteed" in nothing
+    assert "there is no guarantee" in nothing
 
 
 def test_what_is_still_expected_follows_from_the_bound(store: MemoryStore, call: Call) -> None:
     path = experiment(store, 4, 1, 400, epsilon=0.01, budget=None)
     page = Elements(call("GET", path).raw).text
-    assert re.search(r"Expected still up to about [\d,]+ pulls, \d+ \w+", page)
+    assert re.search(r"Remaining up to about [\d,]+ pulls, \d+ \w+", page)
     unknown = experiment(store, 4, 1, 0, epsilon=0.01, budget=None, name="new")
-    assert "Expected still not known yet" in Elements(call("GET", unknown).raw).text
+    assert "Remaining not known yet" in Elements(call("GET", unknown).raw).text
 
 
 def expected_still(page: str) -> int:
     """The largest number of pulls that the page expects."""
-    found = re.search(r"Expected still (?:up to )?(?:about )?([\d,]+) pulls", page)
+    found = re.search(r"Remaining (?:up to )?(?:about )?([\d,]+) pulls", page)
     assert found is not None, page
     return int(found[1].replace(",", ""))
 
@@ -459,7 +461,7 @@ def test_no_more_is_expected_than_limits_and_arms_that_stay_allow(
         made = Experiment.open(store, name)
         told = made.status().told
         page = Elements(call("GET", path).raw).text
-        assert f"Expected still up to {160 - told:,} pulls" in page
+        assert f"Remaining up to {160 - told:,} pulls" in page
         made.retire("a3")
         made.retire("a5")
         pulls = made.status().arms.pulls + made.status().arms.waiting
@@ -474,7 +476,7 @@ def test_no_more_is_expected_than_the_test_set_and_the_money_allow(
     known[:, :30] = 1
     path = experiment(store, 4, 1, 0, items=50, scores=known, epsilon=0.001, budget=None)
     page = Elements(call("GET", path).raw).text
-    assert "Expected still up to 80 pulls" in page
+    assert "Remaining up to 80 pulls" in page
     assert "Scores known before 120" in page
     dear = [Arm("a", cost=2), Arm("b", cost=5)]
     path = experiment(store, dear, 1, 0, epsilon=0.001, budget=101, name="dear")
@@ -488,7 +490,7 @@ def test_tickets_that_are_overdue_are_on_the_page(store: MemoryStore, call: Call
 
 
 def test_what_json_has_no_word_for_is_null() -> None:
-    from shortlist.service.replies import json_reply
+    from shortlist.service.protocol import json_reply
 
     reply = json_reply({"bound": float("inf"), "means": [float("nan"), 0.5]})
     assert bytes(reply.body) == b'{"bound":null,"means":[null,0.5]}'

@@ -18,10 +18,10 @@ from shortlist import Client
 from shortlist.engine import Experiment, Receipt
 from shortlist.errors import StoreFull
 from shortlist.service.app import application
-from shortlist.service.group_commit import Writes
-from shortlist.service.limits import Limits
+from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import stream, view
-from shortlist.service.server import PatientProtocol, server
+from shortlist.service.protocol import Limits
+from shortlist.service.server import server
 from shortlist.stores.memory import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
@@ -55,33 +55,6 @@ def read_events(connection: socket.socket, kind: str, count: int = 1) -> list[An
         text += part
     lines = text.replace("\r\n", "").split("event: ")
     return [each for each in lines if each.startswith(kind)]
-
-
-def test_a_head_that_takes_too_long_is_not_waited_for(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(PatientProtocol, "patience", 0.2)
-    with serving(store) as url, connected(url) as slow, connected(url) as silent:
-        slow.sendall(b"GET /health HTTP/1.1\r\nHost: loc")
-        assert read_all(slow) == b""
-        assert read_all(silent) == b""
-        assert caller(url)("GET", "/health").status == 200
-
-
-def test_the_next_head_on_a_connection_has_its_time_too(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(PatientProtocol, "patience", 1.2)
-    with serving(store) as url, connected(url) as each:
-        for _ in range(3):
-            each.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            reply = b""
-            while not reply.endswith(b"}"):
-                reply += each.recv(1 << 16)
-            assert b"200 OK" in reply
-            time.sleep(0.5)
-        each.sendall(b"GET /health HTT")
-        assert read_all(each) == b""
 
 
 def test_a_body_that_takes_too_long_is_not_waited_for(store: MemoryStore) -> None:
@@ -130,7 +103,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(
         reply = call("GET", f"{ONE}/result")
         over.set()
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
-    assert reply.error[1] == "no answer within 0.3 s: it is safe to ask the same again"
+    assert reply.error[1] == "no answer within 0.3 s: it is safe to repeat the request"
 
 
 def test_a_stream_says_what_happens_and_only_that(made: Call, url: str) -> None:
@@ -166,13 +139,13 @@ def test_one_look_serves_everybody_who_watches(
     made: Call, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    look = view.look
+    look = view.view_experiment
 
     def counted(opened: Any, name: str, course: Any) -> Any:
         looks.append(name)
         return look(opened, name, course)
 
-    monkeypatch.setattr(stream, "look", counted)
+    monkeypatch.setattr(stream, "view_experiment", counted)
     readers = [socket.create_connection(("127.0.0.1", urlsplit(url).port or 0)) for _ in range(20)]
     for reader in readers:
         reader.sendall(STREAM)
@@ -265,24 +238,18 @@ class Counting(MemoryStore):
 
 
 def together(experiment: Experiment, store: Counting, wanted: list[Any]) -> list[Any]:
-    """What many callers are answered who come while the first is being served."""
-    from shortlist.service.experiment_cache import Opened
-
-    opened = Opened(store, 5)
+    """The replies to callers who come while the first is being served, then the transactions."""
+    experiments = OpenExperiments(store, 5)
     before = store.blocks
 
     async def all_at_once() -> list[Any]:
-        writes = Writes()
-
-        async def commit(batch: Any) -> list[Any]:
-            return await asyncio.to_thread(opened.write, experiment.name, batch)
-
-        def one(each: Any) -> Any:
-            return (
-                writes.write(commit, each) if callable(each) else writes.write(commit, None, each)
-            )
-
-        return await asyncio.gather(*map(one, wanted), return_exceptions=True)
+        writes = (
+            experiments.write(experiment.name, each)
+            if callable(each)
+            else experiments.write(experiment.name, results=each)
+            for each in wanted
+        )
+        return await asyncio.gather(*writes, return_exceptions=True)
 
     answers = asyncio.run(all_at_once())
     answers.append(store.blocks - before)
@@ -336,7 +303,7 @@ def test_a_transaction_that_fails_wrote_nothing_and_nobody_believes_it() -> None
 
 
 def test_errors_of_the_store_do_not_say_where_it_is(store: MemoryStore) -> None:
-    from shortlist.service.replies import error_reply
+    from shortlist.service.protocol import error_reply
 
     reply = error_reply(StoreFull("there is no room left for /srv/a.db; nothing"), "/srv/a.db")
     assert reply.status_code == 503

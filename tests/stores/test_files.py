@@ -93,7 +93,10 @@ def test_a_file_that_is_gone_takes_no_more_and_what_it_had_can_be_read(
 
 
 def test_a_log_that_lost_what_was_read_before_is_damaged(path: Path) -> None:
-    with closing(SQLiteStore(path)) as store, pytest.raises(StoreDamaged, match="had 31 before"):
+    with (
+        closing(SQLiteStore(path)) as store,
+        pytest.raises(StoreDamaged, match="had 31 rows before"),
+    ):
         store.read("first", 31)
 
 

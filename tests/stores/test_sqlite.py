@@ -230,7 +230,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
 
 
 def test_a_text_that_cannot_be_stored_is_refused(store: SQLiteStore) -> None:
-    with pytest.raises(InvalidInput, match="is to be stored, but is no valid text"):
+    with pytest.raises(InvalidInput, match="but must be valid Unicode"):
         store.create("\udcff", "{}")
     assert store.names() == ["first"]
 
@@ -277,7 +277,7 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(path: Path, mode: M
     content = path.read_bytes()
     with pytest.raises(
         StoreError,
-        match="has schema version 2, but this shortlist knows 1 at most: upgrade shortlist",
+        match="has schema version 2, but this version of shortlist knows at most 1: upgrade",
     ):
         SQLiteStore(path, mode)
     assert path.read_bytes() == content
@@ -296,7 +296,7 @@ def test_tables_that_cannot_be_made_leave_an_empty_file(
     with pytest.raises(StoreError, match="cannot be used"):
         SQLiteStore(path, "rwc")
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="is empty, and only a new experiment makes a store"):
+    with pytest.raises(StoreError, match="is empty; create an experiment to make a store"):
         SQLiteStore(path, "ro")
     SQLiteStore(path, "rwc").close()
 

@@ -67,7 +67,7 @@ def serve(
     """
     try:
         from shortlist.service.app import application
-        from shortlist.service.limits import Limits
+        from shortlist.service.protocol import Limits
         from shortlist.service.server import check_host, server
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{NEEDED} ({error})") from error
@@ -122,8 +122,11 @@ def create_token(*, name: str, scope: str, store: str) -> None:
     Example:
       shortlist tokens create ann --scope work --store tests.db
     """
+    try:
+        from shortlist.service.auth import make_token
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"{NEEDED} ({error})") from error
     from shortlist.engine.locate import opened
-    from shortlist.service.auth import make_token
     from shortlist.stores.base import Scope
 
     with opened(store, "rwc") as place:

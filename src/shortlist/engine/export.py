@@ -40,7 +40,7 @@ from shortlist.reward_models import RewardModel
 from shortlist.settings import Settings, stored_arms
 from shortlist.stores import Event, Kind, News, RewardRow, Store
 from shortlist.stores.base import no_such_experiment
-from shortlist.stores.checksums import follow
+from shortlist.stores.checksums import links_of
 from shortlist.stores.memory import MemoryStore
 from shortlist.stores.retry import insist
 from shortlist.stores.sql import SQLStore
@@ -69,7 +69,7 @@ def linked_lines(entries: Iterable[dict[str, object]]) -> Iterator[str]:
     """Every entry as a line that ends with its link."""
     link = BEGINNING
     for entry in entries:
-        (link,) = follow(link, [_content(entry)])
+        (link,) = links_of(link, [_content(entry)])
         yield json.dumps({**entry, "link": _spelled(link)}, ensure_ascii=False, allow_nan=False)
 
 
@@ -91,7 +91,7 @@ def checked_links(lines: Iterable[Line]) -> Iterator[Line]:
     """The same lines, if each follows from those before it."""
     link = BEGINNING
     for line in lines:
-        (link,) = follow(link, [_content(line.entry)])
+        (link,) = links_of(link, [_content(line.entry)])
         if line.link != _spelled(link):
             raise line.refused(
                 f'its link must be "{_spelled(link)}" after the lines before it: one was changed,'
@@ -298,7 +298,7 @@ def _stored(text: object) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"{shown(text)} is to be stored, but is no valid text") from error
+        raise InvalidInput(f"the text is {shown(text)}, but must be valid Unicode") from error
     return text
 
 

@@ -534,9 +534,7 @@ def _theory(design: Design, rows: Sequence[ResultRow]) -> list[Section]:
 
 
 def _details(design: Design, rows: Sequence[ResultRow]) -> Section:
-    words = (
-        "Every method with a guarantee on every panel at ε = δ = 0.01, with H = H^(t, ε) beside it."
-    )
+    words = "Every method with a guarantee on every panel at ε = δ = 0.01, next to H = H^(t, ε)."
     return Section("Fixed confidence in detail", words, tables=[confidence_details(rows, design)])
 
 

@@ -1,4 +1,4 @@
-"""What `select` returns: the choice, what it may cost, what it rests on, and how it is shown."""
+"""Results: the chosen arms, the regret bound, the evidence, tables and plots."""
 
 from shortlist.result.arm_result import ArmResult
 from shortlist.result.lift import ArmLift, Lift

@@ -1,6 +1,7 @@
-"""How much better or worse every arm is than a control, as those who test variants ask."""
+"""Lift: differences and ratios between every arm and a control."""
 
 from dataclasses import asdict, dataclass, field
+from typing import Generic
 
 import numpy as np
 
@@ -16,42 +17,56 @@ from shortlist.formatting import (
     plain,
 )
 from shortlist.problem import Problem
+from shortlist.result.arm_result import LabelT
 
 SHOWN = 40  # arms in a table
 
 
 @dataclass(frozen=True, slots=True)
-class ArmLift:
-    """One arm against the control; intervals of all arms hold together."""
+class ArmLift(Generic[LabelT]):
+    """The comparison of one arm with the control; the intervals of all arms hold simultaneously."""
 
-    label: OwnLabel  #: the arm
-    difference: float | None  #: its mean reward less that of the control
-    difference_low: float  #: the lower end of the interval for the difference of the true means
-    difference_high: float  #: its upper end
-    ratio: float | None  #: its mean reward over that of the control, where rewards are from 0 on
-    ratio_low: float | None  #: the lower end of the interval for the ratio of the true means
-    ratio_high: float | None  #: its upper end
+    label: LabelT  #: label of the arm
+    difference: float | None  #: its mean reward minus that of the control
+    difference_low: float  #: lower end of the confidence interval of that difference
+    difference_high: float  #: upper end of that interval
+    ratio: (
+        float | None
+    )  #: its mean reward divided by that of the control; None if rewards may be negative
+    ratio_low: float | None  #: lower end of the confidence interval of that ratio
+    ratio_high: float | None  #: upper end of that interval
 
 
 @dataclass(frozen=True)
-class Lift(Tabular):
-    """Every arm against the control.
+class Lift(Tabular, Generic[LabelT]):
+    """The comparison of every arm with a control; printed, it is a table.
 
-    With probability at least `confidence` all intervals hold, whenever one looks and however the
-    pulls were shared out."""
+    With probability at least `confidence` all intervals hold, at all times and for any allocation
+    of the pulls.
 
-    control: OwnLabel  #: the arm that the others are compared with
-    confidence: float  #: the probability with which all intervals hold
-    arms: tuple[ArmLift, ...] = field(repr=False)  #: all other arms, in the order they were given
+    Example:
+        >>> import random, shortlist
+        >>> rates = {"grey": 0.1, "red": 0.9}
+        >>> def click(arm): return random.random() < rates[arm]
+        >>> result = shortlist.select(
+        ...     click, arms=["grey", "red"], k=1, budget=200, rewards="binary"
+        ... )
+        >>> lift = result.lift("grey")
+        >>> lift.control, [arm.label for arm in lift.arms]
+        ('grey', ['red'])"""
+
+    control: LabelT  #: label of the arm that the others are compared with
+    confidence: float  #: probability with which all intervals hold
+    arms: tuple[ArmLift[LabelT], ...] = field(repr=False)  #: all other arms, in the order given
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as JSON has it; None for what is not known."""
+        """Return all fields as JSON types; None for unknown values."""
         arms = [asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]
         control = plain_label(self.control)
         return {"control": control, "confidence": self.confidence, "arms": plain(arms)}
 
     def tables(self) -> tuple[TextTable]:
-        """The largest differences first."""
+        """Return the table of the arms, largest difference first."""
         ordered = sorted(self.arms, key=_largest_first)
         left_out = len(ordered) - SHOWN
         sure = confidence_text(self.confidence)
@@ -76,9 +91,10 @@ def lift_of(
     control: int,
     in_step: BoolArray,
 ) -> Lift:
-    """Every arm against the arm number `control`.
+    """Compare every arm with the arm number `control`.
 
-    `in_step` says which arms are counted just as far as the control, see `differences`."""
+    `in_step` are the arms whose rewards count up to the same batch as the control's, see
+    `differences`."""
     low, high = differences(problem, pulls, means, control, in_step)
     gaps = means - means[control]
     quotients = low_ratios = high_ratios = np.full(means.size, np.nan)

@@ -1,6 +1,4 @@
-"""A result as a picture: the chosen arms against the rest, with their intervals.
-
-A result as a data frame, of whichever library is there."""
+"""Plots and data frames of a result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,16 +18,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHOSEN, REST = "#0072B2", "0.6"  # Okabe and Ito 2008
-NAMED = 40  # arms that get a line with their name; more are drawn without
+NAMED = 40  # arms, up to which each is labelled
 ROW, FRAME, WIDTH = 0.28, 1.2, 7.2  # inches
-LINE = 0.17  # inches of a line of the title after the first
+LINE = 0.17  # inches per further line of the title
 LONGEST = 30  # characters of a name
-LEGEND = 0.8, 0.06  # rows for it below all arms, or that share of them if it is more
+LEGEND = 0.8, 0.06  # rows below the arms, or share of all arms if that is more
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How the mean of an arm is drawn."""
+    """The marker of an arm."""
 
     chosen: bool
     name: str  # in the legend
@@ -38,7 +36,7 @@ class Mark:
 
     @property
     def colour(self) -> str:
-        """By whether the arm is chosen."""
+        """The colour, which shows whether the arm is chosen."""
         return CHOSEN if self.chosen else REST
 
 
@@ -52,9 +50,9 @@ def draw(
     ax: "Axes | None" = None,
     marks: Mapping[OwnLabel, Mark] | None = None,
 ) -> "Figure":
-    """`arms` from best to worst, from top to bottom; into `ax`, or a figure of its own.
+    """Draw arms with their intervals, the first on top, into `ax` or a new figure.
 
-    `marks` of every arm may say more than whether it is chosen."""
+    `marks` has a marker per arm; by default it shows whether the arm is chosen."""
     if ax is None:
         ax = _own_axes(len(arms), title.count("\n"))
     own = {arm.label: MARKS[not arm.chosen] for arm in arms} if marks is None else marks
@@ -69,7 +67,7 @@ def draw(
 def _own_axes(rows: int, more_lines: int) -> "Axes":
     if find_spec("matplotlib") is None:
         raise InvalidInput(
-            "a picture is asked for, but matplotlib is not installed: pip install 'shortlist[plot]'"
+            "a plot needs matplotlib, which is not installed: pip install 'shortlist[plot]'"
         )
     from matplotlib.figure import Figure
 
@@ -120,12 +118,12 @@ LIBRARIES = ("pandas", "polars")
 
 
 def frame_of(arms: Iterable[ArmResult], library: str | None) -> Any:
-    """A line for every arm, a column for every figure."""
+    """Return a data frame with a row per arm."""
     return frame_of_rows([asdict(arm) for arm in arms], library)
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, Any]], library: str | None) -> Any:
-    """A line for every row; its `label` comes first, and is called `arm` as in every table."""
+    """Return a data frame of rows; the column `label` becomes the first, `arm`."""
     labels = _column([plain_label(row["label"]) for row in rows])
     figures = [{name: row[name] for name in row if name != "label"} for row in rows]
     lines = [{"arm": label, **own} for label, own in zip(labels, figures, strict=True)]
@@ -133,13 +131,13 @@ def frame_of_rows(rows: Sequence[Mapping[str, Any]], library: str | None) -> Any
 
 
 def _column(labels: list[str | int]) -> list[str] | list[int]:
-    """Labels of one kind, as a column must have: numbers if all are, and fit into 64 bits."""
+    """Labels of one type: integers if all are and fit into 64 bits, else texts."""
     numbers = [label for label in labels if isinstance(label, int) and abs(label) < 2**63]
     return numbers if len(numbers) == len(labels) else list(map(str, labels))
 
 
 def _available(library: str | None) -> str:
-    """The library asked for, or else the first that is installed."""
+    """The given library, or the first that is installed."""
     if library is not None and library not in LIBRARIES:
         raise UnknownName(
             f"`library` is {shown(library)}, but must be one of {', '.join(LIBRARIES)}"
@@ -148,4 +146,4 @@ def _available(library: str | None) -> str:
         if find_spec(name) is not None:
             return name
     missing = f"neither {' nor '.join(LIBRARIES)}" if library is None else f"no {library}"
-    raise InvalidInput(f"a data frame is asked for, but {missing} is installed")
+    raise InvalidInput(f"a data frame needs pandas or polars, but {missing} is installed")

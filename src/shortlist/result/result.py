@@ -1,12 +1,4 @@
-"""Figures in what JSON knows.
-
-Why a search ended.
-
-What a search learned about one arm.
-
-What `select` returns: the choice, what it may cost, and what it rests on.
-
-An error that ends a selection carries what was found by then: nothing paid is lost."""
+"""The result of a search: the chosen arms, the regret bound, the evidence, and how it is shown."""
 
 import json
 import math
@@ -14,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -38,7 +30,7 @@ from shortlist.formatting import (
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
-from shortlist.result.arm_result import ArmResult, arms_of, spending_of, waiting_of
+from shortlist.result.arm_result import ArmResult, LabelT, arms_of, spending_of, waiting_of
 from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged
@@ -50,17 +42,17 @@ class Ending(StrEnum):
     """Why a search ended."""
 
     EPSILON = "epsilon"
-    """The regret bound is as low as the epsilon asked for."""
+    """The regret bound reached the epsilon asked for."""
     BUDGET = "budget"
     """The budget was spent first."""
     LIMITS = "limits"
-    """The limits of arms allow no more pulls."""
+    """The limits of the arms allow no more pulls."""
     RETIRED = "retired"
-    """It ended by itself, but arms left and it proves nothing about the others."""
+    """The search ended; arms were retired and it has no bound for the others."""
     REFUTED = "refuted"
-    """It reached epsilon, but the rewards refute the declaration that the bound rests on."""
+    """The bound reached epsilon, but the rewards refute the declaration that it rests on."""
     SEARCH = "search"
-    """It ended by itself without a bound as low as epsilon."""
+    """The search ended without a bound as low as epsilon."""
 
 
 if TYPE_CHECKING:
@@ -69,7 +61,7 @@ if TYPE_CHECKING:
 
 CHOSEN_SHOWN, OTHERS_SHOWN = 30, 5  # arms in a table
 NAMED = 10  # arms at their limits that are named
-NEARLY = 0.9  # of its limit: an arm pulled so often has no more to tell
+NEAR_LIMIT = 0.9  # share of its limit from which on an arm counts as exhausted
 HEADER = ("arm", "pulls", "mean", "interval")
 ENDED = {
     Ending.BUDGET: "The budget ended",
@@ -79,55 +71,61 @@ ENDED = {
 
 
 @dataclass(frozen=True)
-class Result(Tabular):
-    """The arms chosen and what is known about them.
+class Result(Tabular, Generic[LabelT]):
+    """The chosen arms and their guarantee; generic in the label type. Printed, it is a table.
 
     With probability at least `confidence`, the mean reward of `top`, averaged over its arms, is at
-    most `regret_bound` below that of the best set of its size; both are None where nothing is
-    guaranteed. If arms left, the best set is that of the arms that stay. `reached` is True if that
-    bound is the epsilon asked for, False if the search ended before, and None if no epsilon was
-    asked for or if the rewards refute the declaration: see `warnings`."""
+    most `regret_bound` below that of the best set of the same size. Both are None without a
+    guarantee. If arms were retired, the best set is that of the remaining arms.
 
-    top: tuple[OwnLabel, ...]  #: the arms chosen, best first by mean reward
-    regret_bound: float | None  #: what the choice loses at most, in units of the rewards
-    confidence: float | None  #: the probability with which `regret_bound` holds
-    reached: bool | None  #: whether the bound is as low as the epsilon asked for
-    pulls: int  #: evaluations made
-    goal: Goal  #: what was asked for
-    algorithm: str  #: the name of the algorithm that chose
-    seed: int  #: what all randomness of the search came from
-    # equal seeds give equal results, however long they took
-    seconds: float = field(compare=False)  #: from the first evaluation to the last
-    arms: tuple[ArmResult, ...] = field(repr=False)  #: all arms, in the order they were given
-    rewards: RewardModel = field(repr=False)  #: what was declared about the rewards
-    minimize: bool = field(repr=False)  #: whether small rewards are the good ones
-    #: what the bound rests on; its names depend on the algorithm
+    Example:
+        >>> import random, shortlist
+        >>> rates = {"grey": 0.1, "red": 0.8, "blue": 0.9}
+        >>> def click(arm): return random.random() < rates[arm]
+        >>> result = shortlist.select(click, arms=list(rates), k=2, budget=300)
+        >>> sorted(result.top)
+        ['blue', 'red']
+        >>> result.pulls <= 300
+        True"""
+
+    top: tuple[LabelT, ...]  #: labels of the chosen arms, best mean first
+    regret_bound: float | None  #: proved regret bound, in units of the rewards
+    confidence: float | None  #: probability with which `regret_bound` holds
+    #: whether the bound reached epsilon; None without epsilon, or if the rewards refute the
+    #: declaration (see `warnings`)
+    reached: bool | None
+    pulls: int  #: number of pulls
+    goal: Goal  #: epsilon and delta, or the budget
+    algorithm: str  #: name of the algorithm
+    seed: int  #: random seed of the search
+    # not compared: equal seeds give equal results
+    seconds: float = field(compare=False)  #: seconds from the first pull to the last
+    arms: tuple[ArmResult[LabelT], ...] = field(repr=False)  #: all arms, in the order given
+    rewards: RewardModel = field(repr=False)  #: declared reward model
+    minimize: bool = field(repr=False)  #: whether small rewards are good
+    #: what the bound rests on; the keys depend on the algorithm
     evidence: Mapping[str, object] = field(repr=False, hash=False)
-    partial: bool = False  #: whether the search had not ended: the choice may still change
-    spent: float = 0.0  #: what the evaluations cost, in the unit of the costs; else their number
-    #: the arm that all others are compared with, if one was named
-    control: OwnLabel | None = field(default=None, repr=False)
-    #: why the guarantee does not hold: the rewards refute the declaration
-    warnings: tuple[str, ...] = ()
-    notes: tuple[
-        str, ...
-    ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
-    #: whether all pulls of the last batch are counted; then intervals of `lift` are narrower
+    partial: bool = False  #: whether the search had not finished, so `top` may still change
+    spent: float = 0.0  #: total cost of the pulls; their number if no costs are declared
+    control: LabelT | None = field(default=None, repr=False)  #: label of the control, if given
+    warnings: tuple[str, ...] = ()  #: how the rewards refute the declaration: no guarantee holds
+    notes: tuple[str, ...] = ()  #: unusual rewards, which can be chance
+    #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
-    items: int | None = field(default=None, repr=False)  #: how many the test set has, if any
+    items: int | None = field(default=None, repr=False)  #: number of items of the test set, if any
 
     @classmethod
     def of(
         cls,
         outcome: Outcome,
-        labels: Sequence[OwnLabel],
+        labels: Sequence[LabelT],
         problem: Problem,
         algorithm: str,
         seed: int,
         seconds: float,
         retired: Collection[int] = (),
-    ) -> "Result":
-        """The outcome of a run, in labels; the `retired` arms left before its end."""
+    ) -> "Result[LabelT]":
+        """Make a result of the outcome of a run; `retired` are numbers of arms."""
         answer = outcome.answer
         means = outcome.means(problem)[answer.top]
         best_first = answer.top[np.argsort(-problem.sign * means, kind="stable")]
@@ -153,12 +151,12 @@ class Result(Tabular):
 
     @property
     def verdict(self) -> str:
-        """What may be lost, in a sentence."""
+        """The guarantee in one sentence."""
         lost = self._lost()
         if self.partial:
             return f"The search has not ended, and the choice may still change. {lost}"
         if self.ended_by is Ending.RETIRED:
-            return f"Arms left, and {self.algorithm} proves nothing about the others. {lost}"
+            return f"Arms were retired, and {self.algorithm} has no bound for the others. {lost}"
         if self.reached is False and isinstance(self.goal, FixedConfidence):
             ended = ENDED[self.ended_by]
             return f"{ended} before epsilon = {given_text(self.goal.epsilon)} was reached. {lost}"
@@ -168,7 +166,7 @@ class Result(Tabular):
         if self.regret_bound is None or self.confidence is None:
             return "Nothing is guaranteed about what this choice loses."
         at_most = f"t most {bound_text(self.regret_bound)} of mean reward"
-        among = " among the arms that stay" if any(arm.left for arm in self.arms) else ""
+        among = " among the remaining arms" if any(arm.retired for arm in self.arms) else ""
         sure = f"with {confidence_text(self.confidence)} confidence"
         if not self.warnings:
             return f"A{at_most} is lost{among}, {sure}."
@@ -184,12 +182,12 @@ class Result(Tabular):
             return Ending.EPSILON
         if self.reached is None and self.warnings and self._within_epsilon:
             return Ending.REFUTED
-        if self._broke:
+        if self._budget_spent:
             return Ending.BUDGET
-        retired = any(arm.left for arm in self.arms)
+        retired = any(arm.retired for arm in self.arms)
         if isinstance(self.goal, FixedConfidence) and self.regret_bound is None and retired:
             return Ending.RETIRED
-        # pulls that nobody made of arms that left count in a budget, too
+        # a budget also counts pulls of retired arms that were not made
         if self.unresolved or (self._at_limit and not (retired and self.goal.budget)):
             return Ending.LIMITS
         return Ending.SEARCH if self.goal.budget is None else Ending.BUDGET
@@ -201,114 +199,154 @@ class Result(Tabular):
 
     @property
     def _at_limit(self) -> bool:
-        """Whether an arm is pulled as often as its limit allows, or nearly."""
-        limited = (arm for arm in self.arms if arm.limit is not None and not arm.left)
-        return any(arm.pulls >= NEARLY * (arm.limit or 0) for arm in limited)
+        """Whether an arm is at or near its limit."""
+        limited = (arm for arm in self.arms if arm.limit is not None and not arm.retired)
+        return any(arm.pulls >= NEAR_LIMIT * (arm.limit or 0) for arm in limited)
 
     @property
-    def _broke(self) -> bool:
-        """Whether the budget does not pay for a pull of every arm any more."""
-        budget, dearest = self.goal.budget, max((arm.cost for arm in self.arms), default=0.0)
-        return budget is not None and self.spent + dearest > budget
+    def _budget_spent(self) -> bool:
+        """Whether the rest of the budget does not cover one pull of every arm."""
+        budget, highest = self.goal.budget, max((arm.cost for arm in self.arms), default=0.0)
+        return budget is not None and self.spent + highest > budget
 
-    def doubted(self, warnings: Sequence[str], notes: Sequence[str]) -> "Result":
-        """The same with what tests of the rewards found; `reached` is None if they refute."""
+    def doubted(self, warnings: Sequence[str], notes: Sequence[str]) -> "Result[LabelT]":
+        """Return a copy with the findings of the tests of the rewards."""
         reached = None if warnings else self.reached
         return replace(self, reached=reached, warnings=tuple(warnings), notes=tuple(notes))
 
     @property
-    def unresolved(self) -> tuple[OwnLabel, ...]:
-        """The arms pulled as often as their limits allow, or nearly, that are in doubt.
-
-        Their intervals put them neither among the best nor among the others. None if epsilon was
-        reached, for then nothing is missing."""
+    def unresolved(self) -> tuple[LabelT, ...]:
+        """Labels of undecided arms at or near their limits; empty if epsilon was reached."""
         if self.reached:
             return ()
-        stayed = [arm for arm in self.arms if not arm.left]
-        low, high = (np.array([getattr(arm, end) for arm in stayed]) for end in ("low", "high"))
+        remaining = [arm for arm in self.arms if not arm.retired]
+        low, high = (np.array([getattr(arm, end) for arm in remaining]) for end in ("low", "high"))
         low, high = (-high, -low) if self.minimize else (low, high)
         where = places(low, high, len(self.top))
         return tuple(
             arm.label
-            for arm, place in zip(stayed, where, strict=True)
-            if place == "undecided" and arm.limit is not None and arm.pulls >= NEARLY * arm.limit
+            for arm, place in zip(remaining, where, strict=True)
+            if place == "undecided"
+            and arm.limit is not None
+            and arm.pulls >= NEAR_LIMIT * arm.limit
         )
 
     @property
     def table(self) -> TextTable:
-        """The chosen arms, best first, and below them the best of the others."""
+        """The chosen arms, best first, and the best of the others."""
         chosen, others = self._best_first()
         return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
 
     def tables(self) -> tuple[TextTable, ...]:
-        """The table, with what it is of above and what may be lost below; then the lift if there is
-        a control."""
-        doubts = (f"Warning: {message}" for message in self.warnings)
-        lines = (self.verdict, self._uncounted(), self._limits(), self._gone(), self._oddity())
+        """Return the table with title and verdict; with a control, also the table of the lift."""
+        warnings = (f"Warning: {message}" for message in self.warnings)
+        lines = (self.verdict, self._uncounted(), self._limits(), self._retired(), self._oddity())
         known = known_before(sum(arm.known for arm in self.arms))
-        said = (*doubts, *lines, *known, *(f"Note: {message}" for message in self.notes))
-        below = "\n".join(filter(None, said))
+        notes = (f"Note: {message}" for message in self.notes)
+        below = "\n".join(filter(None, (*warnings, *lines, *known, *notes)))
         arms = replace(self.table, title=self._title, verdict=below)
         if self.control is None:
             return (arms,)
         return replace(arms, verdict=f"{below}\n"), *self.lift().tables()
 
-    def lift(self, control: OwnLabel | None = None) -> Lift:
-        """How much better or worse every arm is than the arm `control`, with intervals.
+    def lift(self, control: LabelT | None = None) -> Lift[LabelT]:
+        """Compare every arm with a control: differences and ratios with simultaneous intervals.
 
-        It may be left out where the selection was told of one."""
+        Args:
+            control: Label of the control; by default the `control` of the selection.
+
+        Returns:
+            The lift of every other arm.
+
+        Raises:
+            UnknownName: `control` is not an arm.
+            InvalidInput: The rewards are scores on items, or no reward model was declared.
+
+        Example:
+            >>> import random, shortlist
+            >>> rates = {"grey": 0.1, "red": 0.9}
+            >>> def click(arm): return random.random() < rates[arm]
+            >>> result = shortlist.select(
+            ...     click, arms=list(rates), k=1, budget=200, rewards="binary"
+            ... )
+            >>> (red,) = result.lift("grey").arms
+            >>> red.label, red.difference_low < red.difference < red.difference_high
+            ('red', True)"""
         labels = tuple(arm.label for arm in self.arms)
         control = self.control if control is None else control
         against = position_of(control, labels)
         if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
         if self.items is not None:
-            raise InvalidInput(
-                "`lift` is asked for, but its intervals are for independent rewards and not for"
-                " scores on items"
-            )
+            raise InvalidInput("`lift` needs independent rewards, but these are scores on items")
         if isinstance(self.rewards, Unranged):
             raise InvalidInput(
-                "`lift` is asked for, but its intervals need rewards that were declared: say"
-                " `rewards`"
+                "`lift` needs a declared reward model, but there is none: give `rewards`"
             )
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
-        left = np.array([arm.left for arm in self.arms])
-        in_step = ~left if self.complete and not left[against] else np.zeros_like(left)
+        retired = np.array([arm.retired for arm in self.arms])
+        in_step = ~retired if self.complete and not retired[against] else np.zeros_like(retired)
         return lift_of(labels, problem, pulls, means, against, in_step)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """All arms as a data frame of pandas, or of polars if only that is installed."""
+        """Return all arms as a data frame, one row per arm.
+
+        Args:
+            library: "pandas" or "polars"; by default the first that is installed.
+
+        Raises:
+            UnknownName: `library` is another name.
+            InvalidInput: The library is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> result = shortlist.select({"a": 0, "b": 1}.get, arms=["a", "b"], k=1, budget=10)
+            >>> list(result.to_frame("pandas")["arm"])
+            ['a', 'b']"""
         return frame_of(self.arms, library)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
-        """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure."""
+        """Draw the means and intervals of all arms, best first.
+
+        Args:
+            ax: Axes of matplotlib to draw into; by default those of a new figure.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InvalidInput: matplotlib is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> result = shortlist.select({"a": 0, "b": 1}.get, arms=["a", "b"], k=1, budget=10)
+            >>> result.plot().savefig("arms.png")"""
         from shortlist.result.plots import draw
 
         chosen, others = self._best_first()
         return draw([*chosen, *others], self._title, "mean reward", ax)
 
-    def _best_first(self) -> tuple[list[ArmResult], list[ArmResult]]:
+    def _best_first(self) -> tuple[list[ArmResult[LabelT]], list[ArmResult[LabelT]]]:
         """The chosen arms and the others, each from best to worst."""
         ordered = sorted(self.arms, key=self._rank)
         chosen = [arm for arm in ordered if arm.chosen]
         return chosen, [arm for arm in ordered if not arm.chosen]
 
     def _rank(self, arm: ArmResult) -> float:
-        """Small for the best; arms never pulled come last."""
+        """Sort key: best mean first, arms without pulls last."""
         if arm.mean is None:
             return math.inf
         return arm.mean if self.minimize else -arm.mean
 
     def _limits(self) -> str:
-        """What could not be resolved because of limits, if anything."""
+        """Undecided arms at their limits."""
         listed = _listed(self.unresolved)
-        return f"In doubt, and at or near the limit of their pulls: {listed}." if listed else ""
+        return f"Undecided, and at or near their limit: {listed}." if listed else ""
 
     def _uncounted(self) -> str:
-        """How many rewards are not counted, and why, if any."""
+        """Number of rewards that do not count, and why."""
         waiting = sum(arm.waiting for arm in self.arms)
         if not waiting:
             return ""
@@ -318,31 +356,32 @@ class Result(Tabular):
             " missing."
         )
 
-    def _gone(self) -> str:
-        """Who left before the end, if anybody did."""
-        shown = _listed([arm.label for arm in self.arms if arm.left and arm.pulls])
-        others = _listed([arm.label for arm in self.arms if arm.left and not arm.pulls])
-        said = [f"Left before the end, and shown as told until then: {shown}."] if shown else []
-        said += [f"Left before the end, with no counted pull: {others}."] if others else []
-        return " ".join(said)
+    def _retired(self) -> str:
+        """Retired arms."""
+        retired = [arm for arm in self.arms if arm.retired]
+        pulled = _listed([arm.label for arm in retired if arm.pulls])
+        others = _listed([arm.label for arm in retired if not arm.pulls])
+        lines = [f"Retired, shown with its pulls until then: {pulled}."] if pulled else []
+        lines += [f"Retired without a counted pull: {others}."] if others else []
+        return " ".join(lines)
 
     def _oddity(self) -> str:
-        """Why an arm that was left out looks better than one that was chosen, if one does."""
+        """Why an arm with a better mean than a chosen one is not chosen."""
         chosen, others = self._best_first()
-        others = [arm for arm in others if not arm.left]
+        others = [arm for arm in others if not arm.retired]
         if not others or self._rank(others[0]) >= self._rank(chosen[-1]):
             return ""
         left_out, last = others[0], chosen[-1]
-        bounded = "" if self.regret_bound is None else ", and what that can lose is in the bound"
+        bounded = "" if self.regret_bound is None else "; the bound includes that loss"
         return (
-            f"{shown_label(left_out.label)} looks better than {shown_label(last.label)}, but was"
-            f" left out: the pulls do not tell them apart{bounded}."
+            f"{shown_label(left_out.label)} has a better mean than {shown_label(last.label)}, but"
+            f" is not chosen: the pulls do not separate them{bounded}."
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Everything as JSON has it; None for what is not known, as a mean without pulls.
+        """Return all fields as JSON types; None for unknown values, such as a mean without pulls.
 
-        Where there is a control, `lift` is there, too."""
+        With a control, `lift` is included."""
         goal = self.goal
         epsilon, delta = (
             (goal.epsilon, goal.delta) if isinstance(goal, FixedConfidence) else (None, None)
@@ -376,7 +415,13 @@ class Result(Tabular):
         }
 
     def to_json(self) -> str:
-        """`to_dict` as one line of JSON."""
+        """Return `to_dict` as one line of JSON.
+
+        Example:
+            >>> import json, shortlist
+            >>> result = shortlist.select({"a": 0, "b": 1}.get, arms=["a", "b"], k=1, budget=10)
+            >>> json.loads(result.to_json())["top"]
+            ['b']"""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
 
     @property
@@ -389,12 +434,12 @@ class Result(Tabular):
 
     @property
     def _cost(self) -> str:
-        """What the pulls cost, in words; nothing where each of them cost 1."""
+        """The total cost as text; empty if each pull cost 1."""
         return "" if self.spent == self.pulls else f" that cost {amount_text(self.spent)}"
 
 
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
-    """Whether epsilon was reached, and the bound, less what the rounding of units added to it."""
+    """Whether epsilon was reached, and the bound without the rounding of units."""
     bound = answer.regret_bound
     if not isinstance(goal, FixedConfidence):
         return None, bound
@@ -404,13 +449,13 @@ def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
 
 
 def _listed(labels: Sequence[OwnLabel]) -> str:
-    """The first of some arms by their names, and how many more there are."""
+    """The first labels, and how many more there are."""
     more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
     return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
 
 
 def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
-    """The first arms in words, and how many are left out."""
+    """The cells of the first arms, and how many more there are."""
     rows = [arm_cells(arm) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
@@ -418,25 +463,25 @@ def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
 
 
 def arm_cells(arm: ArmResult) -> tuple[str, ...]:
-    """An arm in words, under `HEADER`."""
+    """The cells of an arm, under `HEADER`."""
     mean = mean_text(arm.mean, arm.low, arm.high)
     return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)
 
 
 @contextmanager
 def carrying(partial: Callable[[], Result]) -> Iterator[None]:
-    """Give every error, an interrupt too, an attribute `partial`, if anything was pulled."""
+    """Attach the result so far to any error, also an interrupt, as attribute `partial`."""
     try:
         yield
     except BaseException as error:
-        with suppress(ShortlistError):  # a store that cannot be read has nothing to add
+        with suppress(ShortlistError):  # the store cannot be read
             _carry(error, partial())
         raise
 
 
 def _carry(error: BaseException, result: Result) -> None:
     if result.pulls:
-        vars(error)["partial"] = result  # some errors refuse to have an attribute set
+        vars(error)["partial"] = result  # some errors refuse attributes
         error.add_note(
             f"`partial` of this error is the result after {plural(result.pulls, 'pull')}"
         )

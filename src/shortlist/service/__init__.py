@@ -1,9 +1,8 @@
-"""Experiments over HTTP: one process in front of a store, for many machines and for eyes.
+"""Experiments over HTTP: one process that serves a store to other machines and to browsers.
 
-`routes.py` is the table of all there is to call, `endpoints.py` what each does, `app.py` what
-happens to every request before and after: who asks (`tokens.py`), how much and how often
-(`limits.py`), in which words it is refused (`replies.py`). `opened.py` keeps experiments open and
-`writes.py` writes down together what comes in together. The live page is `pages/`. It stands on the
-public methods of `Experiment` and on the protocols of stores, whichever store it is.
+`routes.py` lists the API and `endpoints.py` implements it. `service.py` has what every request
+goes through: access control (`auth.py`), limits and errors (`protocol.py`), metrics
+(`prometheus.py`). `experiments.py` keeps experiments open and writes in group commit. `pages/` is
+the live page; `app.py` connects all of it, `server.py` runs it.
 
-Needs Starlette, uvicorn and Jinja2 (`pip install 'shortlist[serve]'`), but for `tokens.py`."""
+Needs Starlette, uvicorn and Jinja2: `pip install 'shortlist[serve]'`."""

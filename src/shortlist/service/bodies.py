@@ -10,8 +10,7 @@ from starlette.requests import Request
 from shortlist.arms import Label
 from shortlist.engine import Ticket
 from shortlist.errors import InvalidInput
-from shortlist.service.limits import Limits
-from shortlist.service.replies import TOO_MUCH, Refusal
+from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
 from shortlist.spec import Json
 from shortlist.validation import number, shown, whole
 
@@ -45,7 +44,7 @@ async def _all_of(request: Request, most: int) -> bytes:
             break
     if too_long:
         rule = f"longer than {most:,} bytes, the most that is taken"
-        raise Refusal(TOO_MUCH, f"the body is {rule}", connection="close")
+        raise Refusal(TOO_LARGE, f"the body is {rule}", connection="close")
     return bytes(raw)
 
 

@@ -1,5 +1,7 @@
-"""What every request of the API does: what only reads is a function from an `Inquiry` to a `Reply`,
-run in a thread; what writes says from its body what is to be done, and `writes.py` does it."""
+"""The endpoints of the API.
+
+Those that read take an `Inquiry` and return a `Reply`. Those that write take an experiment and the
+body of the request, and run in group commit."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,41 +16,38 @@ from shortlist.service.bodies import (
     held_ticket,
     label,
     listed_tickets,
-    results,
     text,
 )
-from shortlist.service.experiment_cache import Opened
-from shortlist.service.group_commit import Act, Results
-from shortlist.service.limits import Limits
-from shortlist.service.replies import TOO_MUCH, Refusal
+from shortlist.service.experiments import OpenExperiments
+from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
 from shortlist.settings import arms_of_json, rewards_of
 from shortlist.spec import FIELDS, REQUIRED, Json
 from shortlist.validation import shown, whole
 from shortlist.wire import MOST_TICKETS, handout_to_json, status_to_json
 
-PAGE = 100  # experiments in one list
-LINES = 1000  # of an export, sent together
+PAGE = 100  # experiments per page of the list
+LINES = 1000  # of an export per chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A request that was let in."""
+    """A request that passed access control."""
 
-    opened: Opened
+    experiments: OpenExperiments
     limits: Limits
-    name: str  # of the experiment; empty where none is meant
-    body: Json  # of a POST; of a GET what stands behind the question mark
-    etag: str | None = None  # of what whoever asks has already
+    name: str  # of the experiment; empty if the route has none
+    body: Json  # of a POST; the query parameters of a GET
+    etag: str | None = None  # of the version that the caller has
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment that is meant."""
-        return self.opened.experiment(self.name)
+        """The experiment of the route."""
+        return self.experiments.get(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What goes back: data as JSON, or lines."""
+    """The reply: data as JSON, or lines."""
 
     data: Json | None = None
     status: int = 200
@@ -57,7 +56,7 @@ class Reply:
 
 
 def list_experiments(inquiry: Inquiry) -> Reply:
-    """Every experiment in a line, a hundred at a time."""
+    """List the experiments, one page at a time."""
     check_fields(inquiry.body, ("offset",))
     offset = inquiry.body.get("offset", "0")
     if not (offset.isdecimal() and offset.isascii() and len(offset) < 10):
@@ -65,17 +64,17 @@ def list_experiments(inquiry: Inquiry) -> Reply:
             f"`offset` is {offset[:100]!r}, but must be a whole number of at least 0"
         )
     first = int(offset)
-    names = inquiry.opened.store.names()
-    rows = [listed(inquiry.opened, name) for name in names[first : first + PAGE]]
+    names = inquiry.experiments.store.names()
+    rows = [summary(inquiry.experiments, name) for name in names[first : first + PAGE]]
     following = first + PAGE if first + PAGE < len(names) else None
     return Reply({"experiments": rows, "total": len(names), "next": following})
 
 
-def listed(opened: Opened, name: str) -> Json:
-    """An experiment in a line: its state, or why it has none."""
+def summary(experiments: OpenExperiments, name: str) -> Json:
+    """Summarise an experiment: its state, or the error that prevents opening it."""
     row: Json = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
     try:
-        experiment = opened.experiment(name)
+        experiment = experiments.get(name)
         settings = experiment.settings
         experiment.position()
         row |= {"state": experiment.state().value, "arms": len(settings.labels)}
@@ -87,8 +86,8 @@ def listed(opened: Opened, name: str) -> Json:
 
 
 def create(inquiry: Inquiry) -> Reply:
-    """Make an experiment. One that this package does not know itself is not searched by: a name
-    such as module:function would let whoever asks choose what the service imports."""
+    """Create an experiment. Only algorithms of this package are accepted: a name such as
+    module:function would let the caller choose what the service imports."""
     body = inquiry.body
     check_fields(body, ("name", *FIELDS, "exist_ok"), REQUIRED)
     _check_arms(body["arms"], inquiry.limits.arms)
@@ -98,17 +97,17 @@ def create(inquiry: Inquiry) -> Reply:
     algorithm = text(body, "algorithm")
     if algorithm is not None and ":" in algorithm:
         raise InvalidInput(
-            f"`algorithm` is {algorithm!r}, but must be one of `shortlist algorithms` at a service"
+            f"`algorithm` is {algorithm!r}, but at a service must be one of `shortlist algorithms`"
         )
     given = {name: value for name, value in body.items() if value is not None or name in REQUIRED}
     given |= {"arms": arms_of_json(body["arms"]), "rewards": rewards_of(body.get("rewards"))}
-    there = inquiry.opened.store.names()
-    made = inquiry.opened.create(**given)
-    return Reply(_described(made), 200 if made.name in there else 201)
+    existing = inquiry.experiments.store.names()
+    created = inquiry.experiments.create(**given)
+    return Reply(_described(created), 200 if created.name in existing else 201)
 
 
 def _check_scores(scores: object) -> None:
-    """Refuse the name of a file: whoever asks must not choose what the service reads."""
+    """Refuse the name of a file: a caller must not choose what the service reads."""
     if not isinstance(scores, list | None):
         raise InvalidInput(f"`scores` is {shown(scores)[:100]}, but must be a list of lists")
 
@@ -116,13 +115,15 @@ def _check_scores(scores: object) -> None:
 def _check_arms(arms: object, most: int) -> None:
     count = len(arms) if isinstance(arms, list) else arms
     if isinstance(count, int) and count > most:
-        raise Refusal(TOO_MUCH, f"`arms` are {count:,}, but a service takes {most:,} at most")
+        raise Refusal(
+            TOO_LARGE, f"{count:,} `arms` are given, but a service takes at most {most:,}"
+        )
     if isinstance(arms, Mapping):
         raise InvalidInput("`arms` is an object, but must be a number of arms or a list of labels")
 
 
 def describe(inquiry: Inquiry) -> Reply:
-    """What an experiment was made with."""
+    """Get the settings of an experiment."""
     return Reply(_described(inquiry.experiment))
 
 
@@ -130,82 +131,65 @@ def _described(experiment: Experiment) -> Json:
     return {"name": experiment.name, "settings": json.loads(experiment.settings.to_json())}
 
 
-def ask(body: Json) -> Act:
+def ask(experiment: Experiment, body: Json) -> Json:
     """Hand out tickets."""
     check_fields(body, ("limit", "worker", "lease", "alive"))
     limit = whole("limit", body.get("limit", 1), at_least=1)
     if limit > MOST_TICKETS:
-        rule = f"a service hands out {MOST_TICKETS:,} at a time at most"
-        raise Refusal(TOO_MUCH, f"`limit` is {limit:,}, but {rule}")
-    worker = text(body, "worker")
-    how = {"lease": body.get("lease"), "alive": body.get("alive")}
-
-    def handed(experiment: Experiment) -> Json:
-        handout = experiment.ask(limit, worker, **how)
-        return {**handout_to_json(handout), **_standing(experiment)}
-
-    return handed
+        rule = f"a service hands out at most {MOST_TICKETS:,} at a time"
+        raise Refusal(TOO_LARGE, f"`limit` is {limit:,}, but {rule}")
+    handout = experiment.ask(
+        limit, text(body, "worker"), lease=body.get("lease"), alive=body.get("alive")
+    )
+    return {**handout_to_json(handout), **_standing(experiment)}
 
 
-def tell(body: Json) -> Results:
-    """What is told."""
-    return results(body)
-
-
-def fail(body: Json) -> Act:
-    """Note that a pull could not be made; of the same lease, twice counts once."""
+def fail(experiment: Experiment, body: Json) -> None:
+    """Report a failed pull; a repeated report of the same lease changes nothing."""
     check_fields(body, (*NAMED, "expires", "reason"), ("ticket", "reason"))
-    named = held_ticket(body)
-    reason = text(body, "reason") or ""
-    return lambda experiment: experiment.fail(named, reason)
+    experiment.fail(held_ticket(body), text(body, "reason") or "")
 
 
-def release(body: Json) -> Act:
-    """Take back tickets: of a worker, by number, or overdue."""
+def release(experiment: Experiment, body: Json) -> Json:
+    """Take tickets back: of a worker, by number, or overdue."""
     check_fields(body, ("worker", "tickets", "overdue"))
-    worker, overdue = text(body, "worker"), body.get("overdue")
     given = body.get("tickets")
     tickets = None if given is None else listed_tickets(given)
-
-    def released(experiment: Experiment) -> Json:
-        return {"released": experiment.release(worker, tickets=tickets, overdue=overdue)}
-
-    return released
+    worker, overdue = text(body, "worker"), body.get("overdue")
+    return {"released": experiment.release(worker, tickets=tickets, overdue=overdue)}
 
 
-def retire(body: Json) -> Act:
-    """Let an arm leave that cannot be pulled any more."""
+def retire(experiment: Experiment, body: Json) -> None:
+    """Retire an arm."""
     check_fields(body, ("arm", "reason"), ("arm",))
-    arm, reason = label(body["arm"]), text(body, "reason") or ""
-    return lambda experiment: experiment.retire(arm, reason)
+    experiment.retire(label(body["arm"]), text(body, "reason") or "")
 
 
-def resume(body: Json) -> Act:
-    """Let an experiment that stopped go on."""
+def resume(experiment: Experiment, body: Json) -> None:
+    """Continue an experiment that stopped after failed pulls."""
     check_fields(body, ())
-    return lambda experiment: experiment.resume()
+    experiment.resume()
 
 
 def status(inquiry: Inquiry) -> Reply:
-    """Where an experiment stands, arm by arm; nothing if whoever asks knows it already."""
+    """Get the status with every arm; 304 if the caller has this version."""
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
-    etag = f'"{experiment.version()}"'  # before the status: it may be older than that, never newer
+    etag = f'"{experiment.version()}"'  # read before the status, so it is never newer
     if inquiry.etag is not None and etag in inquiry.etag:
         return Reply(status=304, etag=etag)
     return Reply(status_to_json(experiment.status()), etag=etag)
 
 
 def standing(inquiry: Inquiry) -> Reply:
-    """The figures that cost nothing."""
+    """Get the figures that are cheap to compute."""
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
     position = experiment.position()
     held, until = experiment.held()
     state = experiment.state().value
-    more: Json = {"state": state, "position": position, "version": experiment.version()}
-    more |= {"held": held, "held_until": until}
-    return Reply({**_standing(experiment), **more})
+    data: Json = {"state": state, "position": position, "version": experiment.version()}
+    return Reply({**_standing(experiment), **data, "held": held, "held_until": until})
 
 
 def _standing(experiment: Experiment) -> Json:
@@ -214,7 +198,7 @@ def _standing(experiment: Experiment) -> Json:
 
 
 def result(inquiry: Inquiry) -> Reply:
-    """The answer, once there is one; with `partial=true` also before that, as it would be now."""
+    """Get the result; with `partial=true` also before the search has finished."""
     check_fields(inquiry.body, ("partial",))
     partial = inquiry.body.get("partial", "false")
     if partial not in ("true", "false"):
@@ -223,19 +207,14 @@ def result(inquiry: Inquiry) -> Reply:
 
 
 def export(inquiry: Inquiry) -> Reply:
-    """The whole experiment as lines of JSON."""
+    """Export the experiment as lines of JSON."""
     check_fields(inquiry.body, ())
-    lines = export_lines(inquiry.opened.store, inquiry.name)
-    return Reply(lines=_together(lines))
+    lines = export_lines(inquiry.experiments.store, inquiry.name)
+    first = list(islice(lines, LINES))  # read at once, so that an error still has its status
+    return Reply(lines=_chunks(first, lines))
 
 
-def _together(lines: Iterator[str]) -> Iterator[str]:
-    """Many lines at a time. The first are read at once, so that an error is still one."""
-    first = list(islice(lines, LINES))
-    return _joined(first, lines)
-
-
-def _joined(first: list[str], lines: Iterator[str]) -> Iterator[str]:
-    while first:
-        yield "".join(f"{line}\n" for line in first)
-        first = list(islice(lines, LINES))
+def _chunks(chunk: list[str], lines: Iterator[str]) -> Iterator[str]:
+    while chunk:
+        yield "".join(f"{line}\n" for line in chunk)
+        chunk = list(islice(lines, LINES))

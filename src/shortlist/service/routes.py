@@ -1,26 +1,25 @@
-"""The table of the API: every path and method, who may call it, what it takes and gives."""
+"""The routes of the API, and their description as OpenAPI."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from shortlist.engine import Experiment
 from shortlist.service import endpoints, schemas
 from shortlist.service.endpoints import Inquiry, Reply
-from shortlist.service.group_commit import Act, Results
 from shortlist.service.schemas import Schema
 from shortlist.spec import Json
 from shortlist.stores.base import Scope
 
-ONE = "/v1/experiments/{name}"
+ALL = "/v1/experiments"
+ONE = f"{ALL}/{{name}}"
+Read = Callable[[Inquiry], Reply]
 
 
-Answer = Callable[[Inquiry], Reply]
+class Write(NamedTuple):
+    """A request that writes, in group commit; without `act`, its body holds results to tell."""
 
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """What is done in turn with all others who write; results are told with those of others."""
-
-    wanted: Callable[[Json], Act | Results]
+    act: Callable[[Experiment, Json], Json | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class ApiRoute:
     method: str
     path: str
     scope: Scope
-    answer: Answer | Write
+    answer: Read | Write
     summary: str
     gives: Schema | None  # None: lines of JSON
     takes: Schema | None = None  # None: no body
@@ -38,106 +37,160 @@ class ApiRoute:
     conditional: bool = False  # whether it has an ETag
 
 
+def _get(path: str, answer: Read, summary: str, gives: Schema | None, **more: Any) -> ApiRoute:
+    return ApiRoute("GET", path, Scope.READ, answer, summary, gives, **more)
+
+
+def _post(
+    path: str, scope: Scope, act: Any, summary: str, gives: Schema, takes: Schema
+) -> ApiRoute:
+    return ApiRoute("POST", f"{ONE}/{path}", scope, Write(act), summary, gives, takes)
+
+
+NOTHING = schemas.NOTHING
 API = (
-    ApiRoute(
-        "GET",
-        "/v1/experiments",
-        Scope.READ,
+    _get(
+        ALL,
         endpoints.list_experiments,
-        "List the experiments, a hundred at a time from `offset` on",
+        "List the experiments, 100 per page, from `offset` on",
         schemas.LIST,
     ),
     ApiRoute(
         "POST",
-        "/v1/experiments",
+        ALL,
         Scope.ADMIN,
         endpoints.create,
-        "Make an experiment; with `exist_ok` an equal one that is there is as good",
+        "Create an experiment; `exist_ok` accepts an existing one with equal settings",
         schemas.DESCRIBED,
         schemas.CREATE,
         201,
     ),
-    ApiRoute(
-        "GET", ONE, Scope.READ, endpoints.describe, "What it was made with", schemas.DESCRIBED
-    ),
-    ApiRoute(
-        "POST",
-        f"{ONE}/ask",
+    _get(ONE, endpoints.describe, "Get the settings of an experiment", schemas.DESCRIBED),
+    _post(
+        "ask",
         Scope.WORK,
-        Write(endpoints.ask),
-        "Be handed tickets; a worker with a name gets its own open ones first",
+        endpoints.ask,
+        "Get tickets; a named worker gets its own open tickets first",
         schemas.HANDOUT,
         schemas.ASK,
     ),
-    ApiRoute(
-        "POST",
-        f"{ONE}/tell",
+    _post(
+        "tell",
         Scope.WORK,
-        Write(endpoints.tell),
-        "Tell rewards, all or none; to tell the same again changes nothing",
+        None,
+        "Tell rewards, all or none; repeating a tell changes nothing",
         schemas.TOLD,
         schemas.TELL,
     ),
-    ApiRoute(
-        "POST",
-        f"{ONE}/fail",
+    _post("fail", Scope.WORK, endpoints.fail, "Report a failed pull", NOTHING, schemas.FAIL),
+    _post(
+        "release",
         Scope.WORK,
-        Write(endpoints.fail),
-        "Say that a pull could not be made",
-        schemas.NOTHING,
-        schemas.FAIL,
-    ),
-    ApiRoute(
-        "POST",
-        f"{ONE}/release",
-        Scope.WORK,
-        Write(endpoints.release),
-        "Give back tickets: of a worker, by number, or overdue by so many seconds",
+        endpoints.release,
+        "Give tickets back: of a worker, by number, or overdue by a number of seconds",
         schemas.RELEASED,
         schemas.RELEASE,
     ),
-    ApiRoute(
-        "POST",
-        f"{ONE}/retire",
+    _post("retire", Scope.ADMIN, endpoints.retire, "Retire an arm", NOTHING, schemas.RETIRE),
+    _post(
+        "resume",
         Scope.ADMIN,
-        Write(endpoints.retire),
-        "Let an arm leave that cannot be pulled any more",
-        schemas.NOTHING,
-        schemas.RETIRE,
+        endpoints.resume,
+        "Continue an experiment that stopped after failed pulls",
+        NOTHING,
+        NOTHING,
     ),
-    ApiRoute(
-        "POST",
-        f"{ONE}/resume",
-        Scope.ADMIN,
-        Write(endpoints.resume),
-        "Let an experiment that stopped go on",
-        schemas.NOTHING,
-        schemas.NOTHING,
-    ),
-    ApiRoute(
-        "GET",
+    _get(
         f"{ONE}/status",
-        Scope.READ,
         endpoints.status,
-        "Where it stands, arm by arm",
+        "Get the status, with every arm",
         schemas.STATUS,
         conditional=True,
     ),
-    ApiRoute(
-        "GET",
+    _get(
         f"{ONE}/standing",
-        Scope.READ,
         endpoints.standing,
-        "How many pulls were told and are under way, without the arms",
+        "Get the number of pulls told and under way, without the arms",
         schemas.STANDING,
     ),
-    ApiRoute("GET", f"{ONE}/result", Scope.READ, endpoints.result, "The answer", schemas.RESULT),
-    ApiRoute(
-        "GET",
+    _get(f"{ONE}/result", endpoints.result, "Get the result", schemas.RESULT),
+    _get(
         f"{ONE}/export",
-        Scope.READ,
         endpoints.export,
-        "All of it as lines of JSON, for `shortlist import`",
+        "Export the experiment as lines of JSON, for `shortlist import`",
         None,
     ),
 )
+ERROR = {
+    "description": "Refused or failed; `kind` is the name of an error class of the package",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+}
+NAME = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "Name of the experiment, percent-encoded",
+    "schema": {"type": "string"},
+}
+OFFSET = {
+    "name": "offset",
+    "in": "query",
+    "description": "Number of experiments to skip",
+    "schema": {"type": "integer", "minimum": 0, "default": 0},
+}
+
+
+def openapi(version: str) -> dict[str, Any]:
+    """Return the OpenAPI description of the API and of /health."""
+    paths: dict[str, dict[str, Any]] = {"/health": {"get": _health()}}
+    for route in API:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "shortlist", "version": version},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": schemas.ERROR},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: ApiRoute) -> dict[str, Any]:
+    kind = "application/x-ndjson" if route.gives is None else "application/json"
+    schema = {"type": "string"} if route.gives is None else route.gives
+    done = {"description": "Done", "content": {kind: {"schema": schema}}}
+    responses: dict[str, Any] = {"200": done, "default": ERROR}
+    if route.status != 200:
+        responses[str(route.status)] = done
+    if route.conditional:
+        responses["304"] = {"description": "Unchanged since the ETag in `If-None-Match`"}
+    operation = {
+        "summary": route.summary,
+        "description": f"Requires a token with scope {route.scope}.",
+        "operationId": _identifier(route),
+        "parameters": [NAME] if "{name}" in route.path else [OFFSET] if route.takes is None else [],
+        "responses": responses,
+    }
+    if route.takes is not None:
+        content = {"application/json": {"schema": route.takes}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _identifier(route: ApiRoute) -> str:
+    last = route.path.rpartition("/")[2]
+    if last == "experiments":
+        return "list" if route.method == "GET" else "create"
+    return "describe" if last == "{name}" else last
+
+
+def _health() -> dict[str, Any]:
+    content = {"application/json": {"schema": schemas.HEALTH}}
+    return {
+        "summary": "Check that the service and its store work; needs no token",
+        "operationId": "health",
+        "security": [],
+        "responses": {"200": {"description": "They work", "content": content}, "default": ERROR},
+    }

@@ -77,7 +77,7 @@ CHOSEN_ARM = every(
     limit=nullable("integer"),
     cost=NUMBER,
     spent=NUMBER,
-    left=FLAG,
+    retired=FLAG,
     waiting=COUNT,
     known=COUNT,
 )

@@ -1,6 +1,6 @@
-"""Where experiments are kept: `store.py` says what every store owes, the others are stores.
+"""Stores of experiments: `base.py` defines what a store does, the other modules are stores.
 
-An experiment is its settings, written once, and a log to which entries are only ever added."""
+An experiment is its settings, written once, and an append-only log."""
 
 from shortlist.stores.base import Event, Kind, News, RewardRow, Store, Told
 

@@ -1,8 +1,7 @@
-"""The address of a store in PostgreSQL: read as PostgreSQL's own library reads it, and shown
-without its password.
+"""The address of a PostgreSQL store: checked, and shown without its password.
 
-What that library could read otherwise than is meant here is refused: its messages would quote a
-piece of the password as if it were a host or a port."""
+Ambiguous addresses are refused: PostgreSQL's library might quote a piece of the password as a host
+or a port in its messages."""
 
 import re
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -10,19 +9,19 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from shortlist.errors import InvalidInput
 
 SCHEMES = ("postgresql://", "postgres://")
-SECRETS = ("password", "sslpassword")  # settings that may stand behind the question mark
+SECRETS = ("password", "sslpassword")  # settings that the query may contain
 HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\[\]:@]*)(:[0-9]*)?")
 UNREADABLE = re.compile(r"[\s#]|%00|%(?![0-9A-Fa-f]{2})")
-SHORTEST = 3  # characters of a password that can be told from other words
+SHORTEST = 3  # characters of a password that is removed from messages
 
 
 def is_postgres(place: object) -> bool:
-    """Whether that is such an address."""
+    """Whether this is the address of a PostgreSQL store."""
     return isinstance(place, str) and place.startswith(SCHEMES)
 
 
 def shown_place(place: str) -> str:
-    """A place as it is shown: an address without its password and its settings."""
+    """The address of a store without password and settings; the path of a file as it is."""
     if not is_postgres(place):
         return place
     address = urlsplit(re.split(r"[\s#]", place)[0])
@@ -33,7 +32,7 @@ def shown_place(place: str) -> str:
 
 
 def check_address(url: str) -> None:
-    """Refuse an address that can be misread."""
+    """Refuse an ambiguous address."""
     address = urlsplit(url)
     credentials, _, hosts = address.netloc.rpartition("@")
     elsewhere = f"{credentials}{address.path}{address.query}"
@@ -45,7 +44,7 @@ def check_address(url: str) -> None:
 
 
 def without_secrets(message: str, url: str) -> str:
-    """What somebody else says of an address, without the passwords that are in it."""
+    """A message about an address, without the passwords in it."""
     address = urlsplit(url)
     own = address.netloc.rpartition("@")[0].partition(":")[2]
     given = [value for name, value in parse_qsl(address.query) if name in SECRETS]

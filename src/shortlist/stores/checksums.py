@@ -1,16 +1,15 @@
-"""The chain over a log, by which damage is seen: for every store that keeps its entries in a file.
+"""Checksums of a log, by which a store that keeps its entries in a file detects damage.
 
 Every entry has a link, the checksum of its content and of the link before it:
 
     link_i = crc32(entry_i, link_(i-1)),   link_0 = crc32(name and settings)
 
-and a store keeps the last position of a log and its link, its head, beside it. So an entry that is
-changed, lost, doubled or moved breaks the chain where it stands, and one that is missing at the
-end contradicts the head. Random damage passes for nothing with probability 2^-32. It is no
-signature: whoever means to deceive can work out the links anew.
+The store keeps the head of a log, its last position and link, in a separate row. So an entry that
+is changed, lost, doubled or moved breaks the chain at its position, and one that is missing at the
+end contradicts the head. Random damage goes undetected with probability 2^-32. The checksums are no
+signature: they do not protect against deliberate forgery.
 
-One chain a log: writers of different experiments do not meet in it, and whoever holds the head of
-one (a row that a database can lock) may append to it."""
+Every log has its own chain, so writers of different experiments do not wait for each other."""
 
 from collections.abc import Iterable, Iterator
 from itertools import count
@@ -22,36 +21,36 @@ from zlib import crc32
 from shortlist.errors import StoreDamaged
 from shortlist.stores.base import Event, Kind, News, RewardRow, Told
 
-REWARD_COLUMNS = 6  # and an event has seven
-Linked = tuple[Any, ...]  # a row of a table: position, the reward or the event, link
+REWARD_COLUMNS = 6  # an event has seven
+Linked = tuple[Any, ...]  # a row of a table: position, reward or event, link
 
 _pack_reward = Struct("<qqdd").pack
 _pack_event = Struct("<qqd").pack
 
 
 class Head(NamedTuple):
-    """Where a log ends: the position of its last entry, from 1, and the link of that."""
+    """The end of a log: position of the last entry, from 1, and its link."""
 
     position: int
     link: int
 
 
-NOBODY = Head(0, 0)  # of the list of experiments while there are none
+EMPTY = Head(0, 0)  # of an empty list of experiments
 
 
-def enlisted(roll: Head, identity: int, name: str) -> Head:
-    """The head of the list of experiments, which is a log too, with one more in it."""
+def list_head(head: Head, identity: int, name: str) -> Head:
+    """The head of the list of experiments after one more is added to it."""
     record = b"%d\0%b" % (identity, name.encode())
-    return Head(roll.position + 1, crc32(record, roll.link))
+    return Head(head.position + 1, crc32(record, head.link))
 
 
-def beginning(name: str, settings: str) -> Head:
+def first_head(name: str, settings: str) -> Head:
     """The head of an empty log."""
     return Head(0, crc32(settings.encode(), crc32(name.encode())))
 
 
-def follow(link: int, records: Iterable[bytes]) -> list[int]:
-    """The links of these records, one after the other."""
+def links_of(link: int, records: Iterable[bytes]) -> list[int]:
+    """The links of these records, which follow the entry with this link."""
     links = []
     for record in records:
         link = crc32(record, link)
@@ -59,12 +58,12 @@ def follow(link: int, records: Iterable[bytes]) -> list[int]:
     return links
 
 
-def chained(
+def with_links(
     head: Head, told: Iterable[RewardRow], events: Iterable[Event]
 ) -> tuple[list[Linked], list[Linked], Head]:
-    """New rewards and events with their positions and links, and where the log ends with them."""
+    """New rewards and events with positions and links, and the head of the log after them."""
     rewards, others = list(told), list(events)
-    links = follow(head.link, [*map(reward_record, rewards), *map(event_record, others)])
+    links = links_of(head.link, [*map(reward_record, rewards), *map(event_record, others)])
     entries = zip(count(head.position + 1), (*rewards, *others), links, strict=False)
     linked: list[Linked] = [(position, *row, link) for position, row, link in entries]
     end = Head(head.position + len(links), [head.link, *links][-1])
@@ -72,34 +71,35 @@ def chained(
 
 
 def reward_record(row: RewardRow) -> bytes:
-    """A reward as the chain sees it. -0.0 is 0.0, as some databases have it."""
+    """The bytes of a reward; -0.0 counts as 0.0, since some databases store it so."""
     ticket, arm, reward, time = row
     return _pack_reward(ticket, arm, reward + 0.0, time + 0.0)
 
 
 def event_record(event: Event) -> bytes:
-    """An event as the chain sees it."""
+    """The bytes of an event."""
     kind, ticket, span, text, time = event
     return b"%b\0%b%b" % (kind.encode(), _pack_event(ticket, span, time + 0.0), text.encode())
 
 
-def checked(
+def verified(
     before: Head, head: Head, rewards: Iterable[Linked], events: Iterable[Linked], where: str
 ) -> News:
-    """The entries between two heads, if they are those that were written; each table is in its
-    order."""
-    happened: list[Event] = []
-    rows = _along(before, head, _in_order(rewards, iter(events)), where)
-    return News(Told.of(_sorted_out(rows, happened)), happened, head.position)
+    """The entries between two heads; raise `StoreDamaged` if a link is wrong.
+
+    Rewards and events are sorted by position."""
+    found: list[Event] = []
+    rows = _verified(before, head, _merged(rewards, iter(events)), where)
+    return News(Told.of(_rewards(rows, found)), found, head.position)
 
 
 def news_of(rewards: Iterable[Linked], events: Iterable[Linked], head: Head) -> News:
-    """The same of entries that were only just chained."""
+    """The same for entries whose links were just computed."""
     return News(Told.of(row[1:-1] for row in rewards), [*map(_event, events)], head.position)
 
 
-def _in_order(rewards: Iterable[Linked], events: Iterator[Linked]) -> Iterator[Linked]:
-    """The rows of both tables by their positions."""
+def _merged(rewards: Iterable[Linked], events: Iterator[Linked]) -> Iterator[Linked]:
+    """The rows of both tables, by position."""
     event = next(events, None)
     for row in rewards:
         while event is not None and event[0] < row[0]:
@@ -111,15 +111,15 @@ def _in_order(rewards: Iterable[Linked], events: Iterator[Linked]) -> Iterator[L
     yield from events
 
 
-def _along(before: Head, head: Head, rows: Iterable[Linked], where: str) -> Iterator[Linked]:
-    """Every row, if its position and its link are those that follow, and all are there."""
+def _verified(before: Head, head: Head, rows: Iterable[Linked], where: str) -> Iterator[Linked]:
+    """The rows; raise `StoreDamaged` at the first wrong position or link, or if one is missing."""
     position, link = before
     try:
         for row in rows:
             position += 1
             link = crc32(_record(row), link)
             if row[0] != position or row[-1] != link:
-                raise _damaged(where, position, "it does not follow from the row before")
+                raise _damaged(where, position, "its checksum does not match the row before")
             yield row
     except (TypeError, ValueError, OverflowError, StructError) as error:
         raise _damaged(where, position, str(error)) from error
@@ -137,18 +137,18 @@ def _record(row: Linked) -> bytes:
 def _event(row: Linked) -> Event:
     _, kind, ticket, span, text, time, _ = row
     if not isinstance(text, str):
-        raise TypeError(f"{text!r} is no text")
+        raise TypeError(f"{text!r} is not a text")
     return Event(Kind(kind), ticket, span, text, time)
 
 
-def _sorted_out(rows: Iterable[Linked], happened: list[Event]) -> Iterator[RewardRow]:
-    """The rewards among the rows; the events are put where they belong."""
+def _rewards(rows: Iterable[Linked], events: list[Event]) -> Iterator[RewardRow]:
+    """The rewards among the rows; appends the others to `events`."""
     for row in rows:
         if len(row) == REWARD_COLUMNS:
             yield row[1:-1]
         else:
-            happened.append(_event(row))
+            events.append(_event(row))
 
 
 def _damaged(where: str, position: int, reason: str) -> StoreDamaged:
-    return StoreDamaged(f"row {position} of {where} is not as it was written: {reason}")
+    return StoreDamaged(f"row {position} of {where} was changed or lost: {reason}")

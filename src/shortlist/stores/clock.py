@@ -1,7 +1,7 @@
-"""The time that leases are counted in: one clock for all programs that share a store.
+"""The clock of a store, which times leases for all programs that share the store.
 
-Where a server keeps the store, its clock counts. Elsewhere it is the clock of the machine, which
-all programs on it share; one that is set while a program runs is reported."""
+A store on a server uses the clock of the server. Other stores use the clock of the machine; if that
+is set while a program runs, a warning is logged."""
 
 import logging
 import time
@@ -11,15 +11,15 @@ from threading import Lock
 from shortlist.errors import InvalidInput
 from shortlist.validation import real, shown
 
-LATEST = 2.0**39  # seconds since 1970, in 17,000 years: far below the end of a lease without end
-EVERY = 30.0  # seconds after which a server is asked again
-JUMP = 2.0  # seconds by which a clock may drift, or be corrected, unnoticed
+LATEST = 2.0**39  # seconds since 1970, in 17,000 years: far before the end of an endless lease
+EVERY = 30.0  # seconds until a server is asked again
+JUMP = 2.0  # seconds of drift or correction that are not reported
 logger = logging.getLogger("shortlist.stores")
 Clock = Callable[[], float]
 
 
 def steady() -> float:
-    """Seconds that no setting of a clock changes; where possible they go on while the machine
+    """Seconds that setting a clock does not change; where possible they count while the machine
     sleeps."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -27,7 +27,7 @@ def steady() -> float:
 
 
 def checked_time(value: object) -> float:
-    """What a clock says, if it can be the time: it is kept for good, and leases end by it."""
+    """The time of a clock, checked: it is stored for good, and leases end by it."""
     now = real(value)
     if not 0 <= now <= LATEST:  # NaN is not either
         raise InvalidInput(
@@ -38,16 +38,16 @@ def checked_time(value: object) -> float:
 
 
 class MachineClock:
-    """The clock of the machine. Setting it moves the end of every lease, so that is reported."""
+    """The clock of the machine. Setting it moves the end of every lease, so this is logged."""
 
     def __init__(self) -> None:
-        self._apart: float | None = None  # what it was ahead of the steady seconds
+        self._offset: float | None = None  # to the steady seconds
 
     def __call__(self) -> float:
         """Seconds since 1970."""
         now = time.time()
-        apart = now - steady()
-        jump = 0.0 if self._apart is None else apart - self._apart
+        offset = now - steady()
+        jump = 0.0 if self._offset is None else offset - self._offset
         if abs(jump) > JUMP:
             way = "forward" if jump > 0 else "back"
             end = "sooner" if jump > 0 else "later"
@@ -55,21 +55,21 @@ class MachineClock:
                 "The clock of this machine was set %s by %.3g s: leases end that much %s.",
                 *(way, abs(jump), end),
             )
-        if self._apart is None or abs(jump) > JUMP:
-            self._apart = apart
+        if self._offset is None or abs(jump) > JUMP:
+            self._offset = offset
         return now
 
 
 class ServerClock:
-    """The clock of a server, which is asked every half minute; between, steady seconds are added.
+    """The clock of a server, read every 30 seconds; steady seconds are added in between.
 
-    So the clocks of the programs that share the server do not matter, right or wrong."""
+    So the clocks of the machines that share the server do not matter."""
 
     def __init__(self, ask: Clock) -> None:
         self._ask = ask
         self._lock = Lock()
-        self._asked = 0.0  # steady seconds when the server was asked last,
-        self._said: float | None = None  # and what it said
+        self._asked = 0.0  # steady seconds when the server was asked last
+        self._said: float | None = None  # its reply
 
     def __call__(self) -> float:
         """Seconds since 1970, as the server counts them."""

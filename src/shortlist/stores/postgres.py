@@ -1,6 +1,6 @@
-"""A store in PostgreSQL, which programs on any number of machines may share.
+"""A store in PostgreSQL, which programs on several machines may share.
 
-Needs psycopg and its pool (`pip install 'shortlist[postgres]'`)."""
+Needs psycopg and psycopg_pool: `pip install 'shortlist[postgres]'`."""
 
 import logging
 import os
@@ -34,84 +34,83 @@ from shortlist.errors import (
 from shortlist.stores.address import check_address, shown_place, without_secrets
 from shortlist.stores.base import TOLD, Event
 from shortlist.stores.clock import ServerClock
-from shortlist.stores.sql import InWords, SQLStore
-from shortlist.stores.sqlite import Mode, check_process
+from shortlist.stores.sql import SQLStore, TranslatedErrors, check_process
+from shortlist.stores.sqlite import Mode
 
 logger = logging.getLogger("shortlist.stores")
-ESCAPE = "\ue000"
+ESCAPE = "\ue000"  # PostgreSQL has no character 0 in texts
 
 
-def kept(text: str) -> str:
-    """A text as it is kept; all but very few are kept as they are."""
+def escaped(text: str) -> str:
+    """A text as it is stored, without the character 0."""
     return text.replace(ESCAPE, f"{ESCAPE}1").replace("\0", f"{ESCAPE}0")
 
 
-def given(text: str) -> str:
-    """The text that is kept so."""
+def unescaped(text: str) -> str:
+    """The text that is stored so."""
     return text.replace(f"{ESCAPE}0", "\0").replace(f"{ESCAPE}1", ESCAPE)
 
 
-# others were quicker, or the server ended the transaction: nothing of it was written
+# a conflict, or the server ended the transaction: nothing of it was written
 UNDONE = (pg.SerializationFailure, pg.DeadlockDetected, pg.IdleInTransactionSessionTimeout)
 WAITED = (pg.LockNotAvailable, pg.QueryCanceled)
 REFUSED = (pg.ReadOnlySqlTransaction, pg.InsufficientPrivilege)
 FULL = (pg.DiskFull, pg.OutOfMemory, pg.ConfigurationLimitExceeded)
 DAMAGED = (pg.DataCorrupted, pg.IndexCorrupted, pg.UndefinedTable, pg.UndefinedColumn)
-# a server that says so at the door says it again; where it says so in another language, it is asked
-# again for a while
+# errors of a connection that no retry would mend; in another language they are retried for a while
 FINAL = re.compile(
     r"authentication|password|pg_hba|role |does not exist|translate host|certificate"
 )
 
 
-class PostgresInWords(InWords):
+class PostgresErrors(TranslatedErrors):
     """A block in which errors of PostgreSQL become errors of this package."""
 
-    quotable = False  # what psycopg says itself may quote the password
+    quotable = False  # messages of psycopg may quote the password
 
     def __init__(self, url: str, timeout: float) -> None:
         self._url = url
         self._timeout = timeout
 
-    def told(self, error: BaseException) -> StoreError | NotAllowed | None:
-        """What PostgreSQL says, in words."""
+    def translate(self, error: BaseException) -> StoreError | NotAllowed | None:
+        """The corresponding error of this package."""
         if not isinstance(error, psycopg.Error):
             return None
         place = shown_place(self._url)
-        said = without_secrets(" ".join(str(error).split()), self._url)
+        message = without_secrets(" ".join(str(error).split()), self._url)
         if isinstance(error, PoolClosed):
             return StoreError(f"{place} cannot be used: it was closed")
         if isinstance(error, PoolTimeout):
             return Unreachable(f"{place} did not answer within {self._timeout:g} s")
         if isinstance(error, UNDONE) or is_lost(error):
             return StoreInterrupted(
-                f"the connection to {place} was lost, and nothing of this step was written ({said})"
+                f"the connection to {place} was lost; nothing of this step was written ({message})"
             )
         if isinstance(error, WAITED):
             return StoreLocked(
                 f"{place} was locked by another program for more than {self._timeout:g} s"
             )
         if isinstance(error, REFUSED):
-            return StoreReadOnly(f"{place} can be read, but not written ({said})")
+            return StoreReadOnly(f"{place} can be read, but not written ({message})")
         if isinstance(error, FULL):
             return StoreFull(
                 f"there is no room left for {place}; nothing of this step was written, and nothing"
-                f" is lost ({said})"
+                f" is lost ({message})"
             )
         if isinstance(error, DAMAGED):
-            return StoreDamaged(f"{place} is not a store of shortlist, or is damaged ({said})")
-        return StoreError(f"{place} cannot be used: {said}")
+            return StoreDamaged(f"{place} is not a store of shortlist, or is damaged ({message})")
+        return StoreError(f"{place} cannot be used: {message}")
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Whether there is no connection any more: the server ended it, or nobody knows why."""
+    """Whether the connection is lost: the server ended it, or the reason is unknown."""
     state = error.sqlstate or ""
     unknown = isinstance(error, psycopg.OperationalError) and not state
     return unknown or state.startswith("08") or state in ("57P01", "57P02", "57P03", "53300")
 
 
-def refused_at_the_door(error: psycopg.OperationalError, url: str) -> StoreError | None:
-    """What no further try would change; None if the server may be about to start."""
+def permanent_error(error: psycopg.OperationalError, url: str) -> StoreError | None:
+    """The error of a connection that no retry would mend; None if the server may be starting."""
     said = without_secrets(" ".join(str(error).split()), url)
     if not FINAL.search(said):
         return None
@@ -120,12 +119,12 @@ def refused_at_the_door(error: psycopg.OperationalError, url: str) -> StoreError
 
 
 SCHEMA = "shortlist"
-LOCK = 0x73686F72  # "shor": who makes the tables holds it
+LOCK = 0x73686F72  # "shor": held while the tables are created
 VERSION = 1
 
 
 def append_only(*tables: str) -> tuple[str, ...]:
-    """Triggers that refuse to change or remove what is in these tables."""
+    """Triggers that refuse to update or delete rows of these tables."""
     return tuple(
         f"""CREATE TRIGGER {table}_refuse BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
             EXECUTE FUNCTION refuse('the log is append-only')"""
@@ -149,7 +148,7 @@ TABLES: tuple[str, ...] = (
         ticket bigint NOT NULL,
         arm bigint NOT NULL,                -- from 0
         reward double precision NOT NULL,
-        time double precision NOT NULL,     -- seconds since 1970, when it was told
+        time double precision NOT NULL,     -- when it was told, in seconds since 1970
         link bigint NOT NULL,               -- checksum of this row and of the link before it
         PRIMARY KEY (experiment, seq)
     )""",
@@ -193,34 +192,34 @@ TABLES: tuple[str, ...] = (
 
 
 def prepare(connection: Connection[Any], mode: Mode, place: str) -> None:
-    """See to it that there is a store."""
+    """Create the tables if they are missing and the mode allows it."""
     version = version_of(connection, place)
     if version == 0 and mode != "rwc":
-        raise StoreMissing(f"there is no store in {place}, and only a new experiment makes one")
+        raise StoreMissing(f"there is no store in {place}; create an experiment to make one")
     if version == 0:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            if version_of(connection, place) == 0:  # no other program made them meanwhile
+            if version_of(connection, place) == 0:  # no other program created them meanwhile
                 _make_tables(connection, place)
 
 
 def version_of(connection: Connection[Any], place: str) -> int:
-    """The version of the tables that are there; 0 if there are none."""
+    """The schema version of the tables; 0 if there are none."""
     tables = "SELECT count(*) FROM pg_tables WHERE schemaname = %s"
     (count,) = _one(connection, tables, SCHEMA)
     if not count:
         return 0
-    (there,) = _one(connection, "SELECT to_regclass(%s)::text", f"{SCHEMA}.version")
-    if there is None:
+    (table,) = _one(connection, "SELECT to_regclass(%s)::text", f"{SCHEMA}.version")
+    if table is None:
         raise StoreDamaged(
-            f"{place} has tables of another program in its schema {SCHEMA}, which must be that of a"
-            " store"
+            f"{place} has tables of another program in its schema {SCHEMA}, but must have those of"
+            " a store"
         )
     (version,) = _one(connection, f"SELECT max(version) FROM {SCHEMA}.version")
     if version is None or version > VERSION:
         raise StoreError(
-            f"{place} has schema version {version}, but this shortlist knows {VERSION} at most:"
-            " upgrade shortlist"
+            f"{place} has schema version {version}, but this version of shortlist knows at most"
+            f" {VERSION}: upgrade shortlist"
         )
     return int(version)
 
@@ -236,8 +235,8 @@ def _make_schema(connection: Connection[Any], place: str) -> None:
     (encoding,) = _one(connection, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise StoreError(f"{place} has the encoding {encoding}, but must be a database in UTF8")
-    (there,) = _one(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", SCHEMA)
-    if not there:  # an administrator may have made it, for whoever may not
+    (exists,) = _one(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = %s", SCHEMA)
+    if not exists:  # an administrator may have created it for roles that may not
         connection.execute(f"CREATE SCHEMA {SCHEMA}")
 
 
@@ -247,18 +246,18 @@ def _one(connection: Connection[Any], statement: str, *values: object) -> tuple[
     return row
 
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds before the next try: doubled each time
-MOST = 20  # connections of one program
-# a connection to a machine that is gone is noticed within a minute
-MANNERS: dict[str, Any] = {
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds before the next try; doubles each time
+MAX_CONNECTIONS = 20  # of one program
+# a lost connection is noticed within a minute
+CONNECTION: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "fallback_application_name": "shortlist",
 }
-IDLE = 600  # seconds after which a transaction ends in which a program does nothing
-# Durable means on the disk: a server that would answer before that is told not to.
+IDLE = 600  # seconds after which the server ends an idle transaction
+# Durable means on the disk: servers that acknowledge earlier are told not to.
 SESSION = f"""SELECT set_config('search_path', '{SCHEMA}', false),
     set_config('lock_timeout', %s, false),
     set_config('idle_in_transaction_session_timeout', '{IDLE}s', false),
@@ -267,7 +266,7 @@ SESSION = f"""SELECT set_config('search_path', '{SCHEMA}', false),
         THEN set_config('synchronous_commit', 'on', false) END"""
 TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 NUMBER, REAL, TEXT = "bigint", "double precision", "text"
-FROM_PYTHON: dict[str, Callable[[Any], Any]] = {NUMBER: int, REAL: float, TEXT: kept}
+FROM_PYTHON: dict[str, Callable[[Any], Any]] = {NUMBER: int, REAL: float, TEXT: escaped}
 OF_PYTHON = {int: NUMBER, float: REAL}  # the rest are texts
 OF_NUMPY = {name: REAL if TOLD[name] == np.float64 else NUMBER for name in TOLD.names or ()}
 OF_EVENTS = {name: OF_PYTHON.get(kind, TEXT) for name, kind in get_type_hints(Event).items()}
@@ -276,7 +275,7 @@ Got = TypeVar("Got")
 
 
 class Connections:
-    """A pool of connections. Threads may share it; a process that was forked may not use it."""
+    """A pool of connections. Threads may share it; a forked process may not use it."""
 
     locking = " FOR UPDATE"
     order = "number"
@@ -285,16 +284,21 @@ class Connections:
         check_address(url)
         self.place = shown_place(url)
         self._url, self._mode, self._timeout = url, mode, timeout
-        self._in_words = PostgresInWords(url, timeout)
+        self._errors = PostgresErrors(url, timeout)
         self._process = os.getpid()
         self._clock = ServerClock(lambda: float(self.query(TIME)[0][0]))
-        self._own = local()  # the connection whose transaction this thread is in
-        self._given = {**MANNERS, **_settings(url), "autocommit": True, "client_encoding": "utf8"}
-        self._insist(self._prepare)
+        self._own = local()  # the connection of the transaction that this thread is in
+        self._given = {
+            **CONNECTION,
+            **_settings(url),
+            "autocommit": True,
+            "client_encoding": "utf8",
+        }
+        self._retry(self._prepare)
         self._pool = ConnectionPool(
             kwargs=self._given,
             min_size=0,
-            max_size=MOST,
+            max_size=MAX_CONNECTIONS,
             open=True,
             configure=self._configure,
             timeout=timeout,
@@ -304,13 +308,12 @@ class Connections:
 
     @contextmanager
     def exclusive(self, arrived: Callable[[], bool]) -> Iterator[None]:
-        """A transaction: what it locks nobody else changes meanwhile; if the block raises, nothing
-        of it was written."""
+        """A transaction; if the block raises, nothing is written."""
         check_process(self._process, self.place)
-        connection = self._insist(self._begun)
+        connection = self._retry(self._begun)
         self._own.connection = connection
         try:
-            with self._in_words:
+            with self._errors:
                 yield
                 answered = self._commit(connection)
         finally:
@@ -318,29 +321,29 @@ class Connections:
             self._give_back(connection)
         if not answered and not arrived():
             raise StoreInterrupted(
-                f"the connection to {self.place} was lost, and nothing of this step was written"
+                f"the connection to {self.place} was lost; nothing of this step was written"
             )
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """All rows of a statement's answer."""
+        """Execute a statement and return all rows."""
         return [tuple(map(_given, row)) for row in self.rows(statement, values)]
 
     def reading(self) -> "nullcontext[None]":
-        """Rows can be read anywhere: they were fetched with the answer."""
+        """Rows can be read anywhere: they are fetched at once."""
         return nullcontext()
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[Any]:
-        """The rows of a statement's answer, made one by one."""
+        """Execute a statement and return its rows, decoded one by one."""
         check_process(self._process, self.place)
         own: Connection[Any] | None = getattr(self._own, "connection", None)
         if own is not None:
             return _answer(own, statement, values)
-        return self._insist(lambda: self._ask(statement, values))
+        return self._retry(lambda: self._ask(statement, values))
 
     def insert(
         self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
     ) -> None:
-        """Add rows of an experiment to a table, all with one statement."""
+        """Insert rows of an experiment into a table, with one statement."""
         if not rows:
             return
         types = [TYPES[name] for name in columns]
@@ -356,11 +359,11 @@ class Connections:
         self.rows(statement, (identity, *given))
 
     def now(self) -> float:
-        """Seconds since 1970, by the clock of the server."""
+        """Return seconds since 1970, by the clock of the server."""
         return self._clock()
 
     def close(self) -> None:
-        """Let go of all connections. They cannot be used afterwards."""
+        """Close all connections. They cannot be used afterwards."""
         if self._process == os.getpid():
             self._pool.close()
 
@@ -372,9 +375,9 @@ class Connections:
         try:
             return psycopg.connect(**self._given)
         except psycopg.OperationalError as error:
-            final = refused_at_the_door(error, self._url)
-            if final is not None:
-                raise final from None
+            permanent = permanent_error(error, self._url)
+            if permanent is not None:
+                raise permanent from None
             raise
 
     def _configure(self, connection: Connection[Any]) -> None:
@@ -389,7 +392,7 @@ class Connections:
             self._give_back(connection)
 
     def _begun(self) -> Connection[Any]:
-        """A connection with a transaction that sees what others commit."""
+        """A connection with an open transaction."""
         connection = self._pool.getconn()
         try:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
@@ -399,7 +402,7 @@ class Connections:
         return connection
 
     def _commit(self, connection: Connection[Any]) -> bool:
-        """End the transaction; False if nobody knows whether it was made."""
+        """Commit; False if the reply was lost, so it is unknown whether it was made."""
         if connection.info.transaction_status is TransactionStatus.INERROR:
             raise StoreError(f"{self.place} refused a statement of this step: nothing was written")
         try:
@@ -407,35 +410,35 @@ class Connections:
         except psycopg.Error as error:
             if not is_lost(error):
                 raise
-            logger.warning("The answer of %s to a commit was lost.", self.place)
+            logger.warning("The reply of %s to a commit was lost.", self.place)
             return False
         return True
 
     def _give_back(self, connection: Connection[Any]) -> None:
-        """Return a connection to the pool, which throws away one that is broken."""
+        """Return a connection to the pool, which discards a broken one."""
         with suppress(psycopg.Error):
             if connection.info.transaction_status is not TransactionStatus.IDLE:
                 connection.execute("ROLLBACK")
         self._pool.putconn(connection)
 
-    def _insist(self, act: Callable[[], Got]) -> Got:
-        """Do what changes nothing until it is done or patience ends."""
+    def _retry(self, act: Callable[[], Got]) -> Got:
+        """Repeat a call that writes nothing until it succeeds or the timeout is over."""
         deadline, pause = time.monotonic() + self._timeout, FIRST_PAUSE
         while True:
             try:
-                with self._in_words:
+                with self._errors:
                     return act()
             except StoreInterrupted as error:
                 if time.monotonic() + pause > deadline:
                     raise Unreachable(f"{self.place} does not answer: {error}") from None
                 if pause == FIRST_PAUSE:
-                    logger.warning("%s does not answer, and is asked again: %s", self.place, error)
+                    logger.warning("%s does not answer; retrying: %s", self.place, error)
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _settings(url: str) -> dict[str, Any]:
-    """What an address says, as the library of PostgreSQL reads it."""
+    """The connection settings in an address."""
     try:
         return conninfo_to_dict(url)
     except psycopg.Error as error:
@@ -445,21 +448,25 @@ def _settings(url: str) -> dict[str, Any]:
 
 def _answer(connection: Connection[Any], statement: str, values: Sequence[object]) -> Iterable[Any]:
     text = statement.replace("?", "%s").encode()
-    sent = [kept(value) if isinstance(value, str) else value for value in values]
+    sent = [escaped(value) if isinstance(value, str) else value for value in values]
     cursor = connection.execute(text, sent or None, binary=True)
     return () if cursor.description is None else cursor
 
 
 def _given(value: Any) -> Any:
-    return given(value) if isinstance(value, str) else value
+    return unescaped(value) if isinstance(value, str) else value
 
 
 class PostgresStore(SQLStore):
-    """Experiments in the database at `url`, in the schema `shortlist`.
+    """Experiments in a PostgreSQL database, in the schema `shortlist`.
 
-    Threads may share it; every process must open its own. Writers of different experiments do not
-    meet; those of one wait for one another, up to `timeout` seconds. A server that is away is
-    asked again for as long. With mode "ro" nothing is ever written."""
+    Threads may share it; every process opens its own. Writers of the same experiment wait for each
+    other; those of different experiments do not.
+
+    Args:
+        url: The address, such as postgresql://user@host:5432/database.
+        mode: "ro" to read, "rw" to write, "rwc" to also create missing tables.
+        timeout: Seconds to wait for other writers, and for a server that does not answer."""
 
     def __init__(self, url: str, mode: Mode = "rw", *, timeout: float = 30.0) -> None:
         self._connections = Connections(url, mode, timeout)

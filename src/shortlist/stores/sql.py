@@ -1,12 +1,10 @@
-"""What a store in a SQL database says to it, and what it needs of one.
+"""A store in a SQL database; `sqlite.py` and `postgres.py` provide the databases.
 
-In a statement `?` stands for a value. The tables have the same names and columns in every
-database; columns of rewards and events are those of their records.
+The tables have the same names and columns in both; those of rewards and events have the fields of
+their records. In a statement, `?` is a placeholder of a value. Checksums are verified whenever a
+log is read."""
 
-A block in which errors of a database become errors of this package.
-
-A store in the tables of a SQL database, whichever that is: every log is read along its chain."""
-
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -35,11 +33,19 @@ from shortlist.stores.base import (
     no_such_token,
     token_exists,
 )
-from shortlist.stores.checksums import NOBODY, Head, beginning, chained, checked, enlisted, news_of
+from shortlist.stores.checksums import (
+    EMPTY,
+    Head,
+    first_head,
+    list_head,
+    news_of,
+    verified,
+    with_links,
+)
 from shortlist.stores.retry import insistent
 from shortlist.validation import shown
 
-ROLL = 0  # the list of experiments, which is a log too
+LIST = 0  # the id of the list of experiments, which is a log, too
 REWARD = ("seq", *(TOLD.names or ()), "link")
 EVENT = ("seq", *Event._fields, "link")
 STRETCH = "WHERE experiment = ? AND seq > ? AND seq <= ? ORDER BY seq"
@@ -66,41 +72,52 @@ REVOKE = "UPDATE tokens SET revoked = ? WHERE name = ? AND revoked IS NULL"
 
 
 class Database(Protocol):
-    """A database that is open. Threads may share it; errors are raised in words."""
+    """An open database. Thread-safe; raises errors of this package."""
 
-    place: str  # what messages call it
-    locking: str  # behind a SELECT: let nobody else change these rows until the block ends
-    order: str  # the column of tokens that grows with every one
+    place: str  # its name in error messages
+    locking: str  # suffix of a SELECT that locks its rows until the block ends
+    order: str  # the column that orders tokens by creation
 
     def exclusive(self, arrived: Callable[[], bool]) -> AbstractContextManager[None]:
-        """A transaction; if the answer to its commit is lost, `arrived` looks whether it was
+        """A transaction; if the reply to its commit is lost, `arrived` checks whether it was
         made."""
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """All rows of a statement's answer."""
+        """Execute a statement and return all rows."""
 
     def reading(self) -> AbstractContextManager[object]:
-        """Where what `rows` gives is read."""
+        """The block in which the result of `rows` is read."""
 
     def rows(self, statement: str, values: Sequence[object]) -> Iterable[Any]:
-        """The same one by one, for they may be millions; no texts among them."""
+        """The same one by one, since there may be millions; without columns of text."""
 
     def insert(
         self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
     ) -> None:
-        """Add rows of an experiment to a table."""
+        """Insert rows of an experiment into a table."""
 
     def now(self) -> float:
-        """Seconds since 1970, by the clock of the machine that keeps it."""
+        """Return seconds since 1970, by the clock of the machine that holds it."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
-class InWords(ABC):
-    """What every database shares; a class and not a generator, since every tell goes through it."""
+def check_process(opened_by: int, place: str) -> None:
+    """Refuse to use a store in a process that was forked after it was opened."""
+    if opened_by != os.getpid():
+        raise StoreError(
+            f"{place} was opened by process {opened_by}, but is used by {os.getpid()}: open the"
+            " experiment again in every process"
+        )
 
-    quotable = True  # whether what the database says may be shown as it is
+
+class TranslatedErrors(ABC):
+    """A block in which errors of a database become errors of this package.
+
+    A class and not a generator, for speed: every tell goes through it."""
+
+    quotable = True  # whether the message of the database may be shown
 
     def __enter__(self) -> Self:
         return self
@@ -111,160 +128,161 @@ class InWords(ABC):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # half of a character, as in names of files that are not UTF-8
+        # a lone surrogate, as in names of files that are not UTF-8
         if isinstance(error, UnicodeEncodeError):
-            raise InvalidInput(f"{error.object!r} is to be stored, but is no valid text") from error
-        told = None if error is None else self.told(error)
-        if told is not None:
-            raise told from error if self.quotable else None
+            raise InvalidInput(
+                f"the text is {error.object!r}, but must be valid Unicode"
+            ) from error
+        translated = None if error is None else self.translate(error)
+        if translated is not None:
+            raise translated from error if self.quotable else None
 
     @abstractmethod
-    def told(self, error: BaseException) -> ShortlistError | None:
-        """The error of this package that says the same; None if the database did not raise it."""
+    def translate(self, error: BaseException) -> ShortlistError | None:
+        """The corresponding error of this package; None if the database did not raise it."""
 
 
 @dataclass
-class Known:
-    """What was read of a database already; all of it can be read again."""
+class Cache:
+    """What was read from a database; all of it can be read again."""
 
     ids: dict[str, int] = field(default_factory=dict)
-    # as far as every log was read and found right
+    # up to where every log was read and verified
     heads: dict[str, Head] = field(default_factory=dict)
-    # what this store wrote last, between which heads: nobody need read that back
+    # what this store wrote last, between which heads: it need not be read back
     written: dict[str, tuple[tuple[Head, Head], News]] = field(default_factory=dict)
 
-    def copied(self) -> "Known":
-        """The same, to go on from."""
-        return Known(self.ids.copy(), self.heads.copy(), self.written.copy())
+    def copy(self) -> "Cache":
+        """A copy that can change."""
+        return Cache(self.ids.copy(), self.heads.copy(), self.written.copy())
 
 
 @dataclass
 class Block:
-    """An exclusive block: what it knows is true for others only after its end."""
+    """An exclusive block; others may use its cache only after its end."""
 
-    known: Known
-    locked: dict[str, Head] = field(default_factory=dict)  # where logs end as nobody else writes
-    # whether what was written last is in the database; all of a block is there, or nothing
+    cache: Cache
+    locked: dict[str, Head] = field(default_factory=dict)  # heads of logs that it has locked
+    # whether its last write is in the database; then all of the block is
     arrived: Callable[[], bool] = bool
 
 
-class Own(local):
-    """What every thread has for itself."""
+class ThreadState(local):
+    """The state of one thread."""
 
-    block: Block | None = None  # that it is in
+    block: Block | None = None  # the exclusive block that it is in
 
 
 class SQLStore:
-    """Experiments in a database. Threads may share it; every process must open its own."""
+    """Experiments in a database. Threads may share it; every process opens its own."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._shared = Known()
-        self._own = Own()
+        self._shared = Cache()
+        self._thread = ThreadState()
 
     def names(self) -> list[str]:
-        """The experiments there are, in the order in which they were made."""
+        """Return the names of all experiments, in the order of their creation."""
         if self._block is not None:
-            self._locked_head(ROLL)  # nobody else makes one meanwhile
+            self._locked_head(LIST)  # no other program creates one meanwhile
         return self._listed()
 
     def _listed(self) -> list[str]:
         rows = self._database.query(NAMES)
-        roll = NOBODY
-        made = [(identity, name) for identity, name, *_ in rows if identity is not None]
-        names = [_named(identity, name, self._place) for identity, name in made]
+        head = EMPTY
+        created = [(identity, name) for identity, name, *_ in rows if identity is not None]
+        names = [_checked(identity, name, self._place) for identity, name in created]
         for identity, name in names:
-            roll = enlisted(roll, identity, name)
-        if not rows or rows[0][2:] != roll:
-            raise StoreDamaged(f"{self._place} is damaged: its list of experiments is not complete")
+            head = list_head(head, identity, name)
+        if not rows or rows[0][2:] != head:
+            raise StoreDamaged(f"{self._place} is damaged: its list of experiments is incomplete")
         return [name for _, name in names]
 
     def settings(self, name: str) -> str:
-        """What the experiment of that name was made with."""
+        """Return the settings of the experiment of this name."""
         rows = self._database.query(SETTINGS, (self._id(name),))
         settings, first = rows[0] if len(rows) == 1 else (None, None)
-        if not isinstance(settings, str) or first != beginning(name, settings).link:
-            raise StoreDamaged(f"the settings of {self._where(name)} are not as they were written")
+        if not isinstance(settings, str) or first != first_head(name, settings).link:
+            raise StoreDamaged(f"the settings of {self._where(name)} were changed")
         return settings
 
     @insistent
     def create(self, name: str, settings: str) -> None:
-        """Add an experiment with an empty log, unless there is one of that name."""
+        """Add an experiment with an empty log; raise `StoreExists` if the name is taken."""
         with self.exclusive():
             names = self.names()
             if name in names:
                 raise StoreExists(f"there is an experiment {name!r} in {self._place} already")
-            identity, first = len(names) + 1, beginning(name, settings)
+            identity, first = len(names) + 1, first_head(name, settings)
             self._database.query(EXPERIMENT, (identity, name, settings))
             self._database.query(BEGINNING, (identity, first.link, *first))
-            roll = enlisted(self._locked_head(ROLL), identity, name)
-            self._database.query(SET_HEAD, (*roll, ROLL))
-            self._in_block().arrived = lambda: self._found(ROLL, SETTINGS, (identity,), settings)
+            head = list_head(self._locked_head(LIST), identity, name)
+            self._database.query(SET_HEAD, (*head, LIST))
+            self._in_block().arrived = lambda: self._found(LIST, SETTINGS, (identity,), settings)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Let nobody else write meanwhile to what is read or written inside.
+        """Return a block that excludes other writers of the logs it reads or writes.
 
-        What is written inside is durable when the block ends; if it raises, nothing of it was
-        written."""
+        Its writes are durable when it ends; if it raises, nothing is written."""
         if self._block is not None:
             yield
             return
-        block = Block(self._shared.copied())
+        block = Block(self._shared.copy())
         try:
             with self._database.exclusive(lambda: block.arrived()):
-                self._own.block = block
+                self._thread.block = block
                 try:
                     yield
                 finally:
-                    self._own.block = None
+                    self._thread.block = None
         except BaseException:
-            self._shared = Known()
+            self._shared = Cache()
             raise
-        self._shared = block.known
+        self._shared = block.cache
 
     def read(self, name: str, after: int = 0) -> News:
-        """What was added to a log after that position, if it is as it was written."""
-        # All up to the head is there, whatever is added meanwhile: it was written with them.
+        """Return the entries of a log after this position; verify their checksums."""
+        # All entries up to the head exist, whatever is added meanwhile: they were written with it.
         head = self._head(name)
         if head.position < after:
             raise StoreDamaged(
-                f"{self._where(name)} ends with row {head.position}, but had {after} before"
+                f"{self._where(name)} ends with row {head.position}, but had {after} rows before"
             )
-        before, known = self._before(name, after), self._known
+        before, cache = self._before(name, after), self._cache
         if head == before:
             return News(NOTHING, (), after)
-        between, written = known.written.get(name, (None, None))
+        between, written = cache.written.get(name, (None, None))
         if written is not None and between == (before, head):
-            known.heads[name] = head
+            cache.heads[name] = head
             return written
         new = self._id(name), after, head.position
         events = self._database.query(EVENTS, new)
         with self._database.reading():
             rewards = self._database.rows(REWARDS, new)
-            news = checked(before, head, rewards, events, self._where(name))
-        known.heads[name] = head
+            news = verified(before, head, rewards, events, self._where(name))
+        cache.heads[name] = head
         return news
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
     ) -> None:
-        """Add rewards and events to a log; only inside `exclusive`."""
+        """Add rewards and events to a log; allowed only inside `exclusive`."""
         block = self._in_block()
         identity, before = self._id(name), self._head(name)
-        rewards, others, head = chained(before, told, events)
+        rewards, others, head = with_links(before, told, events)
         if head == before:
             return
         self._database.insert("rewards", REWARD, identity, rewards)
         self._database.insert("events", EVENT, identity, others)
         self._database.query(SET_HEAD, (*head, identity))
         block.locked[name] = head
-        block.known.written[name] = (before, head), news_of(rewards, others, head)
+        block.cache.written[name] = (before, head), news_of(rewards, others, head)
         at = (identity, head.position)
         block.arrived = lambda: self._found(identity, LINK, (*at, *at), head.link)
 
     def tokens(self) -> list[Token]:
-        """All that were ever made, in that order, revoked ones included."""
+        """Return all tokens in the order of their creation, including revoked ones."""
         rows = self._database.query(TOKENS.format(self._database.order))
         try:
             return [Token(name, Scope(scope), *rest) for name, scope, *rest in rows]
@@ -273,48 +291,48 @@ class SQLStore:
 
     @insistent
     def add_token(self, token: Token) -> None:
-        """Add one, unless there was ever one of that name."""
+        """Add a token; raise `StoreExists` if the name is or was taken."""
         with self.exclusive():
-            self._locked_head(ROLL)
+            self._locked_head(LIST)
             if any(each.name == token.name for each in self.tokens()):
                 raise StoreExists(token_exists(token.name, self._place))
             self._database.query(TOKEN, token)
             found = "SELECT digest FROM tokens WHERE name = ?", (token.name,), token.digest
-            self._in_block().arrived = lambda: self._found(ROLL, *found)
+            self._in_block().arrived = lambda: self._found(LIST, *found)
 
     @insistent
     def revoke_token(self, name: str, now: float) -> None:
-        """Let a token allow nothing any more; a second time changes nothing."""
+        """Revoke a token; revoking it again changes nothing."""
         with self.exclusive():
-            self._locked_head(ROLL)
+            self._locked_head(LIST)
             tokens = self.tokens()
             if all(each.name != name for each in tokens):
                 raise StoreMissing(no_such_token(name, tokens, self._place))
             self._database.query(REVOKE, (now, name))
 
     def verify(self) -> None:
-        """Refuse what reading every log does not find: rows of a log behind its end."""
+        """Raise `StoreDamaged` if there are rows after the end of a log, which `read` skips."""
         for identity, position in self._database.query(ORPHANS):
             raise StoreDamaged(
-                f"{self._place} has a row {position} of experiment {identity}, which ended before"
+                f"{self._place} has a row {position} after the end of experiment {identity}"
             )
 
     def now(self) -> float:
-        """Seconds since 1970, by the clock of the machine that keeps the database."""
+        """Return seconds since 1970, by the clock of the machine that holds the database."""
         return self._database.now()
 
     def close(self) -> None:
-        """Let go of the database. The store cannot be used afterwards."""
+        """Close the database. The store cannot be used afterwards."""
         self._database.close()
 
     @property
     def _block(self) -> Block | None:
-        return self._own.block
+        return self._thread.block
 
     @property
-    def _known(self) -> Known:
-        block = self._own.block
-        return self._shared if block is None else block.known
+    def _cache(self) -> Cache:
+        block = self._thread.block
+        return self._shared if block is None else block.cache
 
     @property
     def _place(self) -> str:
@@ -326,25 +344,25 @@ class SQLStore:
         return self._block
 
     def _found(self, log: int, statement: str, values: Sequence[object], expected: object) -> bool:
-        """Whether that is there, when nobody holds the lock on that log any more."""
+        """Whether a statement finds the expected value, once the lock on the log is free."""
         self._locked_head(log)
         return any(row[0] == expected for row in self._database.query(statement, values))
 
     def _id(self, name: str) -> int:
-        known = self._known.ids.get(name)
+        known = self._cache.ids.get(name)
         if known is not None:
             return known
         names = self._listed()
         if name not in names:
             raise StoreMissing(no_such_experiment(name, names, self._place))
-        self._known.ids[name] = identity = names.index(name) + 1
+        self._cache.ids[name] = identity = names.index(name) + 1
         return identity
 
     def _where(self, name: str) -> str:
         return f"experiment {name!r} in {self._place}"
 
     def _head(self, name: str) -> Head:
-        """Where the log ends, and inside a block will as long as that does not append to it."""
+        """The end of a log; inside a block, the log is locked."""
         block, identity = self._block, self._id(name)
         if block is None:
             return self._ending(HEAD, identity, self._where(name))
@@ -360,23 +378,23 @@ class SQLStore:
         match self._database.query(statement, (identity,)):
             case [(int(position), int(link))]:
                 return Head(position, link)
-        raise StoreDamaged(f"the end of {where} is not as it was written")
+        raise StoreDamaged(f"the end of {where} was changed")
 
     def _before(self, name: str, after: int) -> Head:
-        """The head that the log had when it ended with that position."""
-        known, identity = self._known.heads.get(name), self._id(name)
-        if known is not None and known.position == after:
-            return known
+        """The head that the log had when it ended at this position."""
+        head, identity = self._cache.heads.get(name), self._id(name)
+        if head is not None and head.position == after:
+            return head
         if after == 0:
             rows = self._database.query(FIRST, (identity,))
         else:
             rows = self._database.query(LINK, (identity, after, identity, after))
         if len(rows) != 1 or not isinstance(rows[0][0], int):
-            raise StoreDamaged(f"row {after} of {self._where(name)} is missing, or there twice")
+            raise StoreDamaged(f"row {after} of {self._where(name)} is missing or doubled")
         return Head(after, rows[0][0])
 
 
-def _named(identity: object, name: object, place: str) -> tuple[int, str]:
+def _checked(identity: object, name: object, place: str) -> tuple[int, str]:
     if not (isinstance(identity, int) and isinstance(name, str)):
-        raise StoreDamaged(f"{place} is damaged: an experiment is called {shown(name)}")
+        raise StoreDamaged(f"{place} is damaged: an experiment has the name {shown(name)}")
     return identity, name

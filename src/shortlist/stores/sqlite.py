@@ -1,25 +1,13 @@
-"""What SQLite says, as errors of this package.
+"""A store in one SQLite file: survives crashes, and all programs of one machine may share it.
 
-The file of a store: made for its owner only, recognised, and copied where it cannot be shared.
+The file uses a write-ahead log with synchronous = FULL: what is committed is on the disk. A
+transaction that writes takes the write lock at its start (BEGIN IMMEDIATE), so it does not fail
+later because another program was faster. Not for network drives: write-ahead logging needs shared
+memory.
 
-SQLite keeps two files beside it while it is open, `-wal` with what was written last and `-shm`
-with what all programs share. Whoever removes or replaces one of the three takes away what will be
-written.
-
-The tables of a store in SQLite, and the version of the schema that a file is made with.
-
-Version 0 is an empty file. To change the tables once a version is released, raise `VERSION` and
-write what brings a file of the version before up to date.
-
-One SQLite file, opened: who may write when, and whether it is still the file it was.
-
-Write-ahead log with synchronous = FULL: what was committed is on the disk. A transaction that will
-write takes the write lock at its beginning (BEGIN IMMEDIATE), so it never finds out in its middle
-that somebody else was quicker. Before it commits, the file must still be the one that was opened.
-Not for network drives: write-ahead logging needs shared memory.
-
-A store in one SQLite file: survives crashes, and any number of programs on one machine may share
-it."""
+While the file is open, SQLite keeps two more files next to it: `-wal` with the last writes and
+`-shm` with what the programs share. If one of the three is removed or replaced, writes are lost; so
+before a commit all must still be the files that were opened."""
 
 import os
 import random
@@ -44,7 +32,7 @@ from shortlist.errors import (
     StoreReplaced,
 )
 from shortlist.stores.clock import this_machine
-from shortlist.stores.sql import InWords, SQLStore
+from shortlist.stores.sql import SQLStore, TranslatedErrors, check_process
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
@@ -56,18 +44,18 @@ DAMAGED = (
 )
 
 
-class SQLiteInWords(InWords):
-    """A block in which errors of SQLite about a file become errors of this package."""
+class SQLiteErrors(TranslatedErrors):
+    """A block in which errors of SQLite become errors of this package."""
 
     def __init__(self, path: Path, timeout: float) -> None:
         self._path = path
         self._timeout = timeout
 
-    def told(self, error: BaseException) -> StoreError | None:
-        """What SQLite says, in words."""
+    def translate(self, error: BaseException) -> StoreError | None:
+        """The corresponding error of this package."""
         if isinstance(error, sqlite3.Error):
             return _error(error, self._path, self._timeout)
-        # Python could not even read what SQLite says of the damage
+        # Python could not decode the message of SQLite
         if isinstance(error, UnicodeDecodeError):
             return StoreDamaged(
                 f"{self._path} is not a store of shortlist, or is damaged ({error.object!r})"
@@ -76,7 +64,7 @@ class SQLiteInWords(InWords):
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether somebody else was in the way, and may be gone soon."""
+    """Whether another program holds the lock."""
     return _code(error) in BUSY
 
 
@@ -106,61 +94,61 @@ def _error(error: sqlite3.Error, path: Path, timeout: float) -> StoreError:
 
 
 def _undecodable(error: sqlite3.Error) -> bool:
-    """Whether Python refused the bytes of a text, of which SQLite has no code."""
+    """Whether Python could not decode a text; SQLite has no error code for that."""
     return not hasattr(error, "sqlite_errorcode") and "decode" in str(error)
 
 
 TRIES = 5  # to copy a file that is being written to
 WAL, ROLLBACK = b"\2\2", b"\1\1"  # bytes 18 and 19: how the file is written and read
 
-# A file that is closed loses all locks that this process has on it: nobody may take one meanwhile.
+# Closing a file releases all locks of this process on it, so no lock may be taken meanwhile.
 opening = Lock()
 
 
 def make(path: Path) -> None:
-    """Make an empty file that only its owner may read and write, unless there is one.
+    """Create an empty file that only its owner may read and write, unless it exists.
 
-    SQLite gives the files beside it the same rights."""
-    with suppress(OSError):  # SQLite will say why it cannot be made
+    SQLite gives its other files the same rights."""
+    with suppress(OSError):  # SQLite reports why it cannot be created
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 class Identity:
-    """Which files a store was opened with, whatever they are called now."""
+    """The identity of the files that a store was opened with."""
 
     def __init__(self, path: Path) -> None:
-        real = os.path.realpath(path)  # SQLite puts the others beside what a link points to
+        real = os.path.realpath(path)  # SQLite puts the others next to the target of a link
         self._name = path.name
         self._files = {file: _number(file) for file in (str(path), f"{real}-wal", f"{real}-shm")}
 
     def check(self) -> None:
-        """Refuse to go on if they are not those that were opened."""
+        """Raise `StoreReplaced` if they are not the files that were opened."""
         for file, opened in self._files.items():
             found = _number(file)
             if found != opened:
                 happened = "deleted or moved" if found is None else "replaced by another file"
                 raise StoreReplaced(
                     f"{file} was {happened} while {self._name} was open; nothing of this step was"
-                    " written, and what was told before can be exported as long as it stays open"
+                    " written; earlier rewards can be exported while it stays open"
                 )
 
 
 def is_out_of_reach(path: Path) -> bool:
-    """Whether even a reader of the file, which nobody has open, could not make the files that
-    SQLite shares with writers."""
+    """Whether no program has the file open and this one cannot create the files of SQLite
+    next to it."""
     real = Path(os.path.realpath(path))
     return not os.access(real.parent, os.W_OK) and not Path(f"{real}-wal").exists()
 
 
 def copy_to_memory(path: Path) -> sqlite3.Connection:
-    """The file as it is now, in memory, unless somebody opens or changes it meanwhile."""
+    """Copy the file to memory, unless another program opens or changes it meanwhile."""
     for _ in range(TRIES):
         before = _state(path)
         content = _content(path)
         if _state(path) == before and is_out_of_reach(path):
             return in_memory(content)
         time.sleep(0.05)
-    raise StoreReadOnly(f"{path} is being written to, and its directory may only be read")
+    raise StoreReadOnly(f"{path} is being written to, and its directory is read-only")
 
 
 def _content(path: Path) -> bytes:
@@ -176,7 +164,7 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def in_memory(content: bytes) -> sqlite3.Connection:
-    """A database of which these are the bytes."""
+    """A database in memory with this content."""
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     if content[18:20] == WAL:
         content = content[:18] + ROLLBACK + content[20:]  # there is no -wal in memory
@@ -186,7 +174,7 @@ def in_memory(content: bytes) -> sqlite3.Connection:
 
 
 def _number(file: str) -> tuple[int, int] | None:
-    """What the system knows a file by; it is given to no other while somebody has it open."""
+    """The device and inode of a file, which no other file has while it is open."""
     try:
         status = os.stat(file)
     except OSError:
@@ -194,12 +182,12 @@ def _number(file: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-APPLICATION_ID = 0x73686F72  # "shor": tells a store from any other SQLite file
+APPLICATION_ID = 0x73686F72  # "shor": distinguishes a store from other SQLite files
 VERSION = 1
 
 
 def append_only(*tables: str) -> tuple[str, ...]:
-    """Triggers that refuse to change or remove what is in these tables."""
+    """Triggers that refuse to update or delete rows of these tables."""
     return tuple(
         f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}
             BEGIN SELECT RAISE (ABORT, 'the log is append-only'); END"""
@@ -220,7 +208,7 @@ TABLES: tuple[str, ...] = (
         ticket INTEGER NOT NULL,
         arm INTEGER NOT NULL,       -- from 0
         reward REAL NOT NULL,
-        time REAL NOT NULL,         -- seconds since 1970, when it was told
+        time REAL NOT NULL,         -- when it was told, in seconds since 1970
         link INTEGER NOT NULL,      -- checksum of this row and of the link before it
         PRIMARY KEY (experiment, seq)
     ) STRICT, WITHOUT ROWID""",
@@ -261,7 +249,7 @@ TABLES: tuple[str, ...] = (
 
 
 def version_of(database: sqlite3.Connection, path: Path) -> int:
-    """The version of a file, if it is a store or empty; inside a transaction of the caller."""
+    """The schema version of a store, 0 if the file is empty; inside a transaction of the caller."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -271,8 +259,8 @@ def version_of(database: sqlite3.Connection, path: Path) -> int:
         )
     if version > VERSION:
         raise StoreError(
-            f"{path} has schema version {version}, but this shortlist knows {VERSION} at most:"
-            " upgrade shortlist"
+            f"{path} has schema version {version}, but this version of shortlist knows at most"
+            f" {VERSION}: upgrade shortlist"
         )
     if version == VERSION:
         _check_schema(database, path)
@@ -280,7 +268,7 @@ def version_of(database: sqlite3.Connection, path: Path) -> int:
 
 
 def make_tables(database: sqlite3.Connection) -> None:
-    """Make a store of an empty file, inside a transaction of the caller."""
+    """Create the tables in an empty file, inside a transaction of the caller."""
     for statement in TABLES:
         database.execute(statement)
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -288,23 +276,23 @@ def make_tables(database: sqlite3.Connection) -> None:
 
 
 def check_integrity(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file in which SQLite finds a page, an index or a type that is wrong."""
+    """Raise `StoreDamaged` if SQLite finds a wrong page, index or type."""
     (found, *_) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise StoreDamaged(f"{path} is damaged: {' '.join(str(found).split())}")
 
 
 def _check_schema(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file in which a table, an index or a trigger of a store is missing or another."""
+    """Raise `StoreDamaged` if a table, an index or a trigger is missing or was changed."""
     for kind, name, text in sorted(_schema() - _schema_of(database)):
         raise StoreDamaged(
-            f"{path} is damaged: its {kind} {name} is not as it was made ({' '.join(text.split())})"
+            f"{path} is damaged: its {kind} {name} was changed ({' '.join(text.split())})"
         )
 
 
 @cache
 def _schema() -> frozenset[tuple[str, str, str]]:
-    """What a new file says of itself."""
+    """The schema of a new file."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         make_tables(database)
         return _schema_of(database)
@@ -315,16 +303,7 @@ def _schema_of(database: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     return frozenset(rows)
 
 
-Mode = Literal["ro", "rw", "rwc"]  # read, write, write and make the file if there is none
-
-
-def check_process(opened_by: int, place: str) -> None:
-    """Refuse what was carried into another process."""
-    if opened_by != os.getpid():
-        raise StoreError(
-            f"{place} was opened by process {opened_by}, but is used by {os.getpid()}: open the"
-            " experiment again in every process"
-        )
+Mode = Literal["ro", "rw", "rwc"]  # read; write; write, and create if missing
 
 
 @lru_cache
@@ -334,31 +313,31 @@ def _insertion(table: str, columns: tuple[str, ...], identity: int) -> str:
 
 
 class OpenFile:
-    """The file of a store, or with mode "ro" a copy of it where it cannot be shared.
+    """An open SQLite file; with mode "ro", a copy in memory if it cannot be shared.
 
-    Threads may share it, and wait for one another; a process that was forked may not use it."""
+    Threads may share it and wait for each other; a forked process may not use it."""
 
-    locking = ""  # a transaction that writes has locked all of it
+    locking = ""  # a transaction that writes locks the whole file
     order = "rowid"
 
     def __init__(self, path: Path, mode: Mode, timeout: float) -> None:
         self.path = path
         self.place = str(path)
         self._timeout = timeout
-        self._in_words = SQLiteInWords(path, timeout)
+        self._errors = SQLiteErrors(path, timeout)
         self._lock = RLock()
         self._process = os.getpid()
-        with self._in_words:
+        with self._errors:
             self._connection: sqlite3.Connection = self._connect(mode)
         try:
-            with self._in_words:
+            with self._errors:
                 self._prepare(mode)
         except BaseException:
             self._connection.close()
             raise
 
     def __enter__(self) -> sqlite3.Connection:
-        """The connection, for this thread only; errors of the block are put in words."""
+        """The connection, for this thread only; errors of the block are translated."""
         check_process(self._process, self.place)
         self._lock.acquire()
         return self._connection
@@ -371,26 +350,26 @@ class OpenFile:
     ) -> None:
         self._lock.release()
         if error is not None:
-            self._in_words.__exit__(kind, error, traceback)
+            self._errors.__exit__(kind, error, traceback)
 
     @contextmanager
     def exclusive(self, arrived: Callable[[], bool]) -> Iterator[None]:
-        """Let nobody else write meanwhile; if the block raises, nothing of it was written."""
-        del arrived  # there is no answer to be lost on the way
+        """A transaction that excludes other writers; if the block raises, nothing is written."""
+        del arrived  # no reply can be lost
         with self as database:
-            self._patiently("BEGIN IMMEDIATE")
+            self._execute_when_free("BEGIN IMMEDIATE")
             try:
                 yield
                 self._identity.check()
                 database.execute("COMMIT")
             finally:
-                # SQLite itself ends it after some errors, a full disk among them
+                # after some errors, such as a full disk, SQLite has rolled back already
                 if database.in_transaction:
                     database.execute("ROLLBACK")
 
     @contextmanager
     def consistent(self) -> Iterator[None]:
-        """Let all that is read inside be of one moment."""
+        """A block whose reads see one state of the database."""
         with self as database:
             database.execute("BEGIN")
             try:
@@ -400,39 +379,39 @@ class OpenFile:
                     database.execute("ROLLBACK")
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        """All rows of a statement's answer."""
+        """Execute a statement and return all rows."""
         with self as database:
             rows: list[Any] = database.execute(statement, values).fetchall()
             return rows
 
     def reading(self) -> "OpenFile":
-        """Where what `rows` gives is read, as no other thread uses the connection."""
+        """The block in which the result of `rows` is read; excludes other threads."""
         return self
 
     def rows(self, statement: str, values: Sequence[object]) -> Iterable[Any]:
-        """The rows of a statement's answer one by one."""
+        """Execute a statement and return its rows one by one."""
         return self._connection.execute(statement, values)
 
     def insert(
         self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
     ) -> None:
-        """Add rows of an experiment to a table."""
+        """Insert rows of an experiment into a table."""
         if rows:
             with self as database:
                 database.executemany(_insertion(table, tuple(columns), identity), rows)
 
     def now(self) -> float:
-        """Seconds since 1970, by the clock of this machine, which has the file."""
+        """Return seconds since 1970, by the clock of this machine."""
         return this_machine()
 
     def close(self) -> None:
-        """Let go of the file. It cannot be used afterwards."""
+        """Close the file. It cannot be used afterwards."""
         if self._process == os.getpid():
             self._connection.close()
 
     def _connect(self, mode: Mode) -> sqlite3.Connection:
         with opening:
-            self._check_there(mode)
+            self._check_path(mode)
             if mode == "rwc":
                 make(self.path)
             if mode == "ro" and is_out_of_reach(self.path):
@@ -445,24 +424,24 @@ class OpenFile:
                 check_same_thread=False,
             )
 
-    def _check_there(self, mode: Mode) -> None:
+    def _check_path(self, mode: Mode) -> None:
         if "\0" in self.place:
-            raise StoreMissing(f"{self.path} cannot be a file: no name has the character 0")
+            raise StoreMissing(f"{self.path} cannot be a file: its name contains the character 0")
         try:
             directory = self.path.is_dir()
-        except OSError as error:  # as of a name that is too long
+        except OSError as error:  # such as a name that is too long
             raise StoreMissing(f"{self.path} cannot be a file: {error.strerror}") from error
         if directory:
             raise StoreMissing(f"{self.path} is a directory, but must be a file")
         if mode != "rwc" and not self.path.exists():
-            raise StoreMissing(f"there is no file {self.path}, and only a new experiment makes one")
+            raise StoreMissing(f"there is no file {self.path}; create an experiment to make one")
         if not self.path.parent.is_dir():
             raise StoreMissing(
                 f"there is no directory {self.path.parent} to put {self.path.name} in"
             )
 
     def _prepare(self, mode: Mode) -> None:
-        """See to it that the file is a store, or say why it is none."""
+        """Check that the file is a store; make one of an empty file."""
         with self.consistent():
             version = version_of(self._connection, self.path)
         if mode == "ro":
@@ -473,19 +452,19 @@ class OpenFile:
 
     def _prepare_to_write(self, version: int) -> None:
         if version == 0:
-            self._patiently("PRAGMA journal_mode = WAL")
+            self._execute_when_free("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         if version < VERSION:
             self._make_tables()
 
     def _prepare_to_read(self, version: int) -> None:
         if version < VERSION:
-            raise StoreError(f"{self.path} is empty, and only a new experiment makes a store of it")
+            raise StoreError(f"{self.path} is empty; create an experiment to make a store of it")
         self._connection.execute("PRAGMA query_only = ON")
 
     def _make_tables(self) -> None:
-        """Make a store of the empty file, unless another program did meanwhile."""
-        self._patiently("BEGIN IMMEDIATE")
+        """Create the tables, unless another program did meanwhile."""
+        self._execute_when_free("BEGIN IMMEDIATE")
         try:
             if version_of(self._connection, self.path) < VERSION:
                 make_tables(self._connection)
@@ -494,8 +473,8 @@ class OpenFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _patiently(self, statement: str) -> None:
-        """Execute what SQLite, to be safe from deadlocks, may refuse at once while others write."""
+    def _execute_when_free(self, statement: str) -> None:
+        """Execute a statement that SQLite may refuse at once while others write."""
         end = time.monotonic() + self._timeout
         while True:
             try:
@@ -503,16 +482,18 @@ class OpenFile:
             except sqlite3.Error as error:
                 if not is_busy(error) or time.monotonic() >= end:
                     raise
-                time.sleep(random.uniform(0.001, 0.02))  # so that they do not meet again
+                time.sleep(random.uniform(0.001, 0.02))  # random, to avoid another collision
             else:
                 return
 
 
 class SQLiteStore(SQLStore):
-    """Experiments in the file `path`. Threads may share it; every process must open its own.
+    """Experiments in a SQLite file. Threads may share it; every process opens its own.
 
-    A writer waits up to `timeout` seconds for the others. With mode "ro" nothing is ever
-    written. A new file is for its owner only."""
+    Args:
+        path: The file. Only its owner may read a new file.
+        mode: "ro" to read, "rw" to write, "rwc" to also create a missing file.
+        timeout: Seconds that a writer waits for other writers."""
 
     def __init__(
         self, path: str | os.PathLike[str], mode: Mode = "rw", *, timeout: float = 30.0
@@ -522,7 +503,7 @@ class SQLiteStore(SQLStore):
         super().__init__(self._file)
 
     def verify(self) -> None:
-        """Refuse a file that SQLite itself finds damaged, beside what reading it finds."""
+        """Raise `StoreDamaged` also for damage that only SQLite itself detects."""
         with self._file as database:
             check_integrity(database, self.path)
         super().verify()

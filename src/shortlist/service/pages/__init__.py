@@ -1,8 +1,7 @@
-"""The live page: `view.py` gathers what it shows, `picture.py` draws, `words.py` speaks,
-`render.py` fills the templates, `stream.py` keeps it up to date."""
+"""The live page: `view.py` collects what it shows, `charts.py` draws, `render.py` fills the
+templates, `stream.py` sends updates, `site.py` answers requests."""
 
 from shortlist.service.pages.render import error_page
-from shortlist.service.pages.site import PAGES, Page, Site
-from shortlist.service.pages.stream import Watches
+from shortlist.service.pages.site import Site
 
-__all__ = ["PAGES", "Page", "Site", "Watches", "error_page"]
+__all__ = ["Site", "error_page"]

@@ -1,4 +1,4 @@
-"""The page as text: Jinja2 with autoescape, so that the name of an arm is never markup."""
+"""Templates of the page: Jinja2 with autoescape, so the name of an arm is never markup."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,7 +10,7 @@ from markupsafe import Markup
 from shortlist.formatting import given_text, percent_text
 from shortlist.service.pages.view import DECIDED, LONG, MARKS, PLACES, View, headline
 
-PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while one looks
+PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while the page is open
 
 
 @cache
@@ -28,32 +28,32 @@ def _templates() -> Environment:
 
 
 def _short(name: object) -> str:
-    """A name for the page, cut if it is endless."""
+    """A name, shortened if it is very long."""
     text = str(name)
     return text if len(text) <= LONG else f"{text[:LONG]}…"
 
 
 def page(name: str, **facts: Any) -> str:
-    """A whole page."""
+    """Render a template."""
     return _templates().get_template(f"{name}.html").render(**facts)
 
 
 def parts(view: View) -> dict[str, str]:
-    """What changes on the page of an experiment, part by part."""
+    """Render the parts of an experiment's page that change."""
     return {part: page(f"part_{part}", view=view) for part in PARTS}
 
 
 def experiment_page(view: View, rendered: dict[str, str]) -> str:
-    """The page of an experiment, with parts that are rendered already."""
+    """Render the page of an experiment from its rendered parts."""
     marked = {part: Markup(text) for part, text in rendered.items()}
     return page("experiment", view=view, parts=marked)
 
 
 def list_page(rows: Sequence[Any], following: int | None, total: int) -> str:
-    """The page that lists the experiments."""
+    """Render the list of experiments."""
     return page("list", rows=rows, following=following, total=total)
 
 
 def error_page(status: int, message: str) -> str:
-    """Why something was refused, with a form to sign in where that is why."""
+    """Render an error, with a form to sign in if a token is missing."""
     return page("error", status=status, message=message, headline=headline(status))

@@ -1,8 +1,4 @@
-"""What the intervals alone prove of the arms that lead, and how that came about pull by pull.
-
-What the live page says in sentences, for somebody who has to decide and not to prove.
-
-All that the live page shows of one experiment, gathered once for everybody who looks."""
+"""What the live page shows of one experiment: figures, bound history, sentences, log."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,26 +20,25 @@ from shortlist.formatting import bound_text, failures_text, plural
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.result import Result
 from shortlist.result.result import Ending
-from shortlist.service.experiment_cache import Opened
-from shortlist.service.pages import picture
-from shortlist.service.pages.picture import Axis, Band, Bar, Line
+from shortlist.service.experiments import OpenExperiments
+from shortlist.service.pages import charts
+from shortlist.service.pages.charts import Axis, Band, Bar, BoundChart
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News
 from shortlist.validation import COUNTABLE
 
-POINTS = 60  # of a course at first
-STEP = 1.03  # pulls from one point to the next, as a ratio
+POINTS = 60  # of the bound history when the page is opened
+STEP = 1.03  # ratio of pulls from one point to the next
 
 
-def proven(means: FloatArray, low: FloatArray, high: FloatArray, problem: Problem) -> float:
-    """What the k best arms by their means lose at most, if every mean lies in its interval.
+def regret_bound(means: FloatArray, low: FloatArray, high: FloatArray, problem: Problem) -> float:
+    """Return the regret bound of the k arms with the best means, if every mean is in its interval.
 
-    The best set swaps some chosen arms for others, and each swap gains at most high - low: the
-    largest gains first,
+    The best set swaps some chosen arms for others, and each swap gains at most high - low:
 
         k R_T <= sum_j max(0, high_(j) outside - low_(j) inside).
 
-    The intervals hold together at all times with probability 1 - delta, so this does, too."""
+    All intervals hold at all times with probability 1 - delta, and so does the bound."""
     k = problem.k
     if problem.minimize:
         means, low, high = -means, -high, -low
@@ -56,22 +51,21 @@ def proven(means: FloatArray, low: FloatArray, high: FloatArray, problem: Proble
 
 
 @dataclass(slots=True)
-class Course:
-    """Pulls counted, and what was proved then: by the search if it says so, else by the
-    intervals."""
+class BoundHistory:
+    """The regret bound by number of pulls: the search's own if it has one, else the intervals'."""
 
     pulls: list[int] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)  # finite ones
     by_search: bool = False
-    last: float = inf  # the present bound
+    last: float = inf  # the current bound
 
     @classmethod
     def of(
         cls, arms_pulled: IntArray, rewards: FloatArray, problem: Problem, stay: BoolArray
-    ) -> "Course":
-        """What the intervals proved so far of the arms that `stay`, at points that are closer at
-        the beginning; of pulls in the order in which they were asked for."""
-        course = cls()
+    ) -> "BoundHistory":
+        """The bounds of the intervals of the remaining arms (`stay`), at points on a geometric
+        grid of the pulls in the order of their tickets."""
+        history = cls()
         counts = np.zeros(problem.n_arms, dtype=np.int64)  # (n,)
         sums = np.zeros(problem.n_arms)  # (n,)
         begin = 0
@@ -80,23 +74,23 @@ class Course:
             counts += np.bincount(arms, minlength=problem.n_arms)
             sums += np.bincount(arms, rewards[begin:end], problem.n_arms)
             means, low, high = estimates(problem, counts, sums)
-            course._add(end, proven(means[stay], low[stay], high[stay], problem))
+            history._add(end, regret_bound(means[stay], low[stay], high[stay], problem))
             begin = end
-        return course
+        return history
 
-    def go_on(self, experiment: Experiment, status: Status) -> None:
-        """Add what was proved since."""
+    def extend(self, experiment: Experiment, status: Status) -> None:
+        """Add the current bound."""
         own = proved_by_search(experiment, status)
         if own and status.bound is not None:
             self.by_search, self.last = True, status.bound
             self.pulls = [pulls for pulls, _ in own]
             self.bounds = [bound for _, bound in own]
             return
-        if self.by_search:  # and is not any more: an arm that it chose has left
+        if self.by_search:  # no longer: an arm that it chose was retired
             self.pulls, self.bounds, self.by_search = [], [], False
-        arms, stay = status.arms, staying(status.arms)
+        arms, stay = status.arms, remaining(status.arms)
         ends = arms.means[stay], arms.low[stay], arms.high[stay]
-        self.last = proven(*ends, experiment.settings.problem)
+        self.last = regret_bound(*ends, experiment.settings.problem)
         counted = int(arms.pulls.sum())
         if counted and (not self.pulls or counted >= STEP * self.pulls[-1]):
             self._add(counted, self.last)
@@ -108,7 +102,7 @@ class Course:
 
 
 def proved_by_search(experiment: Experiment, status: Status) -> list[tuple[int, float]]:
-    """Pulls at every request, and what the search had proved; nothing if it proves nothing now."""
+    """Pulls and bound at every batch of the search; empty if the search has no bound now."""
     if status.bound is None:
         return []
     scale = experiment.settings.problem.rewards.scale
@@ -119,13 +113,13 @@ def proved_by_search(experiment: Experiment, status: Status) -> list[tuple[int, 
     ]
 
 
-def staying(arms: ArmsTold) -> BoolArray:
-    """(n,) Which arms did not leave."""
+def remaining(arms: ArmsTold) -> BoolArray:
+    """(n,) Which arms are not retired."""
     return np.array([place != "retired" for place in arms.places])
 
 
 def _points(size: int) -> list[int]:
-    """How many pulls were told at the points of a course."""
+    """Numbers of pulls at the points of the history."""
     if not size:
         return []
     points: list[int] = np.unique(np.geomspace(1, size, POINTS).astype(int)).tolist()
@@ -133,18 +127,18 @@ def _points(size: int) -> list[int]:
 
 
 STATES = {
-    State.READY: "Running: there is work to hand out.",
-    State.PENDING: "Running: all that is wanted now is under way.",
-    State.FINISHED: "Finished: the answer is there, with the guarantee that was wanted.",
+    State.READY: "Running: tickets are available.",
+    State.PENDING: "Running: all pulls of this round are under way.",
+    State.FINISHED: "Finished: the result has the guarantee that was asked for.",
     State.BUDGET: "Finished: the budget is spent.",
-    State.ENDED: "Finished, but without the guarantee that was wanted: see the answer.",
+    State.ENDED: "Finished without the guarantee that was asked for: see the result.",
     State.STOPPED: "Stopped: a pull failed too often.",
 }
 WHY = {
     Ending.EPSILON: "",
     Ending.BUDGET: "The budget is spent.",
     Ending.LIMITS: "The limits of the arms allow no more pulls.",
-    Ending.RETIRED: "Arms left, and this algorithm proves nothing about the others.",
+    Ending.RETIRED: "Arms were retired, and this algorithm has no bound for the others.",
     Ending.REFUTED: "",
     Ending.SEARCH: "The search ended.",
 }
@@ -156,19 +150,19 @@ EARLY = {
 }
 MARKS = {"in": "●", "undecided": "◆", "out": "○", "retired": "×"}  # places of arms
 PLACES = {
-    "in": "surely in",
+    "in": "accepted",
     "undecided": "undecided",
-    "out": "surely out",
-    "retired": "left",
+    "out": "rejected",
+    "retired": "retired",
 }
-DECIDED = {**PLACES, "in": "chosen", "out": "not chosen"}  # once there is an answer
-MANY = [10**power for power in range(2, 13)]  # statements, some of which may be wrong
-LARGE = 1e15  # from which on a count says nothing
+DECIDED = {**PLACES, "in": "chosen", "out": "not chosen"}  # once there is a result
+MANY = [10**power for power in range(2, 13)]  # numbers of statements
+LARGE = 1e15  # above which a count is not shown
 MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
 
 
 def count(value: float) -> str:
-    """About how many: two digits that mean something."""
+    """A count, rounded to two digits."""
     if value >= LARGE:
         return "very many"
     digits = max(0, len(str(int(value))) - 2)
@@ -176,16 +170,16 @@ def count(value: float) -> str:
 
 
 def guarantee(result: Result) -> str:
-    """What is promised about the choice, without a symbol."""
+    """The guarantee of a result, in one sentence without symbols."""
     k = len(result.top)
     chosen = "this one" if k == 1 else f"these {k:,}"
-    left = any(arm.left for arm in result.arms)
+    retired = any(arm.retired for arm in result.arms)
     best = "the best" if k == 1 else f"the best {k:,}"
-    best += " of those that stay" if left else " there is" if k == 1 else " there are"
+    best += " of the remaining arms" if retired else " of all arms"
     if result.regret_bound is None or result.confidence is None:
         return (
-            f"{WHY[result.ended_by]} Of all{' that stay' * left}, {chosen} had the best record, but"
-            " nothing is guaranteed about what else might have been better."
+            f"{WHY[result.ended_by]} Of {'the remaining' if retired else 'all'} arms, {chosen} had"
+            " the best mean, but there is no guarantee that no other arm is better."
         )
     lost = f"at most {bound_text(result.regret_bound)}"
     price = (
@@ -198,15 +192,15 @@ def guarantee(result: Result) -> str:
     )
     if result.warnings:
         return (
-            "The rewards refute what was declared about them, so nothing is guaranteed. Were the"
-            f" declaration true, this would hold: {promise}"
+            "The rewards contradict what was declared about them, so there is no guarantee. If the"
+            f" declaration were true, this would hold: {promise}"
         )
     early = f"{EARLY[result.ended_by]} before the precision asked for was reached. "
     return early + promise if result.reached is False else promise
 
 
 def _wrong(confidence: float) -> str:
-    """How many of a hundred such statements are wrong, or of so many that one of them is."""
+    """How many of 100 such statements are wrong, or of the smallest number of which one is."""
     statements = next(
         (many for many in MANY if float(failures_text(confidence, many)) >= 1), MANY[-1]
     )
@@ -216,14 +210,14 @@ def _wrong(confidence: float) -> str:
 
 
 def headline(status: int) -> str:
-    """What an error page is headed with."""
+    """The headline of an error page."""
     if status == HTTPStatus.UNAUTHORIZED:
         return "Sign in"
     return f"{status}: {HTTPStatus(status).phrase}"
 
 
 def duration(seconds: float) -> str:
-    """A length of time, about."""
+    """A duration, rounded."""
     for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
         if seconds >= 2 * unit:
             return plural(round(seconds / unit), name)
@@ -231,17 +225,17 @@ def duration(seconds: float) -> str:
 
 
 def moment(seconds: float) -> str:
-    """A point in time, as clocks on this planet agree on it."""
+    """A point in time, in UTC."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
-def event_in_words(event: Event, labels: Sequence[Label]) -> tuple[str, str]:
-    """When something happened, as far as the log says, and what; the arms have these labels."""
+def event_text(event: Event, labels: Sequence[Label]) -> tuple[str, str]:
+    """When an event happened, if the log says so, and what happened."""
     when = "" if event.kind is Kind.LEASE else moment(event.time)
     if event.kind is Kind.RETIRE:
-        why = f": {event.text}" if event.text else ""
-        return when, f"{labels[event.span]} left{why}"
-    return when, SAID[event.kind](event)
+        reason = f": {event.text}" if event.text else ""
+        return when, f"{labels[event.span]} was retired{reason}"
+    return when, EVENT_TEXTS[event.kind](event)
 
 
 def _tickets(event: Event) -> str:
@@ -252,34 +246,36 @@ def _tickets(event: Event) -> str:
 
 def _step(event: Event) -> str:
     if event.span == 0:
-        return "The search has its answer"
+        return "The search finished"
     return f"The search asked for {plural(event.span, 'pull')}"
 
 
 def _lease(event: Event) -> str:
-    who = event.text or "Somebody"
+    worker = event.text or "A worker"
     if event.time == FREE:
-        return f"{who} gave back {_tickets(event)}"
+        return f"{worker} gave back {_tickets(event)}"
     due = moment(Lease(event.text, event.time).due)
-    return f"{who} was handed {_tickets(event)}, due {due}"
+    return f"{worker} got {_tickets(event)}, due {due}"
 
 
-SAID: dict[Kind, Callable[[Event], str]] = {
+EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
     Kind.STEP: _step,
     Kind.LEASE: _lease,
     Kind.FAIL: lambda event: f"Ticket {event.ticket:,} failed: {event.text}",
     Kind.RESUME: lambda _event: "The experiment was resumed",
     Kind.COST: lambda event: f"Ticket {event.ticket:,} cost {event.text}",
-    Kind.LATE: lambda event: f"The lease of {_tickets(event)} was over: counted as late",
-    Kind.UNUSED: lambda event: f"Ticket {event.ticket:,} was told after its arm left: not used",
-    Kind.SPENT: lambda _event: "The rest of the budget does not pay for the next pulls",
+    Kind.LATE: lambda event: f"The lease of {_tickets(event)} ended: counted as late",
+    Kind.UNUSED: lambda event: (
+        f"Ticket {event.ticket:,} was told after its arm was retired: not used"
+    ),
+    Kind.SPENT: lambda _event: "The rest of the budget does not cover the next pulls",
 }
 
 
-RECENT = 1000  # entries of the log that are looked at
+RECENT = 1000  # entries of the log that are read
 SHOWN = 30  # events in the page's log
 WORKERS = 50  # in its table
-LONG = 300  # characters of a name that are shown
+LONG = 300  # characters of a name that are shown, at most
 OVER = (State.FINISHED, State.BUDGET, State.ENDED)
 
 
@@ -288,34 +284,34 @@ class View:
     """One experiment at one moment."""
 
     name: str
-    path: str  # the name as it stands in addresses
+    path: str  # the name, percent-encoded
     settings: Settings
     status: Status
     state: str
     facts: Sequence[tuple[str, str]]
     places: Sequence[tuple[str, int]]
-    axis: tuple[str, str]  # the ends of it
+    axis: tuple[str, str]  # its ends
     groups: Sequence[Sequence[Bar]]
     band: Band | None
-    line: Line | None
+    line: BoundChart | None
     workers: Sequence[tuple[str, int]]
     events: Sequence[tuple[str, str]]
     result: Result | None
     guarantee: str
     proved_by_search: bool  # or by the intervals alone
-    looked: str  # when
+    as_of: str  # when
 
 
-def look(opened: Opened, name: str, course: Course) -> View:
-    """How an experiment stands now; `course` goes on with it."""
-    experiment = opened.experiment(name)
+def view_experiment(experiments: OpenExperiments, name: str, history: BoundHistory) -> View:
+    """Return the current view of an experiment; adds the current bound to its history."""
+    experiment = experiments.get(name)
     status, settings = experiment.status(), experiment.settings
     after = max(0, experiment.position() - RECENT)
-    news = opened.store.read(name, after)
+    news = experiments.store.read(name, after)
     axis = Axis.of(status.arms)
-    order = picture.best_first(status.arms)
+    order = charts.best_first(status.arms)
     k = settings.problem.k
-    course.go_on(experiment, status)
+    history.extend(experiment, status)
     result = _result(experiment)
     return View(
         name=name,
@@ -323,39 +319,39 @@ def look(opened: Opened, name: str, course: Course) -> View:
         settings=settings,
         status=status,
         state=STATES[status.state],
-        facts=_facts(status, settings, news, course.last, result),
+        facts=_facts(status, settings, news, history.last, result),
         places=_places(status),
         axis=axis.ticks(),
-        groups=picture.bars(status.arms, order, axis, k),
-        band=picture.band(status.arms, order, axis, k) if order.size > picture.FEW else None,
-        line=picture.line(course.pulls, course.bounds, _epsilon(settings)),
+        groups=charts.bars(status.arms, order, axis, k),
+        band=charts.band(status.arms, order, axis, k) if order.size > charts.FEW else None,
+        line=charts.bound_chart(history.pulls, history.bounds, _epsilon(settings)),
         workers=sorted(status.workers.items(), key=lambda each: -each[1])[:WORKERS],
-        events=[event_in_words(event, settings.labels) for event in reversed(news.events[-SHOWN:])],
+        events=[event_text(event, settings.labels) for event in reversed(news.events[-SHOWN:])],
         result=result,
         guarantee="" if result is None else guarantee(result),
-        proved_by_search=course.by_search,
-        looked=moment(time.time()),
+        proved_by_search=history.by_search,
+        as_of=moment(time.time()),
     )
 
 
 def _places(status: Status) -> list[tuple[str, int]]:
-    """How many arms there are in every place; who left only if one did."""
+    """The number of arms per place; `retired` only if there are any."""
     counts = [(place, status.arms.places.count(place)) for place in PLACES]
     return [(place, count) for place, count in counts if count or place != "retired"]
 
 
-def begun_course(opened: Opened, name: str) -> Course:
-    """The course of the bound up to now."""
-    experiment = opened.experiment(name)
+def bound_history(experiments: OpenExperiments, name: str) -> BoundHistory:
+    """Return the history of the bound up to now."""
+    experiment = experiments.get(name)
     status = experiment.status()
     if proved_by_search(experiment, status):
-        return Course(by_search=True)  # the search remembers
-    stay = staying(status.arms)
+        return BoundHistory(by_search=True)  # the search keeps its own
+    stay = remaining(status.arms)
     arms, rewards = experiment.pulls_counted()
     if not rewards.size or not np.isfinite(status.arms.high[stay]).all():
-        return Course()  # where an interval is open now, it always was
+        return BoundHistory()  # an interval that is unbounded now always was
     problem = experiment.settings.problem.seen(float(rewards.min()), float(rewards.max()))
-    return Course.of(arms, rewards, problem, stay)
+    return BoundHistory.of(arms, rewards, problem, stay)
 
 
 def _result(experiment: Experiment) -> Result | None:
@@ -389,21 +385,21 @@ def _facts(
     if status.overdue:
         facts += [("Overdue", f"{status.overdue:,}")]
     facts += [("Failed", f"{status.failures:,}")]
-    pace = _pace(news)
+    rate = _rate(news)
     running = status.state not in OVER
     if running:
-        facts += [("Wanted next", f"{status.wanted:,}")]
-        facts += [("Told a minute", "–" if pace is None else count(60 * pace))]
+        facts += [("Available tickets", f"{status.wanted:,}")]
+        facts += [("Told per minute", "–" if rate is None else count(60 * rate))]
     shown = bound if result is None else result.regret_bound
     if shown is not None:
-        facts += [("May lose at most", bound_text(shown) if isfinite(shown) else "–")]
+        facts += [("Regret bound", bound_text(shown) if isfinite(shown) else "–")]
     if running:
-        facts += [("Expected still", _left(status, settings, bound, pace))]
+        facts += [("Remaining", _left(status, settings, bound, rate))]
     return facts
 
 
-def _pace(news: News) -> float | None:
-    """Rewards told a second, of late; None if nobody told any."""
+def _rate(news: News) -> float | None:
+    """Rewards told per second recently; None if fewer than two."""
     times = news.told.times
     if times.size < 2:
         return None
@@ -411,38 +407,37 @@ def _pace(news: News) -> float | None:
     return times.size / seconds if seconds > 0 else None
 
 
-def _left(status: Status, settings: Settings, bound: float, pace: float | None) -> str:
-    """Pulls and time that it may still take.
+def _left(status: Status, settings: Settings, bound: float, rate: float | None) -> str:
+    """Estimate of the remaining pulls and time.
 
-    A bound shrinks about as 1 / sqrt(pulls), so to bring it to epsilon takes (bound / epsilon)^2
-    times the pulls so far of the arms that stay. That of the intervals is larger than it need be,
-    and so is what is expected of it. It never takes more than what is left of budget, limits and
-    test set."""
+    A bound shrinks about as 1 / sqrt(pulls), so it reaches epsilon after (bound / epsilon)^2 times
+    the pulls so far of the remaining arms. The bound of the intervals is conservative, and so is
+    the estimate. Budget, limits and test set cap it."""
     goal = settings.problem.goal
-    left, words_before = _most_left(status, settings.problem)
+    left, prefix = _most_left(status, settings.problem)
     if isinstance(goal, FixedConfidence) and status.told and isfinite(bound):
-        arms, stay = status.arms, staying(status.arms)
+        arms, stay = status.arms, remaining(status.arms)
         pulls = float((arms.pulls + arms.waiting)[stay].sum())
         grown = pulls * max(0.0, (bound / goal.epsilon) ** 2 - 1)
         expected = max(grown, status.held + status.wanted)
         if expected < left:
-            left, words_before = round(expected), "up to about "
+            left, prefix = round(expected), "up to about "
     if left == inf:
         return "not known yet"
     if left >= LARGE:
         return "very many pulls"
-    # a maximum is exact: rounded it may be too small
-    pulls_left = f"{left:,.0f}" if words_before == "up to " else count(left)
-    shown = f"{words_before}{pulls_left} pulls"
-    return f"{shown}, {duration(left / pace)}" if pace else shown
+    # a maximum must not be rounded down
+    pulls_left = f"{left:,.0f}" if prefix == "up to " else count(left)
+    shown = f"{prefix}{pulls_left} pulls"
+    return f"{shown}, {duration(left / rate)}" if rate else shown
 
 
 def _most_left(status: Status, problem: Problem) -> tuple[float, str]:
-    """Pulls that can still be made, and the words before: a budget that is the goal is spent.
+    """The most pulls that can still be made, and "up to " unless all of them will be made.
 
-    Arms that left are not pulled. The others are pulled at most as often as their limits allow, or
-    on a test set the cells that were not known."""
-    arms, stay = status.arms, staying(status.arms)
+    Retired arms are not pulled. The others are pulled at most as often as their limits allow, or
+    on a test set as often as they have unknown cells."""
+    arms, stay = status.arms, remaining(status.arms)
     each = np.where(problem.most_in_all < COUNTABLE, problem.most_in_all, inf)
     by_arms = float((each - arms.pulls - arms.waiting)[stay].sum())
     by_budget, budget = inf, problem.goal.budget

@@ -1,4 +1,4 @@
-// Keeps the page up to date: what the server sends is put in the place of what is there.
+// Keeps the page up to date: markup from the server replaces the sections of the page.
 "use strict";
 
 const live = document.getElementById("live");
@@ -8,7 +8,7 @@ function say(words) {
   if (live.textContent !== words) live.textContent = words;
 }
 
-// Put new markup of the server into a section unless it is the same; keep the focus where it was.
+// Replace the content of a section if it changed; keep the focus and scroll positions.
 function swap(section, markup) {
   if (section.dataset.seen === markup) return;
   section.dataset.seen = markup;
@@ -22,7 +22,7 @@ function swap(section, markup) {
   if (focused !== null) follow(section, focused)?.focus({ preventScroll: true });
 }
 
-// The way from a section down to an element, as numbers of children.
+// The path from a section down to an element, as indices of children.
 function way(section, element) {
   const places = [];
   for (let each = element; each !== section; each = each.parentElement) {
@@ -35,7 +35,7 @@ function follow(section, places) {
   return places.reduce((element, place) => element?.children[place], section);
 }
 
-// A browser comes back by itself unless it was refused: then the page tries again, too.
+// A browser reconnects on its own unless it was refused: then the page retries.
 function watch(element) {
   const source = new EventSource(element.dataset.stream);
   source.addEventListener("open", () => say("live"));

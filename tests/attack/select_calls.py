@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hostile import hostile
-from targets import ENOUGH, Arguments, Target, UsersOwn, show
+from call_targets import ENOUGH, Arguments, Target, UsersOwn, show
+from hostile_values import hostile
 
 import shortlist
 from shortlist.algorithms.algorithm import options_of

@@ -1,7 +1,7 @@
-"""Pictures as numbers for SVG: bars for few arms, a band for many, a line for the bound.
+"""Coordinates of the charts: bars for few arms, a band for many, a line for the bound.
 
-All of it is drawn on a square of 1000 by 1000 that the page stretches; labels are text beside it,
-so that they stay readable on a phone."""
+Charts are drawn on a square of 1000 by 1000 that the page stretches; labels are text next to it,
+so they stay readable on a phone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from shortlist.engine.status import ArmsTold
 from shortlist.formatting import bound_text, end_texts, interval_text, mean_text, plural
 
 SIDE = 1000.0
-FEW = 60  # arms that have a bar each
+FEW = 60  # arms, up to which each has a bar
 COLUMNS = 250  # of a band
-NEAR = 15  # arms on each side of the border that have a bar among many
+NEAR = 15  # arms on each side of the border that have a bar if there are many
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Rewards along a side of the picture."""
+    """The axis of rewards."""
 
     least: float
     most: float
 
     @classmethod
     def of(cls, arms: ArmsTold) -> "Axis":
-        """As wide as what is known of the arms."""
+        """The axis that spans all means and intervals."""
         ends = np.concatenate([arms.low, arms.high, arms.means])
         known = ends[np.isfinite(ends)]
         if not known.size:
@@ -38,7 +38,7 @@ class Axis:
         return cls(least, most) if most > least else cls(least - 0.5, most + 0.5)
 
     def place(self, value: float) -> float:
-        """Where a reward is; beyond the ends it is at them."""
+        """The coordinate of a reward, clipped to the ends."""
         share = (value - self.least) / (self.most - self.least)
         return round(SIDE * min(1.0, max(0.0, share)), 1) if not np.isnan(share) else 0.0
 
@@ -49,7 +49,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An arm in a line of the table."""
+    """An arm in the table."""
 
     rank: int
     label: str
@@ -59,7 +59,7 @@ class Bar:
     interval: str
     left: float
     right: float
-    middle: float | None  # None of an arm that was never pulled
+    middle: float | None  # None if the arm was never pulled
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ class Band:
 
 
 def best_first(arms: ArmsTold) -> IntArray:
-    """The arms by their means; those never pulled come last, and after them those that left."""
+    """Arms by mean, best first; then arms never pulled, then retired arms."""
     worth = np.nan_to_num(-arms.means if arms.minimize else arms.means, nan=-np.inf)
-    left = np.array([place == "retired" for place in arms.places])
-    order: IntArray = np.lexsort((-worth, left))
+    retired = np.array([place == "retired" for place in arms.places])
+    order: IntArray = np.lexsort((-worth, retired))
     return order
 
 
 def bars(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> list[list[Bar]]:
-    """The arms of the table, in groups between which some are left out.
+    """The arms of the table, in groups with gaps between them.
 
-    All if they are few; of many the best, and those around the border between chosen and not."""
+    All arms if they are few; otherwise the best, and those around the border of the choice."""
     size = order.size
     if size <= FEW:
         groups = [range(size)]
@@ -111,7 +111,7 @@ def _bar(arms: ArmsTold, arm: int, rank: int, axis: Axis) -> Bar:
 
 
 def band(arms: ArmsTold, order: IntArray, axis: Axis, k: int) -> Band:
-    """All arms, some in one column where they are more than columns."""
+    """All arms; several share a column if there are more arms than columns."""
     columns = np.array_split(order, min(COLUMNS, order.size))
     across = np.linspace(0, SIDE, len(columns)).round(1).tolist()
     tops = [_height(axis, float(np.median(arms.high[column]))) for column in columns]
@@ -135,7 +135,7 @@ def _mean(means: FloatArray) -> float:
 
 
 def _strips(arms: ArmsTold, columns: Sequence[IntArray]) -> list[tuple[str, float, float]]:
-    """Stretches of columns of one place; a column with an undecided arm is undecided."""
+    """Runs of columns with one place; a column with mixed places is undecided."""
     places = [_place({arms.places[arm] for arm in column.tolist()}) for column in columns]
     width = SIDE / len(columns)
     strips = []
@@ -152,18 +152,20 @@ def _place(places: set[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A course on logarithmic axes, with what was asked for."""
+class BoundChart:
+    """The bound by pulls on logarithmic axes, with epsilon."""
 
     points: str
-    goal: float | None  # the height of epsilon, if it is in the picture
+    goal: float | None  # the height of epsilon, if there is one
     across: tuple[str, str]  # the ends of the axes
     up: tuple[str, str]
 
 
-def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> Line | None:
-    """The bound against pulls; None where there is nothing to see yet."""
-    # logarithmic axes know no 0: some searches bound the regret before anything is pulled
+def bound_chart(
+    pulls: Sequence[int], bounds: Sequence[float], goal: float | None
+) -> BoundChart | None:
+    """The bound by pulls; None if there are fewer than two points."""
+    # logarithmic axes have no 0: some searches bound the regret before the first pull
     points = [(x, y) for x, y in zip(pulls, bounds, strict=True) if x > 0 and 0 < y < inf]
     flat = sum(1 for _ in takewhile(lambda point: point[1] == points[0][1], points))
     points = points[max(0, flat - 1) :]  # from where it begins to fall
@@ -174,7 +176,7 @@ def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> L
     left, right = log10(points[0][0]), log10(points[-1][0])
     foot, top = log10(min(heights)), log10(max(heights))
     drawn = [(_share(log10(x), left, right), SIDE - _share(log10(y), foot, top)) for x, y in points]
-    return Line(
+    return BoundChart(
         points=_points(drawn),
         goal=None if goal is None else round(SIDE - _share(log10(goal), foot, top), 1),
         across=(plural(points[0][0], "pull"), plural(points[-1][0], "pull")),
@@ -183,7 +185,7 @@ def line(pulls: Sequence[int], bounds: Sequence[float], goal: float | None) -> L
 
 
 def _bounds_text(least: float, most: float) -> tuple[str, str]:
-    """Two bounds, with as many digits as it takes to tell them apart."""
+    """Two bounds, with enough digits to distinguish them."""
     texts = [(bound_text(least, digits), bound_text(most, digits)) for digits in range(3, 18)]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[0])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-from hostile import hostile
+from hostile_values import hostile
 
 Arguments = dict[str, Any]
 ENOUGH = 300  # evaluations, after which the user's function has had its say

@@ -1,8 +1,9 @@
-"""What goes back: JSON, or an error in its one shape, with headers that let a browser do little."""
+"""What the service accepts and sends: limits, JSON replies, errors, security headers."""
 
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from shortlist import errors
 from shortlist.errors import ShortlistError
 from shortlist.wire import error_to_json
 
-# the first class that fits says the status
+# the first class that matches gives the status
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.UnknownTicket, 404),
     (errors.ConflictingReward, 409),
@@ -25,7 +26,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.NotAllowed, 403),
     (errors.StoreError, 503),
 )
-TOO_MUCH = 413  # at once, and another time as well: no client tries that again
+TOO_LARGE = 413  # permanent: a client does not retry it
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -41,8 +42,22 @@ HEADERS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a service."""
+
+    body: int = 8 * 2**20  # bytes of a request body
+    rate: float = 1000.0  # requests per second of one token, or of one address without tokens
+    body_seconds: float = 10.0  # to receive the body of a request
+    seconds: float = 30.0  # to answer a request
+    readers: int = 1000  # open event streams
+    connections: int = 2000
+    arms: int = 100_000  # of an experiment that is created over HTTP
+    opened: int = 64  # experiments kept in memory
+
+
 class Refusal(ShortlistError):
-    """What only HTTP has a word for, with its status and headers."""
+    """A refused request, with its HTTP status and headers."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -51,33 +66,33 @@ class Refusal(ShortlistError):
 
 
 def json_reply(data: object, status: int = 200, headers: Mapping[str, str] = HEADERS) -> Response:
-    """One line of JSON."""
-    write = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    """Return data as one line of JSON; NaN and infinities become null."""
+    encode = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     try:
-        text = write(data)
-    except ValueError:  # null for infinities and NaN, for which JSON has no word
-        text = write(_finite(data))
+        text = encode(data)
+    except ValueError:
+        text = encode(_finite(data))
     return Response(text.encode(), status, headers, "application/json")
 
 
 def error_reply(error: Exception, place: str = "") -> Response:
-    """An error in its one shape; where the store is kept is nobody's business."""
+    """Return an error as JSON; `place`, the address of the store, is not disclosed."""
     if isinstance(error, Refusal):
-        said = {"error": {"kind": _kind(error.status), "message": str(error)}}
-        return json_reply(said, error.status, {**HEADERS, **error.headers})
-    shape = error_to_json(error)
+        data = {"error": {"kind": _kind(error.status), "message": str(error)}}
+        return json_reply(data, error.status, {**HEADERS, **error.headers})
+    data = error_to_json(error)
     if place:
-        shape["error"]["message"] = shape["error"]["message"].replace(place, "the store")
-    status = next(code for kind, code in STATUSES if isinstance(error, kind))
-    again = {"retry-after": "1"} if status in (429, 503) else {}
-    return json_reply(shape, status, {**HEADERS, **again})
+        data["error"]["message"] = data["error"]["message"].replace(place, "the store")
+    status = next(status for kind, status in STATUSES if isinstance(error, kind))
+    retry = {"retry-after": "1"} if status in (429, 503) else {}
+    return json_reply(data, status, {**HEADERS, **retry})
 
 
 def _kind(status: int) -> str:
-    """The class by which a client knows a refusal again."""
+    """The error class that a client raises for this status."""
     if status in (401, 403):
         return "NotAllowed"
-    if status in (408, TOO_MUCH, 429):
+    if status in (408, TOO_LARGE, 429):
         return "LimitExceeded"
     return "InvalidInput" if status < 500 else "StoreError"
 

@@ -1,0 +1,199 @@
+"""The experiments that a service has open, and group commit of what is written to them.
+
+Writes that arrive while a transaction is under way are made together in the next one. So one
+transaction, and one wait for the disk, serves many callers. No caller is answered before the
+commit: what was acknowledged is in the store."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from shortlist.engine import Experiment
+from shortlist.engine.telling import Report
+from shortlist.engine.tickets import Receipt, Ticket
+from shortlist.errors import InvalidInput, ShortlistError, StoreError
+from shortlist.stores import Store
+from shortlist.stores.retry import insist
+
+Results = Sequence[Report]
+Act = Callable[[Experiment], Any]  # what to do with an experiment
+Clock = Callable[[], float]
+MAX_REWARDS = 20_000  # in one transaction
+MAX_CALLERS = 100  # in one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one caller writes: results, or any other act."""
+
+    done: asyncio.Future[Any]
+    results: Results
+    act: Act | None
+
+
+class GroupCommit:
+    """The writes to one experiment, in order of arrival. It belongs to the event loop."""
+
+    def __init__(self, opened: Callable[[], Experiment]) -> None:
+        self._opened = opened
+        self._waiting: list[Write] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def write(self, act: Act | None = None, results: Results = ()) -> Any:
+        """Return what the act returned, or the receipt of the results, after the commit."""
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Write(done, results, act))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_all())
+        return await asyncio.shield(done)
+
+    async def _write_all(self) -> None:
+        while self._waiting:
+            batch = self._next()
+            try:
+                outcomes = await asyncio.to_thread(self._commit, batch)
+            except Exception as error:
+                outcomes = [error] * len(batch)
+            for write, outcome in zip(batch, outcomes, strict=True):
+                _resolve(write.done, outcome)
+
+    def _next(self) -> list[Write]:
+        """As many as fit into one transaction, and at least one."""
+        size = total = 0
+        for write in self._waiting[:MAX_CALLERS]:
+            total += len(write.results)
+            if size and total > MAX_REWARDS:
+                break
+            size += 1
+        batch = self._waiting[:size]
+        del self._waiting[:size]
+        return batch
+
+    def _commit(self, batch: Sequence[Write]) -> list[Any]:
+        experiment = self._opened()
+        return insist(lambda: commit(experiment, batch))
+
+
+def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:
+    """Make all writes in one transaction: what each returns, or its error if it is refused.
+
+    If the transaction fails, this raises, and nothing is written. Results come last: the search
+    may compute for long when it has them, and does so after the commit."""
+    outcomes: dict[int, Any] = {}
+    with experiment.together():
+        for index, write in enumerate(batch):
+            if write.act is not None:
+                outcomes[index] = _attempt(write.act, experiment)
+        told = [index for index, write in enumerate(batch) if write.act is None]
+        receipts = _tell(experiment, [batch[index].results for index in told])
+        outcomes |= dict(zip(told, receipts, strict=True))
+    return [outcomes[index] for index in range(len(batch))]
+
+
+def _attempt(act: Act, experiment: Experiment) -> Any:
+    """What an act returns, or why it is refused; an error of the store ends the transaction."""
+    try:
+        return act(experiment)
+    except StoreError:
+        raise
+    except ShortlistError as error:
+        return error
+
+
+def _tell(experiment: Experiment, batch: Sequence[Results]) -> list[ShortlistError | Receipt]:
+    """Tell the results of all callers at once; if one is refused, each caller's separately."""
+    if not batch:
+        return []
+    try:
+        receipt = experiment.tell_many([report for results in batch for report in results])
+    except InvalidInput as error:
+        if len(batch) == 1:
+            return [error]
+        return [_tell(experiment, [results])[0] for results in batch]
+    return [receipt.of(_id(ticket) for ticket, *_ in results) for results in batch]
+
+
+def _id(ticket: Ticket | int) -> int:
+    return ticket.id if isinstance(ticket, Ticket) else ticket
+
+
+def _resolve(done: asyncio.Future[Any], outcome: Any) -> None:
+    if done.done():
+        return
+    if isinstance(outcome, BaseException):
+        done.set_exception(outcome)
+        done.exception()  # mark it as retrieved: the caller may have disconnected
+    else:
+        done.set_result(outcome)
+
+
+class OpenExperiments:
+    """The open experiments of a store; the least recently used are dropped. Thread-safe.
+
+    Opening one replays its log, which may take long. Other experiments do not wait for that, and
+    two callers of the same one share the replay."""
+
+    def __init__(self, store: Store, most: int, clock: Clock | None = None) -> None:
+        self.store = store
+        self._most = most
+        self._clock = clock
+        self._lock = Lock()
+        self._slots: OrderedDict[str, _Slot] = OrderedDict()
+
+    def get(self, name: str) -> Experiment:
+        """Return the experiment of this name; open it if it is not."""
+        slot = self._slot(name)
+        with slot.lock:
+            if slot.experiment is None:
+                try:
+                    slot.experiment = Experiment.open(self.store, name, clock=self._clock)
+                except BaseException:
+                    self._drop(name)
+                    raise
+        return slot.experiment
+
+    async def write(self, name: str, act: Act | None = None, results: Results = ()) -> Any:
+        """Write to the experiment of this name, together with other callers."""
+        slot = self._slot(name)
+        if slot.experiment is None:
+            await asyncio.to_thread(self.get, name)  # raises if it does not exist
+        return await slot.writes.write(act, results)
+
+    def create(self, **settings: object) -> Experiment:
+        """Create an experiment, or open an equal one, as `Experiment.create` does."""
+        created = Experiment.create(store=self.store, clock=self._clock, **settings)  # type: ignore[arg-type]
+        slot = self._slot(created.name)
+        with slot.lock:
+            if slot.experiment is None:
+                slot.experiment = created
+        return slot.experiment
+
+    def names(self) -> list[str]:
+        """The names of the open experiments."""
+        with self._lock:
+            return [name for name, slot in self._slots.items() if slot.experiment is not None]
+
+    def _slot(self, name: str) -> "_Slot":
+        with self._lock:
+            slot = self._slots.pop(name, None) or _Slot(GroupCommit(partial(self.get, name)))
+            self._slots[name] = slot  # most recently used
+            while len(self._slots) > self._most:
+                self._slots.popitem(last=False)
+            return slot
+
+    def _drop(self, name: str) -> None:
+        with self._lock:
+            self._slots.pop(name, None)
+
+
+class _Slot:
+    """An experiment that is open or about to be opened."""
+
+    def __init__(self, writes: GroupCommit) -> None:
+        self.lock = Lock()
+        self.experiment: Experiment | None = None
+        self.writes = writes
