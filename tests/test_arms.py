@@ -10,7 +10,7 @@ import shortlist
 from shortlist.arms import Arms, position_of
 from shortlist.engine import Experiment, export_lines, import_lines
 from shortlist.errors import InvalidInput, StoreExists
-from shortlist.question import question
+from shortlist.settings import Settings
 
 
 def test_an_arm_costs_1_and_has_no_limit() -> None:
@@ -38,11 +38,15 @@ def test_what_makes_no_sense_is_refused_by_name(arm: dict[str, object], said: st
         shortlist.Arm(**arm)  # type: ignore[arg-type]
 
 
-ASKED: Any = (1, None, 0.05, 100, (0, 1), False, "auto", None)
+ASKED: dict[str, Any] = {"k": 1, "budget": 100, "rewards": (0, 1)}
+
+
+def question(arms: Arms) -> Settings:
+    return Settings.of({"arms": arms, **ASKED}, stored=False)
 
 
 def limits_of(arms: Arms) -> tuple[tuple[object, ...], object]:
-    asked = question(arms, *ASKED)
+    asked = question(arms)
     return asked.labels, asked.problem.limits
 
 
@@ -66,9 +70,9 @@ def test_a_data_frame_has_a_column_for_whatever_belongs_to_an_arm(name: str) -> 
 
 
 def test_costs_reach_the_problem_and_are_none_where_every_pull_costs_1() -> None:
-    asked = question([shortlist.Arm("a"), shortlist.Arm("b", cost=2)], *ASKED)
+    asked = question([shortlist.Arm("a"), shortlist.Arm("b", cost=2)])
     assert asked.problem.costs == (1.0, 2.0)
-    assert question([shortlist.Arm("a"), "b"], *ASKED).problem.costs is None
+    assert question([shortlist.Arm("a"), "b"]).problem.costs is None
 
 
 def test_an_experiment_keeps_limits(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, InvalidReward, UnknownName, UnsupportedGoal
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
+from shortlist.spec import Order
 
 
 def matrix(n: int, size: int, seed: int) -> FloatArray:
@@ -35,7 +36,7 @@ class Cell:
 
 
 @pytest.mark.parametrize("order", ["shared", "independent"])
-def test_no_cell_is_asked_twice_and_the_promise_is_kept(order: str) -> None:
+def test_no_cell_is_asked_twice_and_the_promise_is_kept(order: Order) -> None:
     cell = Cell(matrix(12, 150, 3))
     result = shortlist.select(
         cell, arms=12, k=3, epsilon=0.03, items=150, order=order, rewards="binary", progress=False
@@ -263,7 +264,7 @@ def test_means_and_scores_are_one_or_the_other() -> None:
     with pytest.raises(InvalidInput, match="both of `means` and `scores` given"):
         shortlist.simulate("certified", [0.1, 0.2], scores=np.eye(2), k=1, epsilon=0.1)
     with pytest.raises(UnknownName, match="`order` is 'none'"):
-        shortlist.simulate("certified", scores=np.eye(2), order="none", k=1, epsilon=0.1)
+        shortlist.simulate("certified", scores=np.eye(2), order="none", k=1, epsilon=0.1)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedGoal, match="lucb does not support items"):
         shortlist.simulate("lucb", scores=np.eye(2), k=1, epsilon=0.1)
 

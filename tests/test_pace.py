@@ -125,7 +125,9 @@ def test_a_search_that_cannot_be_told_says_so() -> None:
         shortlist.simulate(
             "certified", FEW, k=1, epsilon=0.2, min_batch=9, options={"min_batch": 8}
         )
-    with pytest.raises(InvalidInput, match="`max_rounds` is 0, but must be at least 1"):
+    with pytest.raises(
+        InvalidInput, match="`max_rounds` is 0, but must be a whole number of at least 1"
+    ):
         shortlist.select(lambda _: 1.0, arms=3, k=1, epsilon=0.2, max_rounds=0)
 
 

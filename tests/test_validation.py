@@ -111,7 +111,7 @@ def simulate(algorithm: str = "uniform", **changed: Any) -> object:
         (lambda: select(batch=10**5000, store="never.db"), "`batch` is inf, but with a `store`"),
         (
             lambda: simulate("lucb", min_batch=10**5000),
-            "`min_batch` is inf, but lucb cannot set",
+            "`min_batch` is inf, but must be at most 4",
         ),
         (
             lambda: select(items=3, scores=range(10**18)),

@@ -3,8 +3,9 @@
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
 from math import isfinite
@@ -16,41 +17,29 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
-from shortlist.algorithms import AlgorithmLike, find, name_to_keep
-from shortlist.arms import Arm, Arms, Label, arms_of, labels_of, labels_to_keep
+from shortlist.algorithms import AlgorithmLike
+from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
-from shortlist.engine.leases import WAIT, Late
 from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
 from shortlist.engine.rewards import checked_cost
-from shortlist.engine.settings import OnFailure, Settings
 from shortlist.engine.workers import Runnable
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.problem import ScoresGiven
-from shortlist.question import CellsGiven, cells_given
 from shortlist.result import Result
-from shortlist.reward_models import RewardModel, RewardsDeclared, declared
+from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
-from shortlist.validation import flag, named, number, real, seconds, shown, text, whole, words
+from shortlist.settings import Settings, arguments, body_of
+from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order
+from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
-    Json,
     error_of,
     handout_of,
     receipt_of,
     result_of,
-    rewards_to_json,
     status_of,
 )
-
-
-def test_set(given: CellsGiven | None, labels: Sequence[Label], rewards: RewardModel) -> Json:
-    """The fields of a test set in the body of `create`."""
-    if given is None:
-        return {}
-    cells = given.of(labels, rewards)
-    record = cells.to_record()
-    return {"items": record["labels"], "scores": record["scores"], "order": cells.order}
 
 
 def lease_to_json(ticket: Ticket | int) -> Json:
@@ -65,12 +54,6 @@ def ticket_to_json(ticket: Ticket | int) -> Json:
         item = {} if ticket.item is None else {"item": ticket.item}
         return {"ticket": ticket.id, "arm": ticket.arm, "experiment": ticket.experiment, **item}
     return {"ticket": whole("ticket", ticket, at_least=0)}
-
-
-def described_arms(arms: Sequence[Arm], labels: Sequence[Label]) -> list[Json]:
-    """Arms with their costs and limits."""
-    kept = zip(labels, arms, strict=True)
-    return [{"arm": label, "cost": arm.cost, "limit": arm.limit} for label, arm in kept]
 
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before a retry; doubles each time
@@ -336,20 +319,21 @@ class Client(Runnable):
         budget: float | None = None,
         rewards: RewardsDeclared | None = None,
         minimize: bool = False,
+        items: ItemsGiven | None = None,
+        scores: ScoresGiven | None = None,
+        order: Order = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
-        certificate: str = "auto",
+        certificate: Certificate = "auto",
+        control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,
-        on_late: Late = WAIT,
+        on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
-        items: ItemsGiven | None = None,
-        scores: ScoresGiven | None = None,
-        order: str = "shared",
     ) -> "Client":
         """Create an experiment at the service and return a client of it.
 
@@ -360,31 +344,8 @@ class Client(Runnable):
             InvalidInput: An argument is invalid.
             StoreExists: The name is taken and `exist_ok` is False, or the settings differ.
             NotAllowed: The token does not have the scope "admin"."""
-        described = arms_of(arms)
-        given = arms if described is None else [arm.label for arm in described]
-        labels, model = labels_to_keep(labels_of(given)), declared(rewards)
-        body: Json = {
-            "arms": labels if described is None else described_arms(described, labels),
-            "k": k,
-            "name": checked_name(name),
-            "epsilon": epsilon,
-            "delta": delta,
-            "budget": budget,
-            "rewards": None if rewards is None else rewards_to_json(model),
-            "minimize": minimize,
-            "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
-            "options": named("options", options),
-            "max_rounds": max_rounds,
-            "min_batch": min_batch,
-            "certificate": certificate,
-            "seed": seed,
-            "lease": lease,
-            "on_late": on_late,
-            "retries": retries,
-            "on_failure": on_failure,
-            "exist_ok": flag("exist_ok", exist_ok),
-            **test_set(cells_given(items, seed, scores, order), labels, model),
-        }
+        body = body_of(arguments(locals(), "create"))
+        body |= {"name": checked_name(name), "exist_ok": flag("exist_ok", exist_ok)}
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
         return self.open(name)
 
@@ -568,7 +529,8 @@ class Client(Runnable):
         Raises:
             Unfinished: The search has not finished, and `partial` is False."""
         path = "/result?partial=true" if flag("partial", partial) else "/result"
-        return result_of(self._call("GET", path), self.settings.problem.rewards)
+        result = result_of(self._call("GET", path), self.settings.problem.rewards)
+        return replace(result, control=self.settings.control)
 
     def export_lines(self) -> Iterator[str]:
         """Yield the experiment as lines of JSON, for `shortlist import`."""

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.errors import InvalidInput, UnknownName, UnsupportedGoal
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.formatting import bound_text
 from shortlist.reward_models import Bounded, RewardModel, as_seen
+from shortlist.spec import Order
 from shortlist.validation import (
     COUNTABLE,
     LARGEST,
@@ -27,13 +28,12 @@ from shortlist.validation import (
     plain,
     real,
     shown,
-    text,
     whole,
+    word,
 )
 
 # a row per arm and a column per item, NaN: unknown; or the name of a file
 ScoresGiven = npt.ArrayLike | PathLike[str]
-ORDERS = ("shared", "independent")  # one random order of the items for all arms, or one per arm
 
 
 class KnownScores(NamedTuple):
@@ -125,10 +125,7 @@ class Items:
 
 def checked_order(order: object) -> str:
     """Return the name of an order, if there is such a one."""
-    name = text("order", order)
-    if name not in ORDERS:
-        raise UnknownName(f"`order` is {name!r}, but must be one of {', '.join(ORDERS)}")
-    return name
+    return word("order", order, get_args(Order))
 
 
 UNIT = Bounded()

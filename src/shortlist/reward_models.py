@@ -11,13 +11,14 @@ All models have these attributes, so that callers need not know which model it i
 
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
+from shortlist.spec import RewardKind
 from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
 Reals = float | npt.NDArray[np.float64]
@@ -46,7 +47,7 @@ class Bounded:
 
     low: float = 0.0
     high: float = 1.0
-    kind = "bounded"
+    kind: ClassVar[RewardKind] = "bounded"
     has_range = True
     is_binary = False
     widest_gap = 1.0
@@ -110,7 +111,7 @@ class Binary:
         True
     """
 
-    kind = "binary"
+    kind: ClassVar[RewardKind] = "binary"
     has_range = True
     is_binary = True
     widest_gap = 1.0
@@ -146,7 +147,7 @@ class SubGaussian:
     """
 
     sigma: float
-    kind = "sub-gaussian"
+    kind: ClassVar[RewardKind] = "sub-gaussian"
     has_range = False
     is_binary = False
     widest_gap = inf
@@ -191,7 +192,7 @@ class Undeclared:
 
     They are treated as rewards in [0, 1] as long as they lie there."""
 
-    kind = "undeclared"
+    kind: ClassVar[RewardKind] = "undeclared"
     has_range = True
     is_binary = False
     widest_gap = 1.0

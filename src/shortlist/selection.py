@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shortlist.algorithms import Algorithm, AlgorithmLike
+from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, OwnLabel
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Experiment
@@ -19,41 +19,18 @@ from shortlist.engine.calls import (
     run_here,
 )
 from shortlist.engine.experiment import unsaved
-from shortlist.engine.leases import WAIT
 from shortlist.engine.locate import Place
 from shortlist.engine.progress import display
-from shortlist.engine.settings import Settings
 from shortlist.engine.tickets import State
 from shortlist.engine.workers import Job, this_program, work, work_async
 from shortlist.errors import InvalidInput
 from shortlist.problem import ScoresGiven
-from shortlist.question import Question, cells_given, question
 from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
-from shortlist.validation import MOST_WORKERS, seeded, shown, whole
-
-RETRIES = 2  # of a pull that failed, by the experiment of a selection
-
-
-@dataclass(frozen=True)
-class Unsaved(Settings):
-    """Settings that are never written down: labels may be any objects, the search any function."""
-
-    search: Algorithm | None = None
-
-    @classmethod
-    def made(cls, asked: Question, seed: int) -> "Unsaved":
-        """Settings for an experiment that lives as long as its call."""
-        labels: Any = asked.labels
-        search, how = asked.algorithm, (seeded(seed), None, RETRIES, WAIT, "")
-        given = labels, asked.problem, search.name, search.version, {**asked.options}
-        return cls(*given, *how, cells=asked.cells, search=search)
-
-    def searched_by(self) -> Algorithm:
-        """The search itself."""
-        assert self.search is not None
-        return self.search
+from shortlist.settings import Settings, arguments
+from shortlist.spec import Certificate, Order
+from shortlist.validation import MOST_WORKERS, shown, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +39,8 @@ class Selection:
 
     An error of the user's function ends the call; an experiment in a store can be continued."""
 
-    asked: Question
+    asked: Settings
     evaluation: Evaluation
-    seed: int
     batch: int | None
     workers: int | None
     store: Place | None
@@ -112,9 +88,8 @@ class Selection:
 
     def _experiment(self) -> Experiment:
         if self.store is None:
-            return unsaved(Unsaved.made(self.asked, self.seed))
-        settings = Settings.of(self.asked, self.seed, None, RETRIES, WAIT)
-        return Experiment.of(settings, self.store, self.name, exist_ok=True)
+            return unsaved(self.asked)
+        return Experiment.of(self.asked, self.store, self.name, exist_ok=True)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
         return replace(experiment.result(partial=partial), control=self.asked.control)
@@ -132,12 +107,12 @@ def select(
     minimize: bool = False,
     items: ItemsGiven | None = None,
     scores: ScoresGiven | None = None,
-    order: str = "shared",
+    order: Order = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
-    certificate: str = "auto",
+    certificate: Certificate = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
@@ -188,14 +163,10 @@ def select(
     once. With a `store`, every reward is kept in that file under `name`, and the same call
     continues where this one ended, by Ctrl-C, an error or a crash. The error itself has the result
     so far, `partial`."""
-    cells = cells_given(items, seed, scores, order)
-    asked = question(
-        *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
-    )
+    asked = Settings.of(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
-    selection = Selection(asked, evaluation, seed, batch, workers, store, name)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=asked.on_items)
+    selection = Selection(asked, evaluation, batch, workers, store, name)
     if not evaluation.is_async:
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -214,12 +185,12 @@ async def select_async(
     minimize: bool = False,
     items: ItemsGiven | None = None,
     scores: ScoresGiven | None = None,
-    order: str = "shared",
+    order: Order = "shared",
     algorithm: AlgorithmLike = "auto",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
-    certificate: str = "auto",
+    certificate: Certificate = "auto",
     control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,
@@ -234,14 +205,10 @@ async def select_async(
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
-    cells = cells_given(items, seed, scores, order)
-    asked = question(
-        *(arms, k, epsilon, delta, budget, rewards, minimize),
-        *(algorithm, options, cells, max_rounds, min_batch, certificate, control),
-    )
+    asked = Settings.of(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=cells is not None)
-    selection = Selection(asked, evaluation, seed, batch, workers, store, name)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=asked.on_items)
+    selection = Selection(asked, evaluation, batch, workers, store, name)
     if not evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)

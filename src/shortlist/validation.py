@@ -2,7 +2,7 @@
 
 import math
 import pickle
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from itertools import islice
 from numbers import Integral, Real
 from threading import TIMEOUT_MAX
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnknownName
 from shortlist.formatting import given_text
 
 # of values with a unit: the square of a ratio of two of them must not overflow
@@ -195,6 +195,13 @@ def text(name: str, value: object) -> str:
     """Return `value` as a plain text, if it is one that can be written."""
     if not (isinstance(value, str) and encodable(value)):
         raise InvalidInput(f"`{name}` is {shown(value)}, but must be a text in UTF-8")
+    return str(value)
+
+
+def word(name: str, value: object, known: Collection[str]) -> str:
+    """Return `value` if it is one of these words."""
+    if not (isinstance(value, str) and value in known):
+        raise UnknownName(f"`{name}` is {shown(value)}, but must be one of {', '.join(known)}")
     return str(value)
 
 

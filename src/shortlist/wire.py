@@ -6,7 +6,6 @@ an arm that was never pulled, the end of an interval without one."""
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from math import inf, nan
-from typing import Any
 
 import numpy as np
 
@@ -14,14 +13,13 @@ from shortlist import errors
 from shortlist.arrays import FloatArray
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
 from shortlist.engine.status import ArmsTold
-from shortlist.errors import InvalidInput, ShortlistError, UnknownName
+from shortlist.errors import ShortlistError
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
-from shortlist.reward_models import MODELS, RewardModel, as_seen
+from shortlist.reward_models import RewardModel, as_seen
 from shortlist.search import Progress
-from shortlist.validation import shown
+from shortlist.spec import Json
 
-Json = dict[str, Any]
 TICKET = tuple(field.name for field in fields(Ticket))
 MOST_TICKETS = 10_000  # that one request is handed
 
@@ -41,28 +39,6 @@ def handout_of(data: Json) -> Handout:
     """The same, read."""
     tickets = (Ticket(**each) for each in data["tickets"])
     return Handout(tickets, State(data["state"]), data["meanwhile"])
-
-
-def rewards_to_json(model: RewardModel) -> Json:
-    """What is declared of rewards, as settings have it."""
-    return {"kind": model.kind, **asdict(model)}
-
-
-def rewards_of(data: object) -> object:
-    """The same, read; a range or a word is left to whoever knows what may be declared."""
-    if not isinstance(data, Mapping):
-        return data
-    limits = dict(data)
-    kind = limits.pop("kind", None)
-    model = MODELS.get(kind) if isinstance(kind, str) else None
-    if model is None:
-        known = ", ".join(MODELS)
-        raise UnknownName(f"`rewards` is {shown(dict(data))}, but `kind` must be one of {known}")
-    wanted = [field.name for field in fields(model)]
-    if sorted(limits) != sorted(wanted):
-        rule = " and ".join(f"`{name}`" for name in wanted) or "nothing else"
-        raise InvalidInput(f"`rewards` is {shown(dict(data))}, but {kind} takes {rule}")
-    return model(**limits)
 
 
 def status_to_json(status: Status) -> Json:

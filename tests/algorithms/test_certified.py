@@ -21,6 +21,7 @@ from shortlist.reward_models import Binary, Bounded, SubGaussian
 from shortlist.search import Answer
 from shortlist.simulation.simulate import simulate
 from shortlist.simulation.worlds import BernoulliBandit
+from shortlist.spec import Certificate
 
 BELIEVABLE = 1e-4  # a test fails when what it saw has a smaller chance than this if it is right
 GOAL = FixedConfidence(0.2, 0.1)
@@ -98,7 +99,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
 def test_the_certificate_is_said_beside_the_options_and_kept_with_them() -> None:
     asked: dict[str, Any] = {"k": 3, "epsilon": 0.4}
 
-    def taken(certificate: str) -> object:
+    def taken(certificate: Certificate) -> object:
         result = shortlist.select(
             lambda arm: float(arm > 4), arms=8, certificate=certificate, progress=False, **asked
         )

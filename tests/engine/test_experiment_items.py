@@ -123,7 +123,7 @@ def test_known_scores_stay_with_the_experiment(tmp_path: Path) -> None:
         experiment.tell_many((ticket, score_of(ticket)) for ticket in handout)
 
     assert all(isinstance(item, int) and item >= 20 for item in asked)
-    with pytest.raises(StoreExists, match="other items, or other scores known of them"):
+    with pytest.raises(StoreExists, match="made with other scores"):
         made(tmp_path / "x.db")
 
 

@@ -21,6 +21,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "errors",
         "search",
     ),
+    ("spec",),
     ("validation",),
     (
         "arms",
@@ -48,12 +49,12 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     (
         "feasibility",
         "result",
-        "simulation",
     ),
+    ("settings",),
+    ("simulation",),
     (
         "assessment",
         "forecasting",
-        "question",
         "theory",
     ),
     ("engine",),

@@ -37,7 +37,7 @@ def alone(**more: Any) -> Any:
 def test_a_test_set_is_made_asked_for_told_and_answered_by_http(call: Call) -> None:
     made = call("POST", "/v1/experiments", MAKE)
     assert made.status == 201
-    assert made.data["settings"]["items"]["labels"] == ITEMS
+    assert made.data["settings"]["items"] == ITEMS
     cells: list[tuple[str, str]] = []
     while (handout := call("POST", f"{ONE}/ask", {"limit": 30}).data)["tickets"]:
         given = handout["tickets"]
@@ -92,7 +92,7 @@ def test_what_a_client_knows_already_is_read_here_and_not_asked_for(
     result = client.run(noted, progress=False)
     assert not set(asked) & set(ITEMS[:15])
     assert result.pulls == alone(scores=known).pulls == len(asked)
-    with pytest.raises(StoreExists, match="other items, or other scores known of them"):
+    with pytest.raises(StoreExists, match="made with other scores"):
         Client(url).create(ARMS, exist_ok=True, **SETTINGS)
 
 

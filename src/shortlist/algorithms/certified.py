@@ -1,5 +1,7 @@
 """Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
+from typing import get_args
+
 import numpy as np
 
 from shortlist.algorithms.algorithm import Count
@@ -13,8 +15,9 @@ from shortlist.certificates.split.search import split_search
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.search import Search
+from shortlist.spec import Certificate
+from shortlist.validation import word
 
-CERTIFICATES = ("auto", "pairs", "plans", "split", "items")
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
 # arms with limits, or with costs and a budget, up to which swaps are: they have a bound at any time
 MOST_LIMITED = 1000
@@ -57,9 +60,7 @@ def certified(
     docs/pairs.md says what holds for other rewards. Batches have at least `min_batch` pulls, unless
     fewer complete all samples; of the split certificate, only those that explore. Pairs take at
     most `max_rounds` batches (one more if rewards that were all 0 or 1 turn out not to be)."""
-    if certificate not in CERTIFICATES:
-        known = ", ".join(CERTIFICATES)
-        raise InvalidInput(f"`certificate` is {certificate!r}, but must be one of {known}")
+    word("certificate", certificate, get_args(Certificate))
     retired = Retired(problem.n_arms)
     search = _search_by(problem, rng, retired, certificate, min_batch, max_rounds)
     return informed(search, retired)

@@ -11,7 +11,7 @@ The file that holds what a pilot gave.
 The file that holds fresh rewards of every arm, and which arms were chosen before."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,39 +117,7 @@ def _check_headless(table: Columns, hint: str) -> None:
         )
 
 
-Command = Callable[..., Any]
 FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
-
-order_option = click.option(
-    "--order",
-    type=click.Choice(["shared", "independent"]),
-    default="shared",
-    show_default=True,
-    help="One order of the items for all arms, or one an arm.",
-)
-
-
-def item_options(command: Command) -> Command:
-    """Add --items, --scores and --order."""
-    for option in reversed(
-        (
-            click.option(
-                "--items",
-                type=FILE,
-                metavar="FILE",
-                help="A test set: one item a line, or a CSV with a column `item`.",
-            ),
-            click.option(
-                "--scores",
-                type=FILE,
-                metavar="FILE",
-                help="Scores that are known already, in a CSV or Parquet file: not asked for.",
-            ),
-            order_option,
-        )
-    ):
-        command = option(command)
-    return command
 
 
 def read_items(path: str) -> list[str]:

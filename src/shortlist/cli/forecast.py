@@ -5,13 +5,13 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist.cli.files import order_option, read_items, read_pilot, whole_number
+from shortlist.cli.files import FILE, read_items, read_pilot, whole_number
 from shortlist.cli.options import (
-    algorithm_option,
-    minimize_option,
+    algorithm_names,
     read_limits,
     read_means,
-    search_options,
+    setting_option,
+    setting_options,
 )
 from shortlist.cli.output import (
     format_option,
@@ -22,8 +22,6 @@ from shortlist.cli.output import (
     progress_bar,
 )
 from shortlist.errors import InvalidInput
-
-FILE = click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True)
 
 
 def _pair(
@@ -69,7 +67,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     type=int,
     help="Number of arms; --means and --pilot bring their own, --pilot may be of fewer.",
 )
-@click.option("-k", type=int, required=True, help="Number of arms to choose, less than n.")
+@setting_option("k", required=True)
 @click.option(
     "--prior",
     callback=_pair,
@@ -95,26 +93,24 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     callback=_items,
     help="A test set: how many items, or the file that names them. Pulls are cells then.",
 )
-@order_option
-@click.option("--epsilon", type=float, help="Regret allowed: how many pulls until then?")
-@click.option(
-    "--delta",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Probability of losing more than epsilon.",
-)
-@click.option(
-    "--budget",
-    type=float,
+@setting_option("order")
+@setting_option("epsilon", help="Largest regret allowed: how many pulls until then?")
+@setting_option("delta")
+@setting_option(
+    "budget",
     multiple=True,
-    help="Pulls to spend, or their cost, as often as needed: what is lost after them?",
+    help="Number of pulls to spend, or their total cost; repeat for several.",
 )
-@minimize_option
-@algorithm_option(
-    "algorithms", multiple=True, help="Instead of the usual ones, as often as needed."
+@setting_option("minimize")
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=algorithm_names,
+    help="Algorithm to simulate instead of the usual ones; repeat for several.",
 )
-@search_options
+@setting_options("max_rounds", "min_batch", "certificate")
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
     "--delay",
@@ -126,15 +122,13 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
 @click.option(
     "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
-)
+@setting_option("seed")
 @click.option(
     "--workers",
     type=int,
     default=1,
     show_default=True,
-    help="Processes; they do not change the figures.",
+    help="Number of processes. It does not change the figures.",
 )
 @click.option(
     "--plot",

@@ -15,14 +15,13 @@ import click
 
 from shortlist.cli.files import (
     arms_argument,
-    item_options,
     labelled,
     labels_in,
     read_arms,
     read_rewards,
     with_test_set,
 )
-from shortlist.cli.options import experiment_options, lease_options, name_option, store_options
+from shortlist.cli.options import name_option, setting_options, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.status import stopped
 from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment, shown
@@ -38,9 +37,7 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 
 @click.command()
 @arms_argument
-@experiment_options
-@item_options
-@lease_options
+@setting_options()
 @store_options
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
     """Make an experiment with the arms in a file.

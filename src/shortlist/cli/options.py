@@ -8,16 +8,17 @@ The options that name the arms: an instance of the paper, or a file of means."""
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import shortlist
-from shortlist.cli.files import whole_number
-from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.cli.files import FILE, whole_number
+from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
 from shortlist.reading.files import FileLine, read_columns
+from shortlist.spec import FIELDS, OnLate, fields_of
 
 
 def algorithm_names(_context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -51,7 +52,6 @@ def _beginning(names: list[str], begun: str) -> list[str]:
 
 
 if TYPE_CHECKING:
-    from shortlist.engine.leases import Late
     from shortlist.reward_models import RewardsDeclared
 
 Command = Callable[..., Any]
@@ -71,54 +71,6 @@ def _pairs(
         except (ValueError, RecursionError):  # also a number of too many digits
             options[name] = value
     return options
-
-
-def algorithm_option(*names: str, **settings: Any) -> Callable[[Command], Command]:
-    """--algorithm, which the shell completes."""
-    return click.option(
-        "--algorithm", *names, metavar="NAME", shell_complete=algorithm_names, **settings
-    )
-
-
-algorithm_settings = click.option(
-    "--option",
-    "options",
-    multiple=True,
-    callback=_pairs,
-    metavar="NAME=VALUE",
-    help="A setting of the algorithm, as often as needed; a wrong name lists those there are.",
-)
-
-
-def search_options(command: Command) -> Command:
-    """Add how pulls are cut into requests, and which certificate is wanted."""
-    for option in reversed(
-        (
-            click.option(
-                "--max-rounds",
-                type=int,
-                help="Requests at most; each waits for all rewards of the one before.",
-            ),
-            click.option("--min-batch", type=int, help="Pulls in a request at least."),
-            click.option(
-                "--certificate",
-                default="auto",
-                show_default=True,
-                metavar="pairs|plans|split|items",
-                help="What proves the bound.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-control_option = click.option(
-    "--control", metavar="ARM", help="Print how much better or worse than this arm all others are."
-)
-minimize_option = click.option(
-    "--minimize", is_flag=True, help="The best arms are those of the smallest mean rewards."
-)
 
 
 def _rewards(
@@ -144,71 +96,7 @@ def _rewards(
     return (low, high)
 
 
-def rewards_option(**settings: Any) -> Callable[[Command], Command]:
-    """--rewards, as every command spells it."""
-    return click.option(
-        "--rewards",
-        callback=_rewards,
-        metavar="LOW,HIGH|binary|sub-gaussian:SIGMA",
-        **settings,
-    )
-
-
-def experiment_options(command: Command) -> Command:
-    """Add what an experiment is made with."""
-    for option in reversed(
-        (
-            click.option("-k", type=int, help="Number of arms to choose."),
-            click.option("--epsilon", type=float, help="Regret allowed."),
-            click.option(
-                "--delta",
-                type=float,
-                default=0.05,
-                show_default=True,
-                help="Probability of losing more.",
-            ),
-            click.option(
-                "--budget",
-                type=float,
-                help="Pulls to spend, or what they may cost; with --epsilon, at most.",
-            ),
-            rewards_option(help="What rewards can be; 0,1 unless a budget is all there is."),
-            minimize_option,
-            algorithm_option(
-                default="auto",
-                show_default=True,
-                help="See `algorithms`; or package.module:function.",
-            ),
-            algorithm_settings,
-            search_options,
-            click.option(
-                "--seed",
-                type=int,
-                default=0,
-                show_default=True,
-                help="The same seed asks for the same.",
-            ),
-            click.option(
-                "--retries",
-                type=int,
-                default=2,
-                show_default=True,
-                help="Tries more of a pull that failed.",
-            ),
-            click.option(
-                "--on-failure",
-                type=click.Choice(["stop", "retire"]),
-                default="stop",
-                show_default=True,
-                help="After that the experiment stops, or the arm leaves.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _late(context: click.Context, parameter: click.Parameter, text: str) -> "Late":
+def _late(context: click.Context, parameter: click.Parameter, text: str) -> OnLate:
     """What --on-late says: "wait", "again" or a reward."""
     if text == "wait":
         return "wait"
@@ -222,23 +110,74 @@ def _late(context: click.Context, parameter: click.Parameter, text: str) -> "Lat
         ) from None
 
 
-def lease_options(command: Command) -> Command:
-    """Add when a ticket is due, and what happens to one that is late."""
-    return click.option(
-        "--lease",
-        type=float,
-        metavar="SECONDS",
-        help="When a ticket is due; an hour, or longer if pulls take longer.",
-    )(
-        click.option(
-            "--on-late",
-            callback=_late,
-            default="wait",
-            show_default=True,
-            metavar="wait|again|REWARD",
-            help="What is late is waited for, handed out again, or counts so.",
-        )(command)
-    )
+class Word(click.Choice[str]):
+    """One of the words that a setting may be, refused in the words of the package."""
+
+    def __init__(self, name: str, words: Sequence[str]) -> None:
+        super().__init__(words)
+        self.setting = name
+
+    def convert(self, value: Any, *_: object) -> str:
+        """The word itself."""
+        if value in self.choices:
+            return str(value)
+        known = ", ".join(self.choices)
+        raise UnknownName(f"`{self.setting}` is {value!r}, but must be one of {known}")
+
+
+# What a command line adds to a setting; numbers, flags and words need nothing.
+WRITTEN: dict[str, dict[str, Any]] = {
+    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|sub-gaussian:SIGMA"},
+    "items": {
+        "type": FILE,
+        "metavar": "FILE",
+        "help": "Test set: one item per line, or a CSV with a column `item`.",
+    },
+    "scores": {
+        "type": FILE,
+        "metavar": "FILE",
+        "help": "Scores that are known, a CSV or Parquet file. They are not evaluated again.",
+    },
+    "algorithm": {"metavar": "NAME", "shell_complete": algorithm_names},
+    "options": {
+        "multiple": True,
+        "callback": _pairs,
+        "metavar": "NAME=VALUE",
+        "help": "Option of the algorithm; repeat for several. A wrong name lists them all.",
+    },
+    "control": {"metavar": "ARM"},
+    "lease": {"metavar": "SECONDS"},
+    "on_late": {"callback": _late, "metavar": "wait|again|REWARD"},
+}
+NAMES = {"k": ("-k",), "options": ("--option", "options")}  # not --name
+
+
+def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
+    """The option of a setting, from its field in the spec."""
+    field = FIELDS[name]
+    about: dict[str, Any] = {"help": field.text}
+    if field.kind is bool:
+        about["is_flag"] = True
+    elif field.plain:
+        about["type"] = Word(name, field.words) if field.words else field.kind
+        if not field.required:
+            about["default"] = field.default
+    elif name not in ("options", "items", "scores"):
+        about["default"] = field.default
+    about |= {**WRITTEN.get(name, {}), **more}
+    about["show_default"] = about.get("default") is not None
+    return click.option(*NAMES.get(name, (f"--{name.replace('_', '-')}",)), **about)
+
+
+def setting_options(*names: str) -> Callable[[Command], Command]:
+    """The options of these settings; of all that make an experiment if none are named."""
+
+    def added(command: Command) -> Command:
+        for name in reversed(names or [name for name in fields_of("create") if name != "arms"]):
+            command = setting_option(name)(command)
+        return command
+
+    return added
 
 
 store_option = click.option(
@@ -287,9 +226,7 @@ def instance_options(command: Command) -> Command:
                 help="An instance of the paper's experiments.",
             ),
             click.option("-n", type=int, help="Number of arms; rte and --means bring their own."),
-            click.option(
-                "-k", type=int, required=True, help="Number of arms to choose, less than n."
-            ),
+            setting_option("k", required=True),
             click.option(
                 "-p", type=float, help="Shape of synthetic: above 1 pushes means to the boundary."
             ),

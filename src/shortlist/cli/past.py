@@ -9,7 +9,7 @@ import click
 
 import shortlist
 from shortlist.cli.files import Fresh, read_fresh
-from shortlist.cli.options import minimize_option, rewards_option
+from shortlist.cli.options import setting_option
 from shortlist.cli.output import Record, format_option, print_rows, print_summary
 from shortlist.errors import InvalidInput
 from shortlist.formatting import TextTable, bound_text, confidence_text, figures, given_text
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     type=float,
     help="Trades ln(1/delta) against the noise; found from pulls or epsilon if not given.",
 )
-@rewards_option(help="What rewards can be; 0,1, or binary where successes are counted.")
+@setting_option("rewards", help="Range or model. Default: 0 to 1, or binary for successes.")
 @format_option
 def certify(
     *,
@@ -179,8 +179,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Probability that the bound or a tier is wrong; separately, that any interval is wrong.",
 )
-@rewards_option(help="What rewards can be; 0,1, or binary where successes are counted.")
-@minimize_option
+@setting_option("rewards", help="Range or model. Default: 0 to 1, or binary for successes.")
+@setting_option("minimize")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False),

@@ -3,7 +3,6 @@
 import logging
 import signal
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,9 +12,9 @@ import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.files import item_options, labelled, labels_in, read_arms, with_test_set
+from shortlist.cli.files import labelled, labels_in, read_arms, with_test_set
 from shortlist.cli.live import named
-from shortlist.cli.options import control_option, experiment_options, lease_options, name_option
+from shortlist.cli.options import name_option, setting_options
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
 from shortlist.cli.stores import create_experiment, open_experiment
@@ -46,9 +45,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
 @click.option(
     "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
 )
-@experiment_options
-@item_options
-@lease_options
+@setting_options()
 @click.option(
     "--store",
     envvar="SHORTLIST_STORE",
@@ -57,7 +54,6 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     help="Keep everything in this file, postgresql://… or service, and go on with what is there.",
 )
 @name_option
-@control_option
 @format_option
 @click.pass_context
 def run(
@@ -70,7 +66,6 @@ def run(
     timeout: float | None,
     store: str | None,
     name: str | None,
-    control: str | None,
     style: str,
     **settings: Any,
 ) -> None:
@@ -107,12 +102,12 @@ def run(
     source = context.get_parameter_source
     given = [each for each in settings if source(each) is not ParameterSource.DEFAULT]
     with (
-        _experiment(arms, store, name, settings, given, control) as experiment,
+        _experiment(arms, store, name, settings, given) as experiment,
         _terminable(),
         _notes_on_stderr(),
     ):
         _check_item(command, experiment)
-        against = _control(control, experiment)
+        against = _control(settings["control"], experiment)
         try:
             result = experiment.run(command, workers=workers)
         except KeyboardInterrupt:
@@ -133,7 +128,6 @@ def _experiment(
     name: str | None,
     settings: dict[str, Any],
     given: list[str],
-    control: str | None,
 ) -> "Experiment | Client":
     """The experiment that these arguments ask for: the one in the store, or a new one.
 
@@ -143,8 +137,9 @@ def _experiment(
             raise InvalidInput(
                 "ARMS is not given and no --store given, but only what is in a store needs no ARMS"
             )
-        if given:
-            names = ", ".join(f"`{each}`" for each in given)
+        settled = [each for each in given if each != "control"]  # which may differ from the store's
+        if settled:
+            names = ", ".join(f"`{each}`" for each in settled)
             raise InvalidInput(
                 f"ARMS is not given and {names} given, but without ARMS all settings are the"
                 " store's"
@@ -154,9 +149,6 @@ def _experiment(
         raise InvalidInput("`k` is not given, but an experiment needs it")
     described = read_arms(arms)
     known = with_test_set(settings, labels_in(described))
-    if control is not None:  # tried before there is a file, which is made with all warnings
-        with warnings.catch_warnings(action="ignore"):
-            _control(control, create_experiment(described, store=None, **known))
     return create_experiment(described, store=store, exist_ok=True, **named(name), **known)
 
 
@@ -170,12 +162,12 @@ def _check_item(command: "Command", experiment: "Experiment | Client") -> None:
 
 
 def _control(word: str | None, experiment: "Experiment | Client") -> "OwnLabel | None":
-    """The arm that --control names, if all others can be compared with it."""
-    from shortlist.question import checked_control
+    """The arm that --control names, if all others can be compared with it; else the stored one."""
+    from shortlist.settings import checked_control
 
-    if word is None:
-        return None
     settings = experiment.settings
+    if word is None:
+        return settings.control
     return checked_control(
         labelled("control", word, settings.labels), settings.labels, settings.problem
     )

@@ -13,12 +13,10 @@ import click
 
 import shortlist
 from shortlist.cli.options import (
-    algorithm_option,
-    algorithm_settings,
     instance_options,
     means_of,
-    minimize_option,
-    search_options,
+    setting_option,
+    setting_options,
 )
 from shortlist.cli.output import format_option, print_rows, print_summary, progress_bar
 from shortlist.errors import InvalidInput
@@ -35,29 +33,16 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Scores of a test set instead: a CSV or Parquet file, a row an arm, a column an item.",
 )
-@click.option(
-    "--order",
-    type=click.Choice(["shared", "independent"]),
-    default="shared",
-    show_default=True,
-    help="With --scores: one order of the items for all arms, or one an arm.",
+@setting_option("order")
+@setting_option(
+    "algorithm",
+    default=None,
+    help="Name of the algorithm, or package.module:function. Needed without --scores.",
 )
-@algorithm_option(
-    help="See `shortlist algorithms`; or package.module:function. Needed without --scores."
+@setting_option(
+    "epsilon", help="Largest regret allowed; with --budget, a run that exceeds it has failed."
 )
-@click.option(
-    "--epsilon", type=float, help="Regret allowed; with --budget, what counts as a failure."
-)
-@click.option(
-    "--delta",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Probability of losing more than epsilon.",
-)
-@click.option(
-    "--budget", type=float, help="Pulls to spend, instead of stopping by epsilon and delta."
-)
+@setting_options("delta", "budget")
 @click.option(
     "--runs",
     type=int,
@@ -65,31 +50,27 @@ if TYPE_CHECKING:
     show_default=True,
     help="Independent runs, arms shuffled in each.",
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same figures."
-)
+@setting_option("seed")
 @click.option(
     "--workers",
     type=int,
     default=1,
     show_default=True,
-    help="Processes; they do not change the figures.",
+    help="Number of processes. It does not change the figures.",
 )
 @click.option(
     "--rewards",
     type=click.Choice(["bernoulli", "beta", "gaussian"]),
     default="bernoulli",
     show_default=True,
-    help="Law of the rewards around their mean.",
+    help="Distribution of the rewards around their mean.",
 )
 @click.option(
     "--sd",
     type=float,
     help="Their standard deviation, if beta or gaussian; beta: where the mean allows it.",
 )
-@minimize_option
-@algorithm_settings
-@search_options
+@setting_options("minimize", "options", "max_rounds", "min_batch", "certificate")
 @format_option
 def simulate(
     *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.files import labelled
-from shortlist.cli.options import control_option, store_options
+from shortlist.cli.options import setting_option, store_options
 from shortlist.cli.output import (
     format_option,
     note,
@@ -93,7 +93,7 @@ def _outlook(experiment: "Experiment | Client", store: str) -> "Outlook":
 @click.command()
 @store_options
 @click.option("--partial", is_flag=True, help="Before the end: the best arms as it stands.")
-@control_option
+@setting_option("control")
 @format_option
 def result(*, store: str, name: str | None, partial: bool, control: str | None, style: str) -> None:
     """Print the answer of an experiment, and what is guaranteed about it.
@@ -108,8 +108,10 @@ def result(*, store: str, name: str | None, partial: bool, control: str | None, 
       shortlist result --store runs.db --partial
     """
     with open_experiment(store, name, readonly=True) as experiment:
-        labels = experiment.settings.labels
-        against = None if control is None else labelled("control", control, labels)
+        settings = experiment.settings
+        against = settings.control
+        if control is not None:
+            against = labelled("control", control, settings.labels)
         try:
             print_result(replace(experiment.result(partial=partial), control=against), style)
         except Unfinished as error:

@@ -11,12 +11,12 @@ from typing import Self
 import numpy as np
 
 from shortlist.algorithms import AlgorithmLike
-from shortlist.arms import Arms, Label
+from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
-from shortlist.engine.leases import AGAIN, WAIT, Durations, Late, checked_worker, due_of
+from shortlist.engine.leases import AGAIN, WAIT, Durations, checked_worker, due_of
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -41,7 +41,6 @@ from shortlist.engine.log_entries import (
 )
 from shortlist.engine.replay import Replay, Replica
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
-from shortlist.engine.settings import OnFailure, Settings
 from shortlist.engine.state import NONE
 from shortlist.engine.status import ArmsTold, Status, arms_told
 from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
@@ -49,10 +48,11 @@ from shortlist.engine.workers import Runnable
 from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
-from shortlist.question import cells_given, question
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
+from shortlist.settings import Settings, arguments
+from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store
 from shortlist.stores.clock import JUMP, Clock, checked_time
 from shortlist.stores.memory import MemoryStore
@@ -111,15 +111,16 @@ class Experiment(Runnable):
         minimize: bool = False,
         items: ItemsGiven | None = None,
         scores: ScoresGiven | None = None,
-        order: str = "shared",
+        order: Order = "shared",
         algorithm: AlgorithmLike = "auto",
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
-        certificate: str = "auto",
+        certificate: Certificate = "auto",
+        control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,
-        on_late: Late = WAIT,
+        on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
         exist_ok: bool = False,
@@ -135,12 +136,7 @@ class Experiment(Runnable):
         whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
         experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
-        cells = cells_given(items, seed, scores, order)
-        asked = question(
-            *(arms, k, epsilon, delta, budget, rewards, minimize),
-            *(algorithm, options, cells, max_rounds, min_batch, certificate),
-        )
-        settings = Settings.of(asked, seed, lease, retries, on_late, on_failure)
+        settings = Settings.of(arguments(locals(), "create"))
         return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
 
     @classmethod

@@ -27,7 +27,6 @@ from shortlist.driver import MOST_PULLS
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import told_reward
 from shortlist.engine.replay import Replica
-from shortlist.engine.settings import Settings, declared
 from shortlist.engine.state import MOST_UNDER_WAY
 from shortlist.errors import (
     CannotReplay,
@@ -38,6 +37,7 @@ from shortlist.errors import (
     StoreMissing,
 )
 from shortlist.reward_models import RewardModel
+from shortlist.settings import Settings, stored_arms
 from shortlist.stores import Event, Kind, News, RewardRow, Store
 from shortlist.stores.base import no_such_experiment
 from shortlist.stores.checksums import links_of
@@ -134,7 +134,7 @@ def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
         settings, news = source.settings(name), source.read(name)
-    labels, _ = declared(settings, f"experiment {name!r}")
+    labels, _ = stored_arms(settings, f"experiment {name!r}")
 
     def entries() -> Iterator[dict[str, object]]:
         yield {"experiment": name, "format": FORMAT, "settings": json.loads(settings)}
@@ -185,7 +185,7 @@ def _begun(settings: str, where: str) -> "ImportedLog":
     see one in them."""
     try:
         _replayable(settings, where)
-        return ImportedLog(*declared(settings, where))
+        return ImportedLog(*stored_arms(settings, where))
     except StoreDamaged as error:  # there is no store yet: what was given is wrong
         raise InvalidInput(str(error)) from error
 

@@ -12,13 +12,11 @@ from typing import Literal
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.engine.rewards import checked_reward
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
-from shortlist.reward_models import RewardModel
+from shortlist.spec import OnLate
 from shortlist.validation import number, shown, text
 
-Late = Literal["wait", "again"] | float
 WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
 AGAIN: Literal["again"] = "again"  # hand the ticket out again; the first result counts
 
@@ -51,24 +49,6 @@ def due_of(ends: FloatArray) -> FloatArray:
     return np.where(ends >= FOREVER, ends - FOREVER, ends)
 
 
-def checked_late(on_late: object, lease: float | None, model: RewardModel) -> Late:
-    """What is to happen when a lease is over, if it makes sense."""
-    if isinstance(on_late, str):
-        if on_late not in (WAIT, AGAIN):
-            raise InvalidInput(
-                f"`on_late` is {shown(on_late)}, but must be 'wait', 'again' or a reward"
-            )
-        return WAIT if on_late == WAIT else AGAIN
-    reward = checked_reward(on_late, "`on_late`", model)
-    if not model.has_range:  # a mixture with a constant may have heavier tails than was declared
-        raise InvalidInput(f"`on_late` is {reward!r}, but only rewards with a range may count so")
-    if lease is None:  # one that fits durations depends on them, and so would the reward
-        raise InvalidInput(
-            f"`on_late` is {reward!r}, but counts after a `lease`, and none is given"
-        )
-    return reward
-
-
 HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
 MARGIN = 4.0  # times the longest pull so far: a lease that pulls of the same kind do not outlast
 NEAR = 0.5  # of its lease: a pull that takes longer is worth a warning
@@ -80,7 +60,7 @@ logger = logging.getLogger("shortlist.engine")
 class Durations:
     """Seconds from `ask` to `tell`, as far as this program knows them."""
 
-    def __init__(self, lease: float | None, on_late: Late) -> None:
+    def __init__(self, lease: float | None, on_late: OnLate) -> None:
         self._lease = lease  # that the user chose
         self._on_late = on_late
         self._begun: dict[int, float] = {}  # by ticket, of those that were handed out here
@@ -132,7 +112,7 @@ class Durations:
             logger.warning(what, taken, self._lease, _consequence(self._on_late))
 
 
-def _consequence(on_late: Late) -> str:
+def _consequence(on_late: OnLate) -> str:
     if on_late == WAIT:
         return "is called overdue, and waited for"
     if on_late == AGAIN:

@@ -17,13 +17,14 @@ import numpy as np
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import ROUNDED
-from shortlist.engine.leases import AGAIN, FOREVER, FREE, Late, Lease, checked_worker, due_of
+from shortlist.engine.leases import AGAIN, FOREVER, FREE, Lease, checked_worker, due_of
 from shortlist.engine.replay import Replica
 from shortlist.engine.rewards import checked_cost, checked_reward
 from shortlist.engine.state import Ledger
 from shortlist.engine.tickets import Numbering, Receipt, Ticket
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
 from shortlist.reward_models import RewardModel
+from shortlist.spec import OnLate
 from shortlist.stores import Event, Kind, RewardRow, Told
 from shortlist.validation import MOST_TOLD, collected, number, shown, whole
 
@@ -46,7 +47,7 @@ class Asking(NamedTuple):
         return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
 
 
-def new_lease(worker: str, on_late: Late, now: float, lease: float, alive: float | None) -> Lease:
+def new_lease(worker: str, on_late: OnLate, now: float, lease: float, alive: float | None) -> Lease:
     """The terms of a ticket that is handed out now.
 
     Only of who promised to be `alive` can it be known without looking at durations that it is not,

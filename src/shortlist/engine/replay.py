@@ -17,7 +17,6 @@ from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
 from shortlist.engine.leases import FREE, due_of
 from shortlist.engine.rewards import Received, by_entry
-from shortlist.engine.settings import Settings
 from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import Block, Numbering, State, Ticket, draw_seed
@@ -28,6 +27,7 @@ from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.result.result import Ending
 from shortlist.search import Answer, Progress, Pulls, Rewards, advance
+from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, RewardRow, Store
 
 PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md

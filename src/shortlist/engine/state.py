@@ -12,12 +12,12 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
 from shortlist.engine.leases import FREE, Lease
-from shortlist.engine.settings import Settings
 from shortlist.engine.tickets import Numbering
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import MOST_COST, Problem
 from shortlist.search import Rewards
+from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, Told
 
 NONE: IntArray = np.empty(0, dtype=np.int64)

@@ -35,7 +35,6 @@ from shortlist.engine.leases import FOREVER, checked_worker
 from shortlist.engine.log_entries import Report
 from shortlist.engine.progress import display
 from shortlist.engine.rewards import checked_cost, checked_reward, checked_rewards, with_cost
-from shortlist.engine.settings import Settings
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
 from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
@@ -43,6 +42,7 @@ from shortlist.errors import ConflictingReward, InvalidInput, Unfinished
 from shortlist.formatting import plural, printable
 from shortlist.result import Result
 from shortlist.search import Progress
+from shortlist.settings import Settings
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted

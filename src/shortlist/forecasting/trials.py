@@ -28,8 +28,10 @@ from shortlist.formatting import (
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, budget_of, goal_of
 from shortlist.regret import ROUNDING
 from shortlist.reward_models import Binary
+from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.simulate import checked_prices
+from shortlist.spec import Certificate, Order
 from shortlist.validation import (
     MOST_ARMS,
     MOST_RUNS,
@@ -270,7 +272,7 @@ def forecast(
     prior: tuple[float, float] | None = None,
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     items: ItemsGiven | None = None,
-    order: str = "shared",
+    order: Order = "shared",
     epsilon: float | None = None,
     delta: float = 0.05,
     minimize: bool = False,
@@ -280,7 +282,7 @@ def forecast(
     algorithms: Sequence[AlgorithmLike] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
-    certificate: str = "auto",
+    certificate: Certificate = "auto",
     per_day: float | None = None,
     delay: float = 0.0,
     runs: int = 20,
@@ -314,9 +316,9 @@ def forecast(
     day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is
     called with the share that is done. The same `seed` gives the same forecast for any
     `workers`."""
+    asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
-    epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
-    delta = number("delta", delta, above=0, below=1)
+    epsilon, delta = asked["epsilon"], asked["delta"]
     function_or_none("on_progress", on_progress)
     believed = guess(n, k, means, prior, pilot)
     if costs is not None and pilot is not None:

@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 
 from starlette.requests import Request
 
-from shortlist.arms import Arm, Label
+from shortlist.arms import Label
 from shortlist.engine import Ticket
 from shortlist.errors import InvalidInput
 from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
+from shortlist.spec import Json
 from shortlist.validation import number, shown, whole
-from shortlist.wire import Json
 
 LONGEST = 10_000  # characters of a text
 NAMED = ("ticket", "arm", "experiment", "item")  # what a ticket may say of itself
@@ -105,19 +105,6 @@ def label(value: Any, of: str = "arm") -> Label:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InvalidInput(f"`{of}` is {_short(value)}, but must be a text or a whole number")
     return value
-
-
-def arms_given(arms: object) -> object:
-    """Arms with what belongs to each, where any of them is an object."""
-    if not isinstance(arms, list) or not any(isinstance(arm, dict) for arm in arms):
-        return arms
-    return [_arm(arm) if isinstance(arm, dict) else arm for arm in arms]
-
-
-def _arm(given: Json) -> Arm:
-    check_fields(given, ("arm", "cost", "limit"), ("arm",))
-    cost = 1.0 if given.get("cost") is None else given["cost"]
-    return Arm(given["arm"], cost, given.get("limit"))
 
 
 def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:

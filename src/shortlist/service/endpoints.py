@@ -12,7 +12,6 @@ from shortlist.engine import Experiment, export_lines
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.service.bodies import (
     NAMED,
-    arms_given,
     check_fields,
     held_ticket,
     label,
@@ -21,34 +20,11 @@ from shortlist.service.bodies import (
 )
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
+from shortlist.settings import arms_of_json, rewards_of
+from shortlist.spec import FIELDS, REQUIRED, Json
 from shortlist.validation import shown, whole
-from shortlist.wire import MOST_TICKETS, Json, handout_to_json, rewards_of, status_to_json
+from shortlist.wire import MOST_TICKETS, handout_to_json, status_to_json
 
-SETTINGS = (
-    "name",
-    "arms",
-    "k",
-    "epsilon",
-    "delta",
-    "budget",
-    "rewards",
-    "minimize",
-    "algorithm",
-    "options",
-    "max_rounds",
-    "min_batch",
-    "certificate",
-    "seed",
-    "lease",
-    "on_late",
-    "retries",
-    "on_failure",
-    "exist_ok",
-    "items",
-    "scores",
-    "order",
-)
-NEEDED = ("arms", "k")  # required; null for any other means its default
 PAGE = 100  # experiments per page of the list
 LINES = 1000  # of an export per chunk
 
@@ -113,22 +89,20 @@ def create(inquiry: Inquiry) -> Reply:
     """Create an experiment. Only algorithms of this package are accepted: a name such as
     module:function would let the caller choose what the service imports."""
     body = inquiry.body
-    check_fields(body, SETTINGS, NEEDED)
+    check_fields(body, ("name", *FIELDS, "exist_ok"), REQUIRED)
     _check_arms(body["arms"], inquiry.limits.arms)
     if not isinstance(body.get("options"), dict | None):
         raise InvalidInput(f"`options` is {shown(body['options'])[:100]}, but must be an object")
     _check_scores(body.get("scores"))
-    algorithm = text(body, "algorithm") or "auto"
-    if ":" in algorithm:
+    algorithm = text(body, "algorithm")
+    if algorithm is not None and ":" in algorithm:
         raise InvalidInput(
             f"`algorithm` is {algorithm!r}, but at a service must be one of `shortlist algorithms`"
         )
-    given = {name: value for name, value in body.items() if value is not None or name in NEEDED}
-    given["arms"] = arms_given(body["arms"])
+    given = {name: value for name, value in body.items() if value is not None or name in REQUIRED}
+    given |= {"arms": arms_of_json(body["arms"]), "rewards": rewards_of(body.get("rewards"))}
     existing = inquiry.experiments.store.names()
-    created = inquiry.experiments.create(
-        **{**given, "algorithm": algorithm, "rewards": rewards_of(body.get("rewards"))}
-    )
+    created = inquiry.experiments.create(**given)
     return Reply(_described(created), 200 if created.name in existing else 201)
 
 

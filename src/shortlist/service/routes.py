@@ -8,8 +8,8 @@ from shortlist.engine import Experiment
 from shortlist.service import endpoints, schemas
 from shortlist.service.endpoints import Inquiry, Reply
 from shortlist.service.schemas import Schema
+from shortlist.spec import Json
 from shortlist.stores.base import Scope
-from shortlist.wire import Json
 
 ALL = "/v1/experiments"
 ONE = f"{ALL}/{{name}}"

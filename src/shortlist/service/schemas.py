@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shortlist.spec import json_schema
 from shortlist.wire import MOST_TICKETS
 
 Schema = dict[str, Any]
@@ -36,33 +37,6 @@ FLAG: Schema = {"type": "boolean"}
 LABEL: Schema = {"type": ["string", "integer"]}
 ANYTHING: Schema = {"type": "object"}
 STATE: Schema = {"enum": ["ready", "pending", "finished", "budget", "ended", "stopped"]}
-REWARDS: Schema = {
-    "description": 'A range [low, high], "binary", or a kind with its limits; [0, 1] if nothing is'
-    " said, unless a budget is all there is.",
-    "anyOf": [
-        {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
-        {"const": "binary"},
-        {"type": "null"},
-        {
-            "type": "object",
-            "properties": {"kind": {"enum": ["bounded", "binary", "sub-gaussian", "undeclared"]}},
-            "required": ["kind"],
-        },
-    ],
-}
-ARM_GIVEN = record(
-    ("arm",),
-    arm=LABEL,
-    cost={**NUMBER, "exclusiveMinimum": 0, "default": 1},
-    limit={"type": ["integer", "null"], "minimum": 1},
-)
-ARMS: Schema = {
-    "description": "Their number, their labels, or objects of label, cost and limit.",
-    "anyOf": [
-        {"type": "integer", "minimum": 2},
-        {**array({"anyOf": [LABEL, ARM_GIVEN]}), "minItems": 2},
-    ],
-}
 PROGRESS = every(
     round=COUNT,
     accepted=COUNT,
@@ -125,31 +99,15 @@ RESULT_TOLD = record(
     item=ITEM,
 )
 
-CREATE = record(
-    ("arms", "k"),
-    name={**TEXT, "minLength": 1, "default": "experiment"},
-    arms=ARMS,
-    k=POSITIVE,
-    epsilon={"type": ["number", "null"], "exclusiveMinimum": 0},
-    delta={**NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.05},
-    budget={"type": ["number", "null"], "exclusiveMinimum": 0},
-    rewards=REWARDS,
-    minimize={**FLAG, "default": False},
-    algorithm={**TEXT, "default": "auto"},
-    options=ANYTHING,
-    max_rounds={"type": ["integer", "null"], "minimum": 1},
-    min_batch={"type": ["integer", "null"], "minimum": 1},
-    certificate={**TEXT, "default": "auto"},
-    seed={**COUNT, "default": 0},
-    lease={"type": ["number", "null"], "exclusiveMinimum": 0},
-    on_late={"anyOf": [{"enum": ["wait", "again"]}, NUMBER], "default": "wait"},
-    retries={**COUNT, "default": 2},
-    on_failure={"enum": ["stop", "retire"], "default": "stop"},
-    exist_ok={**FLAG, "default": False},
-    items={"anyOf": [POSITIVE, array(LABEL), {"type": "null"}]},
-    scores={"type": ["array", "null"], "items": array(nullable("number"))},
-    order={"enum": ["shared", "independent"], "default": "shared"},
-)
+SPEC = json_schema()
+CREATE: Schema = {
+    **SPEC,
+    "properties": {
+        "name": {**TEXT, "minLength": 1, "default": "experiment"},
+        **SPEC["properties"],
+        "exist_ok": {**FLAG, "default": False},
+    },
+}
 ASK = record(
     limit={**POSITIVE, "maximum": MOST_TICKETS, "default": 1},
     worker=nullable("string"),
@@ -221,7 +179,7 @@ STATUS = every(
     progress=PROGRESS,
     minimize=FLAG,
 )
-RESULT = every(
+RESULT: Schema = every(
     algorithm=TEXT,
     n_arms=POSITIVE,
     k=POSITIVE,
@@ -247,5 +205,6 @@ RESULT = every(
     items=nullable("integer"),
     arms=array(CHOSEN_ARM),
 )
+RESULT["properties"]["lift"] = ANYTHING  # where there is a control
 HEALTH = every(status={"const": "ok"}, version=TEXT)
 ERROR = every(error=every(kind=TEXT, message=TEXT))

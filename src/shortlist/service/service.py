@@ -25,10 +25,10 @@ from shortlist.service.experiments import Clock, OpenExperiments
 from shortlist.service.prometheus import Metrics
 from shortlist.service.protocol import HEADERS, Limits, Refusal, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
+from shortlist.spec import Json
 from shortlist.stores import Store
 from shortlist.stores.base import Scope
 from shortlist.telemetry import span
-from shortlist.wire import Json
 
 METHODS = (*SAFE, "POST")
 JSON_HEADERS = ("content-type", "content-length")  # which an error page does not keep

@@ -17,6 +17,7 @@ from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
     Bandit,
@@ -27,6 +28,7 @@ from shortlist.simulation.worlds import (
     model_of_scores,
     score_matrix,
 )
+from shortlist.spec import Certificate, Order
 from shortlist.validation import (
     arm_means,
     check_sendable,
@@ -138,11 +140,11 @@ def simulate(
     sd: float | None = None,
     minimize: bool = False,
     scores: ScoresGiven | None = None,
-    order: str = "shared",
+    order: Order = "shared",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
-    certificate: str = "auto",
+    certificate: Certificate = "auto",
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
@@ -161,8 +163,9 @@ def simulate(
     of them, may be given: then a run draws the order of the items, the same for all arms unless
     `order` is "independent", and no cell is drawn twice. `Runs.summary()` says which share of the
     cells."""
+    asked = arguments(locals(), "simulate")
     runs, workers, seed = manners(runs, workers, seed)
-    epsilon = None if epsilon is None else number("epsilon", epsilon, above=0)
+    epsilon = asked["epsilon"]
     function_or_none("on_progress", on_progress)
     chosen = find(algorithm)
     given = chosen.told(options, max_rounds, min_batch, certificate)

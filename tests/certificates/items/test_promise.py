@@ -15,6 +15,7 @@ from shortlist.certificates.items.search import ItemsRace, items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
+from shortlist.spec import Order
 
 RUNS = number_of_runs(32, 2000)
 
@@ -78,7 +79,7 @@ def test_small_sets_built_to_break_it_do_not(
     [(1, "shared", 0), (3, "independent", 0), (3, "shared", 99), (3, "independent", 99)],
 )
 def test_item_response_sets_are_chosen_from_with_the_promise_kept(
-    k: int, order: str, lopsided: int, monkeypatch: pytest.MonkeyPatch
+    k: int, order: Order, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
     failures, sets = 0, number_of_runs(3, 200)

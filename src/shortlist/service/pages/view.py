@@ -14,7 +14,6 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import estimates
 from shortlist.engine import Experiment, State, Status
 from shortlist.engine.leases import FREE, Lease
-from shortlist.engine.settings import Settings
 from shortlist.engine.status import ArmsTold
 from shortlist.errors import Unfinished
 from shortlist.formatting import bound_text, failures_text, plural
@@ -24,6 +23,7 @@ from shortlist.result.result import Ending
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import charts
 from shortlist.service.pages.charts import Axis, Band, Bar, BoundChart
+from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News
 from shortlist.validation import COUNTABLE
 

@@ -15,9 +15,9 @@ from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.arms import labels_of, plain_label, shown_label
 from shortlist.errors import CannotReplay, InvalidInput, UnknownName, UnsupportedGoal
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
-from shortlist.question import Question, question
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, model_of
 from shortlist.search import Answer, Search
+from shortlist.settings import Settings
 from shortlist.stores.memory import MemoryStore
 
 
@@ -37,17 +37,8 @@ def _the_two_defaults_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-def ask(**changes: Any) -> Question:
-    plain: dict[str, Any] = {
-        "arms": 9,
-        "k": 2,
-        "epsilon": None,
-        "delta": 0.05,
-        "budget": None,
-        "rewards": (0, 1),
-        "minimize": False,
-    }
-    return question(**{**plain, "algorithm": "auto", "options": None, **changes})
+def ask(**changes: Any) -> Settings:
+    return Settings.of({"arms": 9, "k": 2, "rewards": (0, 1), **changes}, stored=False)
 
 
 @pytest.mark.parametrize(
@@ -60,15 +51,15 @@ def ask(**changes: Any) -> Question:
 )
 def test_the_goal_decides_the_algorithm(goal: dict[str, Any], name: str) -> None:
     asked = ask(**goal)
-    assert asked.algorithm.name == name
+    assert asked.algorithm == name
     assert asked.problem.goal.budget == goal.get("budget")
 
 
 def test_the_algorithm_may_be_a_function_a_reference_or_a_record() -> None:
     even = own_searches.even
-    assert ask(budget=90, algorithm=even).algorithm.search is even
-    assert ask(budget=90, algorithm="own_searches:even").algorithm.search is even
-    assert ask(budget=90, algorithm=own_searches.BUDGETED).algorithm is own_searches.BUDGETED
+    assert ask(budget=90, algorithm=even).searched_by().search is even
+    assert ask(budget=90, algorithm="own_searches:even").searched_by().search is even
+    assert ask(budget=90, algorithm=own_searches.BUDGETED).search is own_searches.BUDGETED
     with pytest.raises(UnsupportedGoal, match="even takes either epsilon and delta or a budget"):
         ask(epsilon=0.1, budget=90, algorithm=even)
     with pytest.raises(UnknownName, match="option 'depth' is unknown to even; it takes share"):

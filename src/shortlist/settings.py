@@ -1,0 +1,492 @@
+"""The settings of a search or an experiment: a spec that was checked, and the problem, the search
+and the test set that follow from it.
+
+    arguments   checks every setting that a door takes, by the rule of the spec
+    Settings    an experiment's settings; what the engine and its stores use
+    body_of     the arguments of `Client.create`, as JSON holds them"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import msgspec
+
+from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
+from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
+from shortlist.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.errors import (
+    CannotReplay,
+    InvalidInput,
+    InvalidReward,
+    StoreDamaged,
+    StoreExists,
+    UnknownName,
+)
+from shortlist.feasibility import caution_about
+from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
+from shortlist.reading.scores import named_scores
+from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
+from shortlist.spec import (
+    FIELDS,
+    ArmRecord,
+    Door,
+    Json,
+    OnFailure,
+    OnLate,
+    RewardRecord,
+    Spec,
+    fields_of,
+)
+from shortlist.validation import (
+    MOST_RETRIES,
+    flag,
+    named,
+    number,
+    real,
+    seeded,
+    shown,
+    whole,
+    word,
+)
+
+FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
+CUTS = ("max_rounds", "min_batch", "certificate")  # settings that are options of an algorithm
+
+
+def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
+    """The settings among the arguments of a door, checked. Pass `locals()`."""
+    return {name: checked(name, values[name]) for name in fields_of(door)}
+
+
+def checked(name: str, value: Any) -> Any:
+    """A value that keeps to the rule of its setting.
+
+    Types that are no plain numbers or words (arms, rewards, items …) are checked where they are
+    used."""
+    field = FIELDS[name]
+    if not field.plain or (value is None and field.optional):
+        return value
+    if name in OWN_RULES:
+        return OWN_RULES[name](value)
+    if field.words:
+        return word(name, value, field.words)
+    if field.kind is bool:
+        return flag(name, value)
+    rule = field.rule
+    if field.kind is int:
+        return whole(name, value, at_least=0 if rule.ge is None else int(rule.ge))
+    limits = {"above": rule.gt, "below": rule.lt}
+    return number(name, value, **{end: at for end, at in limits.items() if at is not None})
+
+
+def _retries(value: object) -> int:
+    return whole("retries", value, at_least=0, at_most=MOST_RETRIES)
+
+
+OWN_RULES: dict[str, Callable[[object], Any]] = {
+    "budget": budget_of,  # an int if it is whole
+    "seed": seeded,
+    "retries": _retries,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The problem, the search, and how tickets are handled."""
+
+    labels: tuple[OwnLabel, ...]
+    problem: Problem
+    algorithm: str
+    version: int  # of the algorithm
+    options: dict[str, Any]  # of the algorithm, with max_rounds, min_batch and certificate
+    seed: int
+    lease: float | None  # seconds; None for one that fits the duration of pulls
+    retries: int
+    on_late: OnLate
+    on_failure: OnFailure
+    cells: Cells | None  # of a test set
+    control: OwnLabel | None  # the arm that all others are compared with
+    identity: str  # different for every experiment; empty for settings that are not stored
+    spec: Spec | None  # None: labels or a search that JSON cannot hold
+    search: Algorithm | None  # None: unknown to this version of the package
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, stored: bool = True) -> "Settings":
+        """Settings for checked arguments.
+
+        "auto" is `certified` if there is an epsilon, and `expected-loss` for a budget alone.
+        Rewards that are not declared lie in [0, 1] if something is to be proved, and may be any
+        numbers otherwise. Warns of an epsilon that can hardly be meant. With `stored`, refuses
+        labels and searches that a store could not give back."""
+        values = {name: field.default for name, field in FIELDS.items()} | dict(values)
+        goal = goal_of(values["epsilon"], values["delta"], values["budget"])
+        search = _search(values["algorithm"], goal)
+        told = search.told(values["options"], *(values[name] for name in CUTS))
+        asked = _Asked.of(values, goal, told)
+        search.check(asked.problem, asked.options)
+        caution_about(asked.problem, search, asked.options)
+        values["on_late"] = checked_late(values["on_late"], values["lease"], asked.problem.rewards)
+        spec = _spec(values, asked, search, told) if stored else None
+        return cls._made(values, asked, search.name, search.version, search, spec)
+
+    @classmethod
+    def _made(
+        cls,
+        values: Mapping[str, Any],
+        asked: "_Asked",
+        algorithm: str,
+        version: int,
+        search: Algorithm | None,
+        spec: Spec | None,
+        identity: str | None = None,
+    ) -> "Settings":
+        model = asked.problem.rewards
+        if identity is None:
+            identity = "" if spec is None else secrets.token_hex(8)
+        return cls(
+            labels=asked.labels if spec is None else labels_to_keep(asked.labels),
+            problem=asked.problem,
+            algorithm=algorithm,
+            version=version,
+            options=asked.options,
+            seed=values["seed"],
+            lease=values["lease"],
+            retries=values["retries"],
+            on_late=checked_late(values["on_late"], values["lease"], model),
+            on_failure=_checked_ending(values["on_failure"], model),
+            cells=asked.cells,
+            control=asked.control,
+            identity=identity,
+            spec=spec,
+            search=search,
+        )
+
+    @property
+    def on_items(self) -> bool:
+        """Whether tickets name items of a test set."""
+        return self.cells is not None
+
+    def item(self, arm: int, draw: int) -> OwnLabel | None:
+        """The item of a pull, on a test set."""
+        return None if self.cells is None else self.cells.label(arm, draw)
+
+    def searched_by(self) -> Algorithm:
+        """The algorithm, if it has the version that the experiment was made with."""
+        if self.search is not None:
+            return self.search
+        return _replayed(FORMAT, self.algorithm, self.version, "the experiment")
+
+    def to_json(self) -> str:
+        """The spec, and what a replay depends on besides, in one line."""
+        assert self.spec is not None, "settings that are not stored"
+        more = {"format": FORMAT, "version": self.version, "identity": self.identity}
+        return json.dumps({**more, **self.spec.to_record()}, ensure_ascii=False)
+
+    def check_same(self, made: "Settings", name: str) -> None:
+        """Refuse to continue an experiment that was made with other settings."""
+        assert self.spec is not None
+        assert made.spec is not None
+        difference = made.spec.difference(self.spec)
+        if difference is not None:
+            raise StoreExists(
+                f"there is an experiment {name!r} already, but it was made with {difference}"
+            )
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> "Settings":
+        """Read the output of `to_json`, if this version of the package can replay it."""
+        with _readable(where):
+            data = json.loads(text)
+            search = _replayed(data["format"], data["algorithm"], data["version"], where)
+            settings = cls._read(data, search)
+            search.check(settings.problem, settings.options)
+            return settings
+
+    @classmethod
+    def read(cls, text: str, where: str) -> "Settings":
+        """The same for a search that this version of the package may not have: to look at them."""
+        with _readable(where):
+            return cls._read(json.loads(text), None)
+
+    @classmethod
+    def _read(cls, data: dict[str, Any], search: Algorithm | None) -> "Settings":
+        values = {name: checked(name, data[name]) for name in FIELDS}
+        values |= {"arms": arms_of_json(data["arms"]), "rewards": rewards_of(data["rewards"])}
+        told = dict(values["options"]) | {
+            name: values[name] for name in CUTS if values[name] not in (None, "auto")
+        }
+        goal = goal_of(values["epsilon"], values["delta"], values["budget"])
+        asked = _Asked.of(values, goal, told)
+        spec = Spec(**values | _plain(asked))
+        name, version, identity = data["algorithm"], data["version"], str(data["identity"])
+        return cls._made(values, asked, name, version, search, spec, identity)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a search needs: arms, problem, options and test set."""
+
+    labels: tuple[OwnLabel, ...]
+    problem: Problem
+    options: dict[str, Any]
+    cells: Cells | None
+    control: OwnLabel | None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], goal: Goal, told: Mapping[str, Any]) -> "_Asked":
+        labels, costs, limits = described_arms(values["arms"])
+        given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
+        promised = isinstance(goal, FixedConfidence) or given is not None or told.get("holdout")
+        undeclared = values["rewards"] is None and not promised
+        model = Undeclared() if undeclared else declared(values["rewards"])
+        cells = None if given is None else given.of(labels, model)
+        items = None if cells is None else cells.problem_items
+        of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
+        problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
+        options = dict(told)
+        if options.get("holdout"):  # the part of a budget that proves a bound, at this confidence
+            options.setdefault("delta", values["delta"])
+        control = values["control"]
+        against = None if control is None else checked_control(control, labels, problem)
+        return cls(labels, problem, options, cells, against)
+
+
+def described_arms(
+    arms: object,
+) -> tuple[tuple[OwnLabel, ...], tuple[float, ...] | None, tuple[int | None, ...] | None]:
+    """Labels, and costs and limits where arms have them."""
+    described = arms_of(arms)
+    if described is None:
+        return labels_of(arms), None, None
+    labels = labels_of([arm.label for arm in described])
+    return labels, tuple(arm.cost for arm in described), tuple(arm.limit for arm in described)
+
+
+def _search(algorithm: AlgorithmLike, goal: Goal) -> Algorithm:
+    automatic = isinstance(algorithm, str) and algorithm == AUTOMATIC
+    usual = "certified" if isinstance(goal, FixedConfidence) else "expected-loss"
+    return find(usual if automatic else algorithm)
+
+
+def _spec(
+    values: Mapping[str, Any], asked: _Asked, search: Algorithm, told: Mapping[str, Any]
+) -> Spec:
+    """The spec that a store keeps: the algorithm that was chosen, unused settings at defaults."""
+    cuts = {name: told.get(name, FIELDS[name].default) for name in CUTS}
+    options = {name: value for name, value in told.items() if name not in CUTS}
+    used = isinstance(asked.problem.goal, FixedConfidence) or options.get("holdout")
+    delta = values["delta"] if used else FIELDS["delta"].default
+    more = {"algorithm": name_to_keep(search), "options": options, "delta": delta, **cuts}
+    return Spec(**dict(values) | _plain(asked) | more)
+
+
+def _plain(asked: _Asked) -> dict[str, Any]:
+    """Arms, rewards, items and control in values that JSON holds."""
+    problem, cells, control = asked.problem, asked.cells, asked.control
+    record: Mapping[str, Any] = {"labels": None, "scores": None, "order": "shared"}
+    if cells is not None:
+        labels_to_keep(cells.labels, "an item")
+        record = cells.to_record()
+    (kept,) = (None,) if control is None else labels_to_keep((control,))
+    return {
+        "arms": arms_record(labels_to_keep(asked.labels), problem.costs, problem.limits),
+        "rewards": RewardRecord(problem.rewards.kind, **asdict(problem.rewards)),
+        "items": _frozen(record["labels"]),
+        "scores": _frozen(record["scores"]),
+        "order": record["order"],
+        "control": kept,
+        "budget": problem.goal.budget,
+    }
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class CellsGiven:
+    """A test set in plain arguments."""
+
+    items: ItemsGiven
+    seed: int
+    scores: ScoresGiven | None = None
+    order: str = "shared"
+
+    def of(self, labels: Sequence[OwnLabel], rewards: RewardModel) -> Cells:
+        """Its cells, if they make sense for these arms."""
+        items = item_labels(self.items)
+        check_cells(len(labels), len(items))
+        known: Any = self.scores
+        by_name = named_scores(known)
+        if by_name is not None:
+            known = by_name.placed(labels, items)
+        listed = len(items) if isinstance(items, range) else items
+        return Cells(listed, len(labels), rewards, self.seed, known, self.order)
+
+
+def cells_given(
+    items: ItemsGiven | None, seed: int, scores: ScoresGiven | None, order: str
+) -> CellsGiven | None:
+    """The test set that these arguments name, if they name one."""
+    if items is not None:
+        return CellsGiven(items, seed, scores, order)
+    if scores is not None or order != "shared":
+        name = "scores" if scores is not None else "order"
+        raise InvalidInput(f"`{name}` is given without `items`, but only goes with them")
+    return None
+
+
+def checked_control(control: object, labels: Sequence[OwnLabel], problem: Problem) -> OwnLabel:
+    """The arm that is called so, if others can be compared with it."""
+    place = position_of(control, labels)
+    if place is None:
+        raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+    if problem.items is not None:
+        rule = "intervals are for independent rewards and not for scores on items"
+        raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    if isinstance(problem.rewards, Undeclared):
+        rule = "intervals need rewards that are declared: say `rewards`"
+        raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    return labels[place]
+
+
+def checked_late(on_late: object, lease: float | None, model: RewardModel) -> OnLate:
+    """What happens when a lease is over, if it makes sense."""
+    if isinstance(on_late, str):
+        if on_late == "wait":
+            return "wait"
+        if on_late == "again":
+            return "again"
+        raise InvalidInput(
+            f"`on_late` is {shown(on_late)}, but must be 'wait', 'again' or a reward"
+        )
+    reward = real(on_late)
+    if not model.admits(reward):
+        raise InvalidReward(f"`on_late` is {shown(on_late)}, but must be {model.rule}")
+    if not model.has_range:  # a mixture with a constant may have heavier tails than was declared
+        raise InvalidInput(f"`on_late` is {reward!r}, but only rewards with a range may count so")
+    if lease is None:  # one that fits durations depends on them, and so would the reward
+        raise InvalidInput(
+            f"`on_late` is {reward!r}, but counts after a `lease`, and none is given"
+        )
+    return reward
+
+
+def _checked_ending(on_failure: OnFailure, model: RewardModel) -> OnFailure:
+    if on_failure == "retire" and not model.has_range:
+        raise InvalidInput(
+            "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"
+            " no worst reward"
+        )
+    return on_failure
+
+
+def body_of(values: Mapping[str, Any]) -> Json:
+    """Checked arguments as JSON holds them; the service resolves the rest."""
+    own, costs, limits = described_arms(values["arms"])
+    labels, rewards, algorithm = labels_to_keep(own), values["rewards"], values["algorithm"]
+    given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
+    cells = None if given is None else given.of(labels, declared(rewards)).to_record()
+    return {
+        **values,
+        "arms": msgspec.to_builtins(arms_record(labels, costs, limits)),
+        "rewards": None if rewards is None else _model_to_json(model_of(rewards)),
+        "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
+        "options": named("options", values["options"]),
+        "items": None if cells is None else cells["labels"],
+        "scores": None if cells is None else cells["scores"],
+    }
+
+
+def arms_record(
+    labels: Sequence[Any], costs: Sequence[float] | None, limits: Sequence[int | None] | None
+) -> int | tuple[Any, ...]:
+    """Arms as a spec holds them."""
+    if costs is None and limits is None:
+        numbered = tuple(labels) == tuple(range(len(labels)))
+        return len(labels) if numbered else tuple(labels)
+    all_costs = [1.0] * len(labels) if costs is None else costs
+    all_limits = [None] * len(labels) if limits is None else limits
+    return tuple(map(ArmRecord, labels, all_costs, all_limits))
+
+
+def arms_of_json(arms: object) -> Any:
+    """Arms from JSON, where any of them may be an object."""
+    if not isinstance(arms, list) or not any(isinstance(arm, dict) for arm in arms):
+        return arms
+    return [_arm(arm) if isinstance(arm, dict) else arm for arm in arms]
+
+
+def _arm(given: Mapping[str, Any]) -> Arm:
+    for name in given:
+        if name not in ("arm", "cost", "limit"):
+            rule = "the fields there are: `arm`, `cost`, `limit`"
+            raise InvalidInput(f"`{name[:100]}` is given, but {rule}")
+    if "arm" not in given:
+        raise InvalidInput("`arm` is not given, but is needed")
+    cost = 1.0 if given.get("cost") is None else given["cost"]
+    return Arm(given["arm"], cost, given.get("limit"))
+
+
+def _model_to_json(model: RewardModel) -> Json:
+    return {"kind": model.kind, **asdict(model)}
+
+
+def rewards_of(data: object) -> Any:
+    """A reward model from JSON; `declared` reads a range or a word."""
+    if not isinstance(data, Mapping):
+        return data
+    limits = dict(data)
+    kind = limits.pop("kind", None)
+    model = MODELS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        known = ", ".join(MODELS)
+        raise UnknownName(f"`rewards` is {shown(dict(data))}, but `kind` must be one of {known}")
+    wanted = [field.name for field in fields(model)]
+    if sorted(limits) != sorted(wanted):
+        rule = " and ".join(f"`{name}`" for name in wanted) or "nothing else"
+        raise InvalidInput(f"`rewards` is {shown(dict(data))}, but {kind} takes {rule}")
+    return model(**limits)
+
+
+def stored_arms(text: str, where: str) -> tuple[tuple[Any, ...], RewardModel]:
+    """The labels and the reward model in stored settings of any version: enough to read a log."""
+    with _readable(where):
+        data = json.loads(text)
+        labels, *_ = described_arms(arms_of_json(data["arms"]))
+        return labels, model_of(rewards_of(data["rewards"]))
+
+
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput as error:
+        raise StoreDamaged(f"the settings of {where} make no sense: {error}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise StoreDamaged(f"the settings of {where} cannot be read: {error!r}") from error
+
+
+def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorithm:
+    """The algorithm, if it is as it was when the experiment was made."""
+    if not isinstance(algorithm, str):
+        raise InvalidInput(f"`algorithm` is {algorithm!r}, but must be a name")
+    try:
+        known = find(algorithm)
+    except InvalidInput as error:
+        raise CannotReplay(
+            f"{where} was made with {algorithm}, an algorithm that this shortlist does not have:"
+            f" {error}"
+        ) from error
+    made, have = f"version {version} of {algorithm}", f"version {known.version}"
+    if format_ != FORMAT:
+        made, have = f"format {format_} of tickets", f"format {FORMAT}"
+    if version != known.version or format_ != FORMAT:
+        raise CannotReplay(
+            f"{where} was made with {made}, but this shortlist has {have} and would go on"
+            " differently: continue it with the shortlist that made it, or export its rewards"
+        )
+    return known

@@ -1,0 +1,303 @@
+"""Every setting of a search and of an experiment, once: name, type, default, rule and help.
+
+A `Spec` holds the settings of an experiment in values that JSON can hold. All repetitions of a
+setting are derived from its fields: the checks (settings.py), the stored JSON, the difference
+between two experiments, the body of `POST /v1/experiments` with its JSON Schema, and the options of
+the command line. Signatures are written out, for readers and editors; tests/test_spec.py compares
+them with the fields. CONTRIBUTING.md, "Add a setting", has an example.
+
+This module imports neither numpy nor any search, so that `shortlist --help` is quick."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct
+
+Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
+Certificate = Literal["auto", "pairs", "plans", "split", "items"]
+OnLate = Literal["wait", "again"] | float
+OnFailure = Literal["stop", "retire"]
+RewardKind = Literal["bounded", "binary", "sub-gaussian", "undeclared"]
+
+Count = Annotated[int, Meta(ge=1)]
+Positive = Annotated[float, Meta(gt=0)]
+LabelRecord = str | int
+Json = dict[str, Any]
+Door = Literal["select", "create", "simulate", "forecast"]  # `create`: also HTTP and command line
+
+
+class ArmRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """An arm with its cost per pull and the maximum number of its pulls."""
+
+    arm: LabelRecord
+    cost: Positive = 1.0
+    limit: Count | None = None
+
+
+class RewardRecord(Struct, frozen=True, omit_defaults=True):
+    """A reward model: `bounded` has `low` and `high`, `sub-gaussian` has `sigma`."""
+
+    kind: RewardKind
+    low: float | None = None
+    high: float | None = None
+    sigma: float | None = None
+
+
+ArmsRecord = (
+    Annotated[int, Meta(ge=2)] | Annotated[tuple[LabelRecord | ArmRecord, ...], Meta(min_length=2)]
+)
+Range = Annotated[tuple[float, ...], Meta(min_length=2, max_length=2)]
+Row = tuple[float | None, ...]
+
+NO_TICKETS = "there are no tickets to hand out"
+BY_MEANS = "arms are given by their means"
+
+
+def setting(text: str, **absent: str) -> Meta:
+    """The help of a setting, and why a door does not have it."""
+    return Meta(description=text, extra={"absent": absent})
+
+
+class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of an experiment."""
+
+    arms: Annotated[
+        ArmsRecord,
+        setting(
+            "Number of arms, their labels, or labels with the cost of a pull and the maximum"
+            " number of pulls.",
+            simulate=BY_MEANS,
+            forecast=BY_MEANS,
+        ),
+    ]
+    k: Annotated[Count, setting("Number of arms to choose.")]
+    epsilon: Annotated[
+        Positive | None, setting("Largest regret allowed, in the unit of the rewards.")
+    ] = None
+    delta: Annotated[
+        Annotated[float, Meta(gt=0, lt=1)],
+        setting("Largest probability that the regret exceeds epsilon."),
+    ] = 0.05
+    budget: Annotated[
+        Positive | None,
+        setting(
+            "Number of pulls to spend, or their total cost; with epsilon, the maximum.",
+            forecast="several budgets may be given",
+        ),
+    ] = None
+    rewards: Annotated[
+        Range | Literal["binary"] | RewardRecord | None,
+        setting(
+            "Range or model of the rewards. Default: 0 to 1 if epsilon is given, else any numbers.",
+            simulate="it is the distribution that rewards are drawn from",
+            forecast="rewards are 0 or 1",
+        ),
+    ] = None
+    minimize: Annotated[bool, setting("Choose the arms with the smallest mean rewards.")] = False
+    items: Annotated[
+        Count | tuple[LabelRecord, ...] | None,
+        setting(
+            "Test set: number of items, or their labels. A pull evaluates one arm on one item.",
+            simulate="`scores` has a column per item",
+        ),
+    ] = None
+    scores: Annotated[
+        tuple[Row, ...] | None,
+        setting(
+            "Scores that are known: a row per arm and a column per item, null where unknown.",
+            forecast="scores are simulated",
+        ),
+    ] = None
+    order: Annotated[
+        Order, setting("Random order of the items: one for all arms, or one per arm.")
+    ] = "shared"
+    algorithm: Annotated[
+        str,
+        setting(
+            "Name of the algorithm, or package.module:function. auto: certified if epsilon is"
+            " given, else expected-loss.",
+            simulate="it comes first and has no default",
+            forecast="`algorithms` names several",
+        ),
+    ] = "auto"
+    options: Annotated[
+        dict[str, Any] | None,
+        setting("Options of the algorithm, by name.", forecast="several algorithms are compared"),
+    ] = None
+    max_rounds: Annotated[Count | None, setting("Maximum number of batches.")] = None
+    min_batch: Annotated[Count | None, setting("Minimum number of pulls per batch.")] = None
+    certificate: Annotated[
+        Certificate,
+        setting("Certificate that proves the regret bound. auto: chosen by the problem."),
+    ] = "auto"
+    control: Annotated[
+        LabelRecord | None,
+        setting(
+            "Arm to compare all other arms with.",
+            simulate="arms have no labels",
+            forecast="arms have no labels",
+        ),
+    ] = None
+    seed: Annotated[
+        Annotated[int, Meta(ge=0)], setting("Random seed. Runs with the same seed are identical.")
+    ] = 0
+    lease: Annotated[
+        Positive | None,
+        setting(
+            "Seconds for which a ticket is reserved. Default: an hour, or longer if pulls take"
+            " longer.",
+            select=NO_TICKETS,
+            simulate=NO_TICKETS,
+            forecast=NO_TICKETS,
+        ),
+    ] = None
+    on_late: Annotated[
+        OnLate,
+        setting(
+            "Overdue tickets: wait for them, reissue them (again), or record this reward.",
+            select=NO_TICKETS,
+            simulate=NO_TICKETS,
+            forecast=NO_TICKETS,
+        ),
+    ] = "wait"
+    retries: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting(
+            "How often to retry a failed evaluation.",
+            simulate="simulated pulls do not fail",
+            forecast="simulated pulls do not fail",
+        ),
+    ] = 2
+    on_failure: Annotated[
+        OnFailure,
+        setting(
+            "After the last retry: stop the experiment, or retire the arm.",
+            select="the error of the function is raised",
+            simulate="simulated pulls do not fail",
+            forecast="simulated pulls do not fail",
+        ),
+    ] = "stop"
+
+    def to_record(self) -> Json:
+        """All settings, as JSON holds them."""
+        record: Json = msgspec.to_builtins(self)
+        return record
+
+    def difference(self, other: "Spec") -> str | None:
+        """The first setting that another spec has differently, in plain words; None if all agree.
+
+        Without a lease, a control or rewards of its own, the other takes those of this one."""
+        if self.arms != other.arms:
+            return _different_arms(_records(self.arms), _records(other.arms))
+        for name in FIELDS:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs and not (name in TAKEN and _left_open(theirs)):
+                return _different(name, mine, theirs)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A setting as its type and its metadata describe it."""
+
+    name: str
+    kind: Any  # int, float, bool, str, or another type of JSON; without None
+    rule: Meta  # limits of a number
+    words: tuple[str, ...]  # all values, where these are words
+    optional: bool  # None is a value
+    default: Any  # NODEFAULT if it must be given
+    text: str  # the help
+    absent: Mapping[str, str]  # doors without this setting, and why
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is NODEFAULT
+
+    @property
+    def plain(self) -> bool:
+        """Whether its type is its whole rule: a number, a truth value, or one of a few words."""
+        return bool(self.words) or self.kind in (int, float, bool)
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    kind, *own, about = get_args(hint)
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    kinds = [part for part in parts if part is not NoneType]
+    rule = own[0] if own else Meta()
+    if len(kinds) == 1 and get_origin(kinds[0]) is Annotated:
+        kinds[0], rule = get_args(kinds[0])
+    alone = kinds[0] if len(kinds) == 1 else kind
+    words = get_args(alone) if get_origin(alone) is Literal else ()
+    optional = NoneType in parts
+    extra = about.extra["absent"]
+    return Field(name, alone, rule, words, optional, default, about.description, extra)
+
+
+def _fields() -> dict[str, Field]:
+    hints = get_type_hints(Spec, include_extras=True)
+    return {
+        each.name: _field(each.name, hints[each.name], each.default)
+        for each in msgspec.structs.fields(Spec)
+    }
+
+
+FIELDS = _fields()
+REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
+LONG = ("items", "scores", "options")  # too long to be quoted
+TAKEN = ("rewards", "control", "lease")  # from the experiment that exists, where left open
+
+
+def fields_of(door: Door) -> dict[str, Field]:
+    """The settings behind a door."""
+    return {name: field for name, field in FIELDS.items() if door not in field.absent}
+
+
+def json_schema() -> Json:
+    """The JSON Schema of a spec, without references."""
+    (whole,), parts = msgspec.json.schema_components((Spec,), ref_template="{name}")
+    return dict(_inlined(whole, parts))
+
+
+def _inlined(schema: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_inlined(each, parts) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(parts[schema["$ref"]], parts)
+    return {name: _inlined(each, parts) for name, each in schema.items() if name != "title"}
+
+
+def _records(arms: Any) -> list[ArmRecord]:
+    labels = range(arms) if isinstance(arms, int) else arms
+    return [each if isinstance(each, ArmRecord) else ArmRecord(each) for each in labels]
+
+
+def _different_arms(mine: list[ArmRecord], theirs: list[ArmRecord]) -> str:
+    if [each.arm for each in mine] != [each.arm for each in theirs]:
+        return "other arms"
+    costs = [each.cost for each in mine] != [each.cost for each in theirs]
+    return "other costs" if costs else "other limits"
+
+
+def _left_open(value: object) -> bool:
+    return value is None or (isinstance(value, RewardRecord) and value.kind == "undeclared")
+
+
+def _different(name: str, mine: object, theirs: object) -> str:
+    if name in LONG:
+        return f"other {name}"
+    made = f"no {name}" if mine is None else f"{name} = {_in_words(mine)}"
+    return f"{made} and not {_in_words(theirs)}"
+
+
+def _in_words(value: object) -> str:
+    if not isinstance(value, RewardRecord):
+        return "none" if value is None else str(value)
+    limits = {name: limit for name, limit in msgspec.to_builtins(value).items() if name != "kind"}
+    shown = ", ".join(f"{name} = {repr(each).removesuffix('.0')}" for name, each in limits.items())
+    return f"{value.kind} ({shown})" if shown else value.kind
