@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -57,14 +58,16 @@ def requests_of(
     return requests
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize(("means", "k", "epsilon"), CASES.values(), ids=CASES.keys())
 def test_regret_stays_within_epsilon_at_confidence(
     means: FloatArray, k: int, epsilon: float
 ) -> None:
-    runs = simulate("improved-top-k", means, k=k, epsilon=epsilon, delta=0.1, runs=25, seed=1)
-    assert binom.sf(runs.failed.sum() - 1, 25, 0.1) > BELIEVABLE
+    size = number_of_runs(8, 500)
+    runs = simulate("improved-top-k", means, k=k, epsilon=epsilon, delta=0.1, runs=size, seed=1)
+    assert binom.sf(runs.failed.sum() - 1, size, 0.1) > BELIEVABLE
     assert (runs.bound <= epsilon).all()
-    assert binom.sf((runs.regret > runs.bound + 1e-9).sum() - 1, 25, 0.1) > BELIEVABLE
+    assert binom.sf((runs.regret > runs.bound + 1e-9).sum() - 1, size, 0.1) > BELIEVABLE
 
 
 @pytest.mark.parametrize("k", [100, 900])

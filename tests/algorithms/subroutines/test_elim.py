@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist.algorithms.subroutines.elimination import Removal, elim, reverse_elim
@@ -14,7 +15,7 @@ from shortlist.search import Pulls
 from shortlist.simulation.worlds import BernoulliBandit
 
 Finish = Callable[..., Any]
-RUNS = 500
+RUNS = number_of_runs(150, 5000)
 BELIEVABLE = 1e-6
 
 PHI, GAMMA, DELTA = 0.2, 0.2, 0.4

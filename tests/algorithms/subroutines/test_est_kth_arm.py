@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -16,7 +17,7 @@ from shortlist.search import Pulls
 from shortlist.simulation.worlds import BernoulliBandit, GaussianBandit
 
 Finish = Callable[..., Any]
-RUNS = 500
+RUNS = number_of_runs(150, 5000)
 BELIEVABLE = 1e-6  # a correct algorithm is called wrong with this probability
 
 LADDER = np.linspace(1, 0, 60)

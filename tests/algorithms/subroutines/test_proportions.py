@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 
 from shortlist.algorithms.subroutines.likelihood_ratio import (
     BERNOULLI,
@@ -26,6 +27,7 @@ def proportions(divergence: Divergence, means: FloatArray, epsilon: float) -> Fl
     return np.append(own, others)
 
 
+@pytest.mark.rates
 @pytest.mark.parametrize("epsilon", [0.001, 0.05, 0.3])
 @pytest.mark.parametrize("divergence", [BERNOULLI, GAUSSIAN])
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_no_other_proportions_gather_evidence_much_faster(
     assert shares.min() > 0
     reached = rate(divergence, theta, shares, epsilon)
     for width in (0.02, 0.3, 2.0):
-        for _ in range(60):
+        for _ in range(number_of_runs(12, 300)):
             tried = shares * np.exp(width * rng.standard_normal(theta.size))
             assert rate(divergence, theta, tried / tried.sum(), epsilon) <= 1.01 * reached
 

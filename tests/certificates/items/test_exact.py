@@ -5,6 +5,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from attack_scale import SCALE
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.items import tuning
@@ -98,7 +99,7 @@ SMALL = {
 }
 
 
-@pytest.mark.no_cover
+@pytest.mark.rates
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("delta", [0.3, 0.9])
@@ -113,7 +114,7 @@ def test_over_all_orders_bounds_fail_with_probability_delta_at_most(
     n, size = scores.shape
     if k >= n or (lopsided == 0 and size > 4):  # bounds on arms are tested on all orders below
         return
-    for budget in range(n, n * size + 1, 3):
+    for budget in range(n, n * size + 1, 3 if SCALE > 1 else 7):
         wrong, orders = 0, list(permutations(range(size)))
         for order in orders:
             answer = answered(scores[:, order], k, 0.05, delta, budget)

@@ -6,6 +6,7 @@ from math import fsum
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.pairs import planning as state
@@ -62,7 +63,7 @@ def wealths(
     return np.array(log_capitals), np.array(clocks)
 
 
-@pytest.mark.no_cover
+@pytest.mark.rates
 @pytest.mark.parametrize("epsilon", [0.4, 0.1, 0.001])
 def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
     problem = Problem(2, 1, FixedConfidence(epsilon, 0.001))
@@ -77,7 +78,7 @@ def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
     ).astype(float)  # (course, arm, reward)
     known = {(a, 1 - a): wealths(ends, a, 1 - a) for a in (0, 1)}
     rng = np.random.default_rng(4)
-    for _ in range(250):
+    for _ in range(number_of_runs(40, 1000)):
         means = rng.beta(0.6, 0.6, 2)
         a, b = int(means.argmax()), int(means.argmin())
         gap = float(means[a] - means[b])

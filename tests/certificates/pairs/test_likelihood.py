@@ -6,6 +6,7 @@ from math import fsum, log
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from scipy.special import xlogy
 
 from shortlist.arrays import FloatArray
@@ -120,7 +121,7 @@ def chances_of(counts: FloatArray, means: FloatArray) -> FloatArray:
     return chances
 
 
-@pytest.mark.no_cover
+@pytest.mark.rates
 @pytest.mark.parametrize("best", [0, 2])
 def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     ends = courses(best)
@@ -128,7 +129,7 @@ def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     wealths = np.array([wealth(known, best) for _, known in ends])
     assert wealths.max() >= ENOUGH
     rng = np.random.default_rng(2)
-    for _ in range(500):
+    for _ in range(number_of_runs(60, 2000)):
         assert fsum(chances_of(counts, draw_means(best, rng)) * wealths) <= 1 + 1e-12
 
 
