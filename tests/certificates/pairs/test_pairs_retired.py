@@ -52,7 +52,7 @@ def test_arms_that_only_a_retired_arm_beat_complete_their_samples_before_these_d
     answer = advance(search, Rewards(won, won, retired=np.array([0])))
     assert isinstance(answer, Answer)
     assert answer.top.tolist() == [1]
-    assert answer.evidence["safety net"]
+    assert answer.evidence["fallback design"]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
