@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
         find("certified").start(Problem(8, 3, GOAL), np.random.default_rng(0), **options)
 
 
-def test_the_certificate_is_said_beside_the_options_and_kept_with_them() -> None:
+def test_the_certificate_is_given_next_to_the_options_and_kept_with_them() -> None:
     asked: dict[str, Any] = {"k": 3, "epsilon": 0.4}
 
     def taken(certificate: Certificate) -> object:
@@ -189,7 +189,7 @@ def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
 def test_the_safety_net_of_the_split_certificate_answers_where_looks_do_not() -> None:
     problem = Problem(40, 15, FixedConfidence(0.1, 0.05), Binary())
     answers = [_answer(problem, np.full(40, 0.5), np.random.default_rng(seed)) for seed in range(3)]
-    assert any(answer.evidence.get("safety net") for answer in answers)
+    assert any(answer.evidence.get("fallback design") for answer in answers)
     for answer in answers:
         assert answer.regret_bound is not None
         assert answer.regret_bound <= 0.1
