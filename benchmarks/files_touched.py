@@ -39,7 +39,7 @@ def watched() -> Iterator[set[str]]:
         yield seen
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def select() -> set[str]:
