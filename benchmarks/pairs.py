@@ -67,7 +67,7 @@ def run(row: Row, seed: int, index: int, rounds: int | None) -> tuple[int, bool,
             request = search.send(bandit.pull(request.arms, request.times, rng))
         except StopIteration as stop:
             lost = aggregate_regret(bandit.means, stop.value.top)
-            fallback = bool(stop.value.evidence["safety net"])
+            fallback = bool(stop.value.evidence["fallback design"])
             return pulls, fallback, lost > row.epsilon + 1e-9
 
 

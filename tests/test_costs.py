@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import shortlist
 from shortlist import Arm
 from shortlist.algorithms import find
-from shortlist.budget import Purse
+from shortlist.budget import Budget
 from shortlist.cli import main
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
@@ -177,19 +177,19 @@ def test_a_budget_that_does_not_pay_for_every_arm_is_refused() -> None:
         shortlist.select(pull, budget=13, **GIVEN)
 
 
-def test_a_purse_counts_pulls_in_whole_numbers_and_costs_to_rounding() -> None:
+def test_a_budget_counts_pulls_in_whole_numbers_and_costs_to_rounding() -> None:
     request = Pulls(np.array([0, 1]), np.array([2, 1]))
     rewards = Rewards(np.zeros(2), np.zeros(2))
-    pulls = Purse(Problem(3, 1, FixedBudget(4)))
+    pulls = Budget(Problem(3, 1, FixedBudget(4)))
     assert pulls.affords(request.arms, request.times).all()
     pulls.pay(request, rewards)
     assert (pulls.spent, pulls.left, type(pulls.spent)) == (3, 1, int)
     assert pulls.affords(request.arms, request.times).tolist() == [False, False]
-    money = Purse(Problem(3, 1, FixedBudget(0.3), costs=(0.1, 0.1, 0.4)))
+    money = Budget(Problem(3, 1, FixedBudget(0.3), costs=(0.1, 0.1, 0.4)))
     assert money.affords(request.arms, request.times).all()
     money.pay(request, Rewards(np.zeros(2), np.zeros(2), None, np.array([0.05, 0.05])))
     assert money.spent == pytest.approx(0.1)
-    assert Purse(Problem(3, 1, FixedConfidence(0.1, 0.1))).left == np.inf
+    assert Budget(Problem(3, 1, FixedConfidence(0.1, 0.1))).left == np.inf
 
 
 def test_a_search_of_ones_own_may_spend_money_but_no_more_than_there_is() -> None:

@@ -13,66 +13,67 @@ ROUNDED = 1e-9  # of a budget: what sums of costs may exceed it by, as 3 * 0.1 d
 
 
 def spending(
-    pulls: IntArray, prices: FloatArray, said: Mapping[int, Sequence[float]]
+    pulls: IntArray, prices: FloatArray, actual: Mapping[int, Sequence[float]]
 ) -> FloatArray:
-    """What the pulls of every arm cost: (n,), whatever the order in which that was said.
+    """Total cost of the pulls of every arm: (n,), the same for any order of the reports.
 
-    `said` are the costs of single calls of an arm; all other pulls cost what was declared."""
+    `actual` are reported costs of single calls of an arm; all other pulls have the declared
+    cost."""
     total = pulls * prices
-    for arm, costs in said.items():
+    for arm, costs in actual.items():
         total[arm] = math.fsum([total[arm], *costs])
     return total
 
 
-class Purse:
+class Budget:
     """A budget in the unit of the costs: in pulls where every pull costs 1.
 
-    What is asked for counts as declared; once it is paid, as what it did cost. Pulls are counted in
-    whole numbers as long as nobody says that one cost anything else than 1."""
+    A batch counts at its declared cost; once it is paid, at its actual cost. Pulls are counted in
+    whole numbers as long as every pull costs 1."""
 
     def __init__(self, problem: Problem, budget: float | None = None) -> None:
         """`budget` instead of that of the problem, if it is given."""
-        self.budget = problem.goal.budget if budget is None else budget
+        self.total = problem.goal.budget if budget is None else budget
         self.costs = None if problem.costs is None else problem.prices  # (n,)
         self.spent: float = 0
 
     @property
     def left(self) -> float:
-        """What is left; infinite without a budget."""
-        if self.budget is None:
+        """The remaining budget; infinite without one."""
+        if self.total is None:
             return math.inf
         if self.costs is None:
-            return math.floor(self.budget - self.spent)
-        return self.budget * (1 + ROUNDED) - self.spent
+            return math.floor(self.total - self.spent)
+        return self.total * (1 + ROUNDED) - self.spent
 
     @property
     def usual(self) -> float:
-        """What a pull costs in the mean of all arms."""
+        """Mean cost of a pull over all arms."""
         return 1 if self.costs is None else float(self.costs.mean())
 
     @property
     def least(self) -> float:
-        """What a pull of the cheapest arm costs."""
+        """Lowest cost of a pull."""
         return 1 if self.costs is None else float(self.costs.min())
 
     @property
     def most(self) -> float:
-        """What a pull of the dearest arm costs."""
+        """Highest cost of a pull."""
         return 1 if self.costs is None else float(self.costs.max())
 
     def price(self, arms: IntArray, times: IntArray) -> FloatArray | IntArray:
-        """What every entry of a request is to cost: (entries,)."""
+        """Declared cost of every entry of a batch: (entries,)."""
         return times if self.costs is None else times * self.costs[arms]
 
     def affords(self, arms: IntArray, times: IntArray) -> BoolArray:
-        """The first entries of a request that are paid for: (entries,)."""
-        if self.budget is None:
+        """The first entries of a batch that the budget pays for: (entries,)."""
+        if self.total is None:
             return np.ones(times.size, dtype=np.bool_)
         spent = self.spent + np.cumsum(self.price(arms, times))
-        result: BoolArray = spent <= self.budget * (1 + ROUNDED)
+        result: BoolArray = spent <= self.total * (1 + ROUNDED)
         return result
 
     def pay(self, request: Pulls, rewards: Rewards) -> None:
-        """Pay for a request: what it is said to have cost, or what was declared."""
+        """Pay for a batch: its actual cost if reported, else the declared one."""
         costs = self.price(request.arms, request.times) if rewards.costs is None else rewards.costs
         self.spent += costs.sum().item()

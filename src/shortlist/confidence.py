@@ -135,9 +135,9 @@ def intervals(
     where there is none.
 
     With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
-    Rewards of which nothing was declared are taken for ones in [0, 1]; if one is not, nothing is
-    said. On a test set intervals hold for sure: they say what the items that were not scored leave
-    open. Scores known before count as scored, so an arm known on all items has its exact mean."""
+    Undeclared rewards are treated as rewards in [0, 1]; if one is not, intervals are infinite. On a
+    test set intervals hold for sure: they show how much the items that were not scored leave open.
+    Scores known before count as scored, so an arm known on all items has its exact mean."""
     if problem.items is not None:
         return _left_open(problem, problem.items, pulls, means)
     if isinstance(problem.rewards, Unranged):

@@ -34,7 +34,7 @@ class Outcome:
     rounds: int = 0  # requests, each of which waited for the rewards of the one before
     spending: FloatArray | None = None  # per arm what its pulls cost; None if as declared
     waiting: IntArray | None = None  # per arm rewards that are not counted; None if all are
-    complete: bool = True  # whether every pull that was asked for is counted, but of arms that left
+    complete: bool = True  # whether all pulls are counted, except those of retired arms
 
     def means(self, problem: Problem) -> FloatArray:
         """The mean of every arm, known scores included; NaN where there is nothing."""
@@ -184,7 +184,7 @@ def _check_apart(means: FloatArray) -> None:
 
 @contextmanager
 def _countable(name: str) -> Iterator[None]:
-    """Say in words that a search asks for more pulls than there are numbers."""
+    """Raise an error if a search asks for more pulls than can be counted."""
     try:
         yield
     except OverflowError as error:

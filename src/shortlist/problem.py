@@ -397,7 +397,7 @@ class Problem:
     def most_affordable(self) -> int | None:
         """Pulls that the budget pays for, whichever arms they are of; None without a budget.
 
-        Where arms have costs, every pull counts at the highest cost; a `Purse` counts actual
+        Where arms have costs, every pull counts at the highest cost; a `Budget` counts actual
         ones."""
         budget = self.goal.budget
         if budget is None or self.costs is None:

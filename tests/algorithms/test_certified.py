@@ -188,7 +188,7 @@ def test_the_regret_stays_within_epsilon_at_confidence(name: str) -> None:
 def test_the_safety_net_of_the_split_certificate_answers_where_looks_do_not() -> None:
     problem = Problem(40, 15, FixedConfidence(0.1, 0.05), Binary())
     answers = [_answer(problem, np.full(40, 0.5), np.random.default_rng(seed)) for seed in range(3)]
-    assert any(answer.evidence.get("safety net") for answer in answers)
+    assert any(answer.evidence.get("fallback design") for answer in answers)
     for answer in answers:
         assert answer.regret_bound is not None
         assert answer.regret_bound <= 0.1

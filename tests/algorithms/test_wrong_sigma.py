@@ -84,7 +84,7 @@ def test_the_net_of_many_arms_keeps_the_promise_on_ties_and_near_ties() -> None:
         bandit = GaussianBandit(rng.permutation(np.where(np.arange(n) < n // 2, gap, 0.0)), SIGMA)
         answer = drive(CERTIFIED, asked, bandit, rng).answer
         failed += aggregate_regret(bandit.means, answer.top) > 0.4
-        netted += bool(answer.evidence.get("safety net"))
+        netted += bool(answer.evidence.get("fallback design"))
     assert netted > 0
     assert binomtest(failed, runs, delta, alternative="greater").pvalue > 1e-3
 

@@ -59,7 +59,7 @@ def test_samples_of_the_arms_that_stay_decide_where_no_look_does() -> None:
     samples = FixedSamples.of(problem, np.random.default_rng(0))
     assert samples is not None
     answer = played(problem, "first", samples)
-    assert answer.evidence["safety net"]
+    assert answer.evidence["fallback design"]
     assert 0 not in answer.top
     fewer = samples.among(np.arange(1, 6), 7)
     assert fewer.size == samples.size

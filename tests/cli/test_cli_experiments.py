@@ -174,13 +174,13 @@ def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
         ("echo nan", "it printed 'nan', but must print one number"),
         (
             "printf 'Traceback\\n\\033[31mthe end\\n' >&2; exit 1",
-            r"its exit status was 1; it said: \x1b[31mthe end. Mend",
+            r"its exit status was 1; it said: \x1b[31mthe end. Fix",
         ),
         ("echo 7e99", "is 7e+99, but must be a number at most 1e+60 from 0"),
         ("sleep 5", "it took longer than 0.2 s"),
     ],
 )
-def test_too_many_failures_stop_the_run_in_words_and_it_can_be_resumed(
+def test_too_many_failures_stop_the_run_with_a_reason_and_it_can_be_resumed(
     text: str, reason: str
 ) -> None:
     program("broken", f"#!/bin/sh\n{text}\n")
@@ -190,13 +190,13 @@ def test_too_many_failures_stop_the_run_in_words_and_it_can_be_resumed(
     last = result.stderr.splitlines()[-1]
     assert last.startswith("Error: ticket 0 failed 2 times, the last time: ")
     assert reason in last
-    assert last.endswith("Mend it, `shortlist resume`, and the same command goes on")
+    assert last.endswith("Fix the cause, run `shortlist resume`, then the same command again")
     assert "\x1b" not in result.stderr
     for command in ("ask", "result"):
         hindered = call(command, "--store", "tests.db")
         assert (hindered.exit_code, hindered.stdout) == (1, "")
         assert "Error: ticket 0 failed 2 times, the last time: " in hindered.stderr
-        assert hindered.stderr.endswith("Mend it, and `shortlist resume` lets it go on\n")
+        assert hindered.stderr.endswith("Fix the cause, then run `shortlist resume`\n")
     assert status()["state"] == "stopped"
     done("resume", "--store", "tests.db")
     done(*arguments, "./evaluate {arm}")
@@ -244,7 +244,9 @@ def make_slow() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_cleanly_and_the_same_command_goes_on(interrupt: signal.Signals) -> None:
+def test_an_interrupt_ends_cleanly_and_the_same_command_continues(
+    interrupt: signal.Signals,
+) -> None:
     make_slow()
     Path("held").touch()  # so that it is not over before the interrupt comes
     running = start(*SLOW)
@@ -254,7 +256,7 @@ def test_an_interrupt_ends_cleanly_and_the_same_command_goes_on(interrupt: signa
     Path("held").unlink()
     told = rewards_in_file()
     assert (running.returncode, output) == (130, "")
-    assert notes == f"Interrupted after {told} pulls; the same command goes on.\n"
+    assert notes == f"Interrupted after {told} pulls; the same command continues.\n"
     assert 5 <= told < 50
     assert (status()["held"], status()["failures"], status()["told"]) == (0, 0, told)
     calm = json.loads(
@@ -324,7 +326,7 @@ def test_an_experiment_by_hand_from_beginning_to_end() -> None:
     assert result.stdout == ""
     assert (
         result.stderr
-        == "tests.db: experiment 'experiment' with 5 arms, uniform begins with 50 pulls\n"
+        == "tests.db: experiment 'experiment' with 5 arms, uniform starts with 50 pulls\n"
     )
     unfinished = call("result", "--store", "tests.db")
     assert unfinished.exit_code == 3
@@ -367,11 +369,11 @@ def test_tickets_of_those_who_are_gone_are_given_back() -> None:
     done("ask", "--store", "tests.db", "--limit", "4", "--worker", "ann")
     done("ask", "--store", "tests.db", "--limit", "46")
     back = call("release", "--worker", "ann", "--overdue", "0", "--store", "tests.db")
-    assert (back.exit_code, back.stderr) == (0, "0 tickets are handed out again\n")
+    assert (back.exit_code, back.stderr) == (0, "released 0 tickets\n")
     back = call("release", "0", "7", "--store", "tests.db")
-    assert (back.exit_code, back.stderr) == (0, "2 tickets are handed out again\n")
+    assert (back.exit_code, back.stderr) == (0, "released 2 tickets\n")
     back = call("release", "0", "3", "--worker", "ann", "--store", "tests.db")
-    assert (back.exit_code, back.stderr) == (0, "1 ticket is handed out again\n")
+    assert (back.exit_code, back.stderr) == (0, "released 1 ticket\n")
     again = done("ask", "--store", "tests.db", "--limit", "9", "--worker", "ben", "--format", "csv")
     assert [row["ticket"] for row in rows(again)] == ["0", "3", "7"]
     assert (status()["told"], status()["failures"]) == (0, 0)
@@ -507,7 +509,7 @@ def test_what_was_told_is_rescued_when_the_file_is_deleted_under_a_run(folder: P
     deleting.chmod(0o755)
     result = call("run", "arms.csv", "--pull", "./deleting {arm}", *MAKE)
     refused(result, 1, "tests.db was deleted or moved while tests.db was open")
-    (rescued,) = re.findall(r"is in (\S+\.jsonl)", result.stderr)
+    (rescued,) = re.findall(r"are in (\S+\.jsonl)", result.stderr)
     done("import", rescued, "--store", "again.db")
     Path(rescued).unlink()
     assert json.loads(done("list", "again.db", "--format", "json"))[0]["pulls"] == 1
@@ -540,7 +542,7 @@ def refused(result: Result, status: int, message: str) -> None:
     [
         (["status", "--store", "none.db"], "there is no file none.db"),
         (["ask"], "Missing option '--store'"),
-        (["create", "arms.csv", "--epsilon", "0.1", "--store", "x.db"], "`k` is not given"),
+        (["create", "arms.csv", "--epsilon", "0.1", "--store", "x.db"], "`k` is missing"),
         (
             ["create", "arms.csv", "-k", "5", "--epsilon", "0.1", "--store", "x.db"],
             "`k` is 5, but must be between 1 and",
@@ -569,16 +571,19 @@ def refused(result: Result, status: int, message: str) -> None:
             ["run", "arms.csv", *MAKE, "--pull", "./evaluate {arm}", "--timeout", "0"],
             "`timeout` is 0.0, but must be",
         ),
-        (["run", "--pull", "./evaluate {arm}"], "ARMS is not given and no --store given"),
+        (
+            ["run", "--pull", "./evaluate {arm}"],
+            "ARMS and --store are missing",
+        ),
         (["run", "--pull", "./evaluate {arm}", "--store", "x.db"], "there is no file x.db"),
         (
             ["run", "--pull", "./evaluate {arm}", "--store", "x.db", "-k", "1"],
-            "ARMS is not given and `k` given",
+            "`k` given without ARMS, but",
         ),
         *(
             (
                 ["run", "--pull", "./evaluate {arm}", "--store", "x.db", *setting],
-                f"not given and `{name}` given",
+                f"`{name}` given without ARMS",
             )
             for name, *setting in (
                 ("seed", "--seed", "0"),
@@ -802,7 +807,7 @@ def test_an_arm_that_left_is_not_handed_out_and_not_chosen() -> None:
     done("create", "arms.csv", *MAKE, "--on-failure", "retire", "--retries", "0")
     left = call("retire", LABELS[3], "--reason", "sold out", "--store", "tests.db")
     assert (left.exit_code, left.stdout) == (0, "")
-    assert "is handed out no more" in left.stderr
+    assert "is retired" in left.stderr
     ticket = json.loads(done("ask", "--store", "tests.db", "--format", "json"))[0]
     done("tell", str(ticket["ticket"]), "--failed", "gone", "--store", "tests.db")
     places = {each["arm"]: each["place"] for each in status()["arms"]}

@@ -170,7 +170,7 @@ def test_a_command_and_items_go_together(tmp_path: Path) -> None:
     forgotten = invoked("run", arms, "--items", items, "--pull", unsaid, "-k", 1, "--epsilon", 0.2)
     alone = invoked("run", arms, "--scores", items, "--pull", command, "-k", 1, "--epsilon", 0.2)
 
-    assert "only --items give {item} a meaning" in without.stderr
+    assert "{item} needs --items" in without.stderr
     assert "must contain {item}" in forgotten.stderr
     assert "`scores` is given without --items" in alone.stderr
 

@@ -1,4 +1,4 @@
-"""Exploration where pulls cost differently: within the purse, cheap arms first, and for less."""
+"""Exploration where pulls cost differently: within the budget, cheap arms first, and for less."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import IntArray, total_before
-from shortlist.budget import ROUNDED, Purse
+from shortlist.budget import ROUNDED, Budget
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName, UnsupportedGoal
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
@@ -194,15 +194,15 @@ def _fits(value: object, kind: type) -> bool:
 def guarded_search(name: str, search: Search, problem: Problem) -> Search:
     """The same search; batches and answer are checked, and lists in them become arrays."""
     reply: Rewards | None = None
-    purse = Purse(problem)
+    budget = Budget(problem)
     while True:
         turn = _next(name, search, reply)
         if not isinstance(turn, Pulls):
             return _answer(name, turn, problem)
         request = _request(name, turn, problem)
-        _check_budget(name, purse, request)
+        _check_budget(name, budget, request)
         reply = yield request
-        purse.pay(request, Rewards(reply.sums, reply.squares))  # actual costs are not its concern
+        budget.pay(request, Rewards(reply.sums, reply.squares))  # actual costs are not its concern
 
 
 def _next(name: str, search: Search, reply: Rewards | None) -> object:
@@ -232,12 +232,12 @@ def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
     return Pulls(arms, times, turn.progress)
 
 
-def _check_budget(name: str, purse: Purse, request: Pulls) -> None:
-    if purse.affords(request.arms, request.times).all():
+def _check_budget(name: str, budget: Budget, request: Pulls) -> None:
+    if budget.affords(request.arms, request.times).all():
         return
-    spent = purse.spent + purse.price(request.arms, request.times).sum().item()
-    what = f"{spent:,} pulls" if purse.costs is None else f"pulls that cost {spent:,}"
-    raise InvalidInput(f"{name} asks for {what}, but the budget is {purse.budget:,}")
+    spent = budget.spent + budget.price(request.arms, request.times).sum().item()
+    what = f"{spent:,} pulls" if budget.costs is None else f"pulls that cost {spent:,}"
+    raise InvalidInput(f"{name} asks for {what}, but the budget is {budget.total:,}")
 
 
 def _answer(name: str, turn: object, problem: Problem) -> Answer:

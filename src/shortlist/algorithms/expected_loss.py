@@ -4,7 +4,7 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import IntArray
-from shortlist.budget import Purse
+from shortlist.budget import Budget
 from shortlist.certificates.split.bound import Holdout
 from shortlist.certificates.split.search import final_look
 from shortlist.errors import InvalidInput
@@ -45,16 +45,16 @@ def expected_loss(
         _check_items(holdout, min_batch, max_rounds)
         return (yield from explore_items(problem, rng))
     posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
-    purse = Purse(problem)
+    budget = Budget(problem)
     if holdout > 0:
-        purse = Purse(problem, _explorable(problem, holdout))
+        budget = Budget(problem, _explorable(problem, holdout))
         max_rounds = None if max_rounds is None else max_rounds - 1
     least = min_batch if min_batch > 1 else 0
-    yield from explore(posterior, purse, rng, _caps(problem), least=least, rounds=max_rounds)
+    yield from explore(posterior, budget, rng, _caps(problem), least=least, rounds=max_rounds)
     if holdout == 0:
         return _choice(posterior, rng)
     # fresh pulls are not shared out by their costs: each counts at the highest cost
-    left = int((Purse(problem).left - purse.spent) / purse.most)
+    left = int((Budget(problem).left - budget.spent) / budget.most)
     fresh = Holdout(problem.n_arms, problem.blur)
     return (yield from final_look(posterior, fresh, left, delta, rng))
 
@@ -71,15 +71,15 @@ def _explorable(problem: Problem, holdout: float) -> float:
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same exploration, to be run up to one budget after another."""
     posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
-    return _anytime(posterior, Purse(problem), rng, _caps(problem))
+    return _anytime(posterior, Budget(problem), rng, _caps(problem))
 
 
 def _anytime(
-    posterior: Posterior, purse: Purse, rng: np.random.Generator, caps: IntArray | None
+    posterior: Posterior, budget: Budget, rng: np.random.Generator, caps: IntArray | None
 ) -> RunUpTo:
     def run_up_to(pulls: int) -> Search:
-        purse.budget = pulls
-        yield from explore(posterior, purse, rng, caps)
+        budget.total = pulls
+        yield from explore(posterior, budget, rng, caps)
         return _choice(posterior, rng)
 
     return run_up_to

@@ -1,7 +1,7 @@
 """What all certificates share: shares of delta, retired arms, limits, mirroring and the answer.
 
 A reply names all arms that have retired so far. `informed` keeps them in one place for all parts of
-a search; `continued` lets a search continue with the arms that stay, numbered from 0 in it.
+a search; `continued` lets a search continue with the remaining arms, numbered from 0 in it.
 docs/experiments.md says what is proved then. Where more than half of the arms are to be chosen,
 `mirrored` finds the bottom arms on mirrored rewards."""
 
@@ -84,7 +84,7 @@ def informed(search: Search, retired: Retired) -> Search:
 
 
 def continued(stay: IntArray, search_of: Callable[[Retired], Search]) -> Search:
-    """Continue with the arms that stay: a search of these, informed of later retirements."""
+    """Continue with the remaining arms: a search of these, informed of later retirements."""
     retired = Retired(stay.size)
     return among(stay, informed(search_of(retired), retired))
 

@@ -1,6 +1,6 @@
-"""The command line: it parses and prints, everything else is a call of the public names.
+"""The command line: parses arguments, calls the public names, prints results.
 
-Heavy imports wait until a command runs, so that help is instant."""
+Heavy imports happen when a command runs, so that help is fast."""
 
 import errno
 import os
@@ -40,7 +40,7 @@ SHOWN = 200  # characters of an argument in a message
 
 
 class BadInput(click.ClickException):
-    """What the user gave breaks a rule: one line on stderr, exit status 2."""
+    """Invalid input: one line on stderr, exit status 2."""
 
     exit_code = 2
 
@@ -56,7 +56,7 @@ def _one_line_errors() -> Iterator[None]:
     except ShortlistError as error:
         raise click.ClickException(_line(str(error))) from error
     except OSError as error:
-        # whoever read the output has seen enough, which click knows how to end
+        # the reader of the output closed the pipe; click handles that
         if error.errno == errno.EPIPE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
@@ -64,24 +64,26 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _line(message: str) -> str:
-    """A message in one line, whatever it quotes."""
+    """A message as one printable line."""
     return printable(" ".join(line.strip() for line in message.split("\n")))
 
 
-def _check_words(words: list[str]) -> None:
-    """Refuse what no shell could have passed on, but a program that calls this one can."""
-    for word in words:
+def _check_arguments(arguments: list[str]) -> None:
+    """Refuse arguments that no shell can pass, but a calling program can."""
+    for word in arguments:
         try:
             possible = b"\0" not in os.fsencode(word)
         except UnicodeEncodeError:
             possible = False
         if not possible:
-            raise InvalidInput(f"the argument {word[:SHOWN]!r} holds what no argument can hold")
+            raise InvalidInput(
+                f"an argument is {word[:SHOWN]!r}, but must be valid text without NUL"
+            )
 
 
 @contextmanager
 def _importable_from_here() -> Iterator[None]:
-    """Let modules of the present folder be imported, after all others: --algorithm may name one."""
+    """Allow imports from the current folder, after all others: --algorithm may name a module."""
     if "" in sys.path:
         yield
         return
@@ -94,7 +96,7 @@ def _importable_from_here() -> Iterator[None]:
 
 @contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Say every warning of the package in a line on stderr, once."""
+    """Print every warning of the package once, as one line on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("once", Doubtful)
         warnings.showwarning = _one_line_warning
@@ -116,14 +118,14 @@ def _one_line_warning(
 
 
 class OneLineErrors(click.Group):
-    """A group whose errors are one line each, whether click finds them or the library."""
+    """A group whose errors, of click or of the library, are one line each."""
 
     def make_context(
         self, info_name: str | None, args: list[str], *rest: Any, **extra: Any
     ) -> click.Context:
         """Parse the group's own options."""
         with _one_line_errors():
-            _check_words(args)
+            _check_arguments(args)
             return super().make_context(info_name, args, *rest, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -140,7 +142,7 @@ class OneLineErrors(click.Group):
 @click.version_option(shortlist.__version__, "-V", "--version")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Find the K best of n noisy alternatives with few evaluations, and say how sure it is.
+    """Find the K best of n noisy alternatives with few evaluations and a proved regret bound.
 
     \b
     Start here:
@@ -148,7 +150,7 @@ def main(context: click.Context) -> None:
       shortlist run --help           choose with any program that prints a number
       shortlist forecast --help      how many evaluations it will take
       shortlist assess --help        which arms to keep, by results that exist
-      shortlist algorithms           what there is to choose from
+      shortlist algorithms           list the algorithms
       shortlist simulate --help      compare algorithms on instances whose means are known
 
     \b

@@ -24,7 +24,7 @@ PREFERRED = ("certified", "adaptive-top-k-tight")  # the first one that is regis
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="The same seed gives the same choice.",
+    help="Random seed. Runs with the same seed are identical.",
 )
 def demo(seed: int) -> None:
     """Choose the best 30 of 164 crowd workers.

@@ -1,11 +1,5 @@
-"""Experiments by hand: `shortlist create`, `ask`, `tell`, `resume`, `list`, `export`, `import`,
-`verify`.
-
-`shortlist retire`: let an arm leave that cannot be pulled any more.
-
-`shortlist release`: take back the tickets of those who are gone.
-
-`shortlist copy`: experiments from one store to another."""
+"""Commands that write experiments step by step, such as create, ask and tell, and commands on whole
+stores, such as list, export and copy."""
 
 import time
 from dataclasses import asdict
@@ -33,7 +27,7 @@ from shortlist.reading.files import open_text
 if TYPE_CHECKING:
     from shortlist.engine import Handout
 
-NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any more
+NOT_YET, OVER = 3, 4  # exit statuses of `ask`: no tickets now, or no more tickets
 
 
 @click.command()
@@ -43,12 +37,12 @@ NOT_YET, OVER = 3, 4  # exit statuses of `ask`: nothing to hand out now, or any 
 @lease_options
 @store_options
 def create(*, arms: str, k: int | None, store: str, name: str | None, **settings: Any) -> None:
-    """Make an experiment with the arms in a file.
+    """Create an experiment with the arms in a file.
 
-    ARMS has one label a line, or is a CSV with a column `arm`, and perhaps `cost` of a pull and
-    `limit` of pulls; - is stdin. The experiment ends by
-    itself once it loses at most epsilon with probability 1 - delta, or when a budget is spent.
-    Nothing is pulled yet: that is up to `run`, or to `ask` and `tell`.
+    ARMS has one label per line, or is a CSV with a column `arm` and optional columns `cost` (of a
+    pull) and `limit` (of pulls); - is stdin. The experiment ends when its regret is at most epsilon
+    with probability 1 - delta, or when the budget is spent. To make the pulls, use `run`, or `ask`
+    and `tell`.
 
     \b
     Example:
@@ -57,22 +51,22 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     from shortlist.formatting import plural
 
     if k is None:
-        raise InvalidInput("`k` is not given, but an experiment needs it")
+        raise InvalidInput("`k` is missing, but an experiment needs it")
     given = read_arms(arms)
     known = with_test_set(settings, labels_in(given))
     made = create_experiment(given, k=k, store=store, **named(name), **known)
     status = made.status()
     note(
         f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms,"
-        f" {made.settings.algorithm} begins with {plural(status.wanted, 'pull')}"
+        f" {made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
     )
     made.close()
 
 
 @click.command()
 @store_options
-@click.option("--limit", type=int, default=1, show_default=True, help="Tickets at most.")
-@click.option("--worker", help="Who asks: own tickets that were not told yet come first.")
+@click.option("--limit", type=int, default=1, show_default=True, help="Maximum number of tickets.")
+@click.option("--worker", help="Name of the worker; its open tickets come first.")
 @format_option
 @click.pass_context
 def ask(
@@ -85,10 +79,10 @@ def ask(
     worker: str | None,
     style: str,
 ) -> None:
-    """Print tickets: pulls to be made and told.
+    """Print tickets: pulls to make and tell.
 
-    Exit status: 0 there are some, 3 none now, because others hold all that is wanted, 4 none any
-    more, because the answer is there, 1 none because a pull failed too often.
+    Exit status: 0 tickets were printed; 3 none now, other workers hold all of them; 4 no more, the
+    search has finished; 1 none, the experiment stopped after failed pulls.
 
     \b
     Example:
@@ -99,7 +93,7 @@ def ask(
         trouble = experiment.status().trouble if handout.state == "stopped" else ""
     rows = [{"ticket": row.pop("id"), **row} for row in map(asdict, handout)]
     for row in rows:
-        del row["experiment"]  # the store says which, and tickets are told by number
+        del row["experiment"]  # tickets are told by number
         if row["item"] is None:
             del row["item"]
     if style == "table":
@@ -116,7 +110,7 @@ def ask(
         context.exit(NOT_YET if handout.state == "pending" else OVER)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})  # so that -1.5 is a reward
+@click.command(context_settings={"ignore_unknown_options": True})  # -1.5 is a reward, not an option
 @click.argument("ticket", type=int, required=False)
 @click.argument("reward", type=float, required=False)
 @click.option(
@@ -124,11 +118,11 @@ def ask(
     "path",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="A CSV with columns `ticket`, `reward`, perhaps `cost`, told all or none; - is stdin.",
+    help="CSV with columns `ticket`, `reward`, optionally `cost`: all or none; - is stdin.",
 )
-@click.option("--cost", type=float, help="What the pull did cost, if not what was declared.")
+@click.option("--cost", type=float, help="Actual cost of the pull; default: the declared cost.")
 @click.option(
-    "--failed", metavar="REASON", help="Instead of a reward: why the pull could not be made."
+    "--failed", metavar="REASON", help="Report a failed pull instead of a reward, with this reason."
 )
 @store_options
 def tell(
@@ -143,8 +137,8 @@ def tell(
 ) -> None:
     """Tell the reward of a ticket, or of many.
 
-    It is on the disk when the command ends. The same may be told again; another reward for the same
-    ticket is refused.
+    The reward is on the disk when the command ends. Repeating a tell changes nothing; another
+    reward for the same ticket is refused.
 
     \b
     Examples:
@@ -162,7 +156,9 @@ def tell(
             "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
         )
     if cost is not None and reward is None:
-        raise InvalidInput(f"`cost` is {given_text(cost)}, but goes with TICKET REWARD only")
+        raise InvalidInput(
+            f"`cost` is {given_text(cost)}, but must be given with TICKET REWARD only"
+        )
     results = read_rewards(path) if path is not None else [(ticket or 0, reward or 0.0, cost)]
     with open_experiment(store, name) as experiment:
         if failed is not None:
@@ -174,9 +170,9 @@ def tell(
 @click.command()
 @store_options
 def resume(*, store: str, name: str | None) -> None:
-    """Let an experiment that stopped go on.
+    """Continue an experiment that stopped after failed pulls.
 
-    It stopped because a pull failed too often; see `status`. The failures so far are forgiven.
+    See `status` for the reason. The failures so far no longer count.
 
     \b
     Example:
@@ -190,7 +186,7 @@ def resume(*, store: str, name: str | None) -> None:
 @click.argument("store", type=click.Path(dir_okay=False), envvar="SHORTLIST_STORE")
 @format_option
 def list_(*, store: str, style: str) -> None:
-    """List the experiments in a file, or at a service.
+    """List the experiments in a store.
 
     \b
     Example:
@@ -206,8 +202,8 @@ def list_(*, store: str, style: str) -> None:
 def export(*, store: str, name: str | None) -> None:
     """Print an experiment as lines of JSON.
 
-    Everything is in them: the settings, every reward, and who was asked when. `shortlist import`
-    makes the same experiment of them.
+    They contain the settings, every reward and every event. `shortlist import` restores the
+    experiment from them.
 
     \b
     Example:
@@ -227,11 +223,11 @@ def export(*, store: str, name: str | None) -> None:
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
     metavar="FILE|URL",
-    help="The file or the postgresql://… to put it in.",
+    help="Store of the new experiment: a file, or postgresql://…",
 )
 @name_option
 def import_(*, path: str, store: str, name: str | None) -> None:
-    """Make an experiment from what `export` printed; - is stdin.
+    """Restore an experiment from the output of `export`; - is stdin.
 
     \b
     Example:
@@ -249,10 +245,10 @@ def import_(*, path: str, store: str, name: str | None) -> None:
 @format_option
 @click.pass_context
 def verify(context: click.Context, /, *, store: str, style: str) -> None:
-    """Check that a file is as it was written, row by row.
+    """Check a store for damage.
 
-    Every experiment is read along its chain of checksums and replayed; nothing is written. Exit
-    status: 0 all is as it was written, 1 something is damaged.
+    Verifies the checksum of every row and replays every experiment; writes nothing. Exit status: 0
+    intact, 1 damaged.
 
     \b
     Example:
@@ -272,7 +268,7 @@ def verify(context: click.Context, /, *, store: str, style: str) -> None:
 
 
 def _meanwhile(handout: "Handout") -> str:
-    """What to serve if you cannot wait for a ticket."""
+    """The arm to serve if you cannot wait for a ticket."""
     if handout.state != "pending" or handout.meanwhile is None:
         return ""
     best = f"serve {handout.meanwhile!r} (best so far)"
@@ -280,20 +276,20 @@ def _meanwhile(handout: "Handout") -> str:
 
 
 def named(name: str | None) -> dict[str, Any]:
-    """The name as an argument, if there is one."""
+    """The name as a keyword argument, if given."""
     return {} if name is None else {"name": name}
 
 
 @click.command()
 @click.argument("arm")
-@click.option("--reason", default="", help="Why, for the log.")
+@click.option("--reason", default="", help="Reason, for the log.")
 @store_options
 def retire(*, arm: str, reason: str, store: str, name: str | None) -> None:
-    """Let an arm leave that cannot be pulled any more.
+    """Retire an arm, for example because it cannot be pulled any more.
 
-    It is handed out no more and is not chosen; what the search still asks of it counts as the worst
-    reward. The guarantee is then about the arms that stay. Let an arm leave because it is gone,
-    never because of its rewards: that would void the guarantee.
+    A retired arm gets no more tickets and is not chosen; pulls that the search still needs of it
+    count as the worst reward. The guarantee is then about the remaining arms. Never retire an arm
+    because of its rewards: that would void the guarantee.
 
     \b
     Example:
@@ -302,17 +298,17 @@ def retire(*, arm: str, reason: str, store: str, name: str | None) -> None:
     with open_experiment(store, name) as experiment:
         label = labelled("arm", arm, experiment.settings.labels)
         experiment.retire(label, reason)
-        note(f"{label!r} is handed out no more")
+        note(f"{label!r} is retired")
 
 
 @click.command()
 @click.argument("tickets", type=int, nargs=-1, metavar="[TICKET]...")
-@click.option("--worker", help="Those of this worker.")
+@click.option("--worker", help="Only tickets of this worker.")
 @click.option(
     "--overdue",
     type=float,
     metavar="SECONDS",
-    help="Those that were due at least so long ago; see `status`.",
+    help="Only tickets whose lease ended at least this many seconds ago; see `status`.",
 )
 @store_options
 def release(
@@ -323,11 +319,11 @@ def release(
     store: str,
     name: str | None,
 ) -> None:
-    """Hand tickets out again of which no result will come.
+    """Give tickets back whose results will not come, so that others get them.
 
-    Those by number, by worker, or overdue; of several, those that fit all. A ticket that is not
-    told is waited for, since to give up what takes long leaves results out because of their value.
-    So take back only what is known to be lost: the worker is gone, the machine was switched off.
+    Selects tickets by number, worker and overdue time; they must match all that is given. Release
+    only tickets that are lost, because the worker or its machine is gone. Giving up slow pulls
+    would leave results out because of their values.
 
     \b
     Examples:
@@ -339,8 +335,7 @@ def release(
 
     with open_experiment(store, name) as experiment:
         count = experiment.release(worker, tickets=tickets or None, overdue=overdue)
-    are = "is" if count == 1 else "are"
-    note(f"{plural(count, 'ticket')} {are} handed out again")
+    note(f"released {plural(count, 'ticket')}")
 
 
 PLACE = click.Path(dir_okay=False)
@@ -351,12 +346,11 @@ PLACE = click.Path(dir_okay=False)
 @click.argument("target", type=PLACE)
 @name_option
 def copy(*, source: str, target: str, name: str | None) -> None:
-    """Copy experiments from one store to another, all or the one of that name.
+    """Copy all experiments, or the one with --name, from one store to another.
 
-    Both are files or postgresql://…; the target is made if there is none. Every log is checked on
-    the way. If the target has an experiment of that name already, nothing is copied. Tokens stay
-    where they are. Let nobody write to the source any more: what is told there later is not in the
-    copy.
+    Both are files or postgresql://…; a missing target is created. Every log is verified. If the
+    target has an experiment of the same name, nothing is copied. Tokens are not copied. Stop all
+    writers of the source first: later rewards are not in the copy.
 
     \b
     Examples:

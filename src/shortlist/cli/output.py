@@ -1,4 +1,4 @@
-"""How results are printed: a record or a list of rows, as a table, JSON or CSV."""
+"""Print a record or rows as a table, JSON or CSV."""
 
 import csv
 import io
@@ -24,12 +24,12 @@ format_option = click.option(
     type=click.Choice(["table", "json", "csv"]),
     default="table",
     show_default=True,
-    help="How to print the result.",
+    help="Output format.",
 )
 
 
 def print_summary(result: Tabular | TextTable, summary: Record, style: str) -> None:
-    """One result: its own table, its summary as a JSON object, or as a CSV header and row."""
+    """Print one result: its table, its summary as JSON, or as a CSV header and row."""
     if style == "json":
         print_json(summary)
     elif style == "csv":
@@ -39,7 +39,7 @@ def print_summary(result: Tabular | TextTable, summary: Record, style: str) -> N
 
 
 def print_rows(rows: Sequence[Record], style: str) -> None:
-    """Several results with the same figures: a row each."""
+    """Print several results with the same fields, one row each."""
     if style == "json":
         print_json(rows)
     elif style == "csv":
@@ -49,31 +49,31 @@ def print_rows(rows: Sequence[Record], style: str) -> None:
 
 
 def print_tables(shown: Tabular | TextTable) -> None:
-    """Tables on stdout, as wide as the terminal."""
+    """Print tables, as wide as the terminal."""
     from rich.console import Console
 
     Console().print(shown)
 
 
 def progress_bar(what: str, total: int) -> "AbstractContextManager[Count]":
-    """What to call with the number done, to see it on stderr."""
+    """A progress bar on stderr; call it with the number done."""
     from shortlist.engine.progress import counting
 
     return counting(what, total)
 
 
 def print_json(data: object) -> None:
-    """One line of JSON; null for infinities and NaN, for which it has no word."""
+    """Print one line of JSON; infinities and NaN become null."""
     print_data(json.dumps(_finite(data), allow_nan=False) + "\n")
 
 
 def print_data(text: str) -> None:
-    """Data on stdout, as it is; a terminal, which is no place for data, gets it printable."""
+    """Print data as it is; on a terminal, without control characters."""
     click.echo(printable(text, keep="\n") if sys.stdout.isatty() else text, nl=False)
 
 
 def note(text: str) -> None:
-    """Words on stderr; they may quote what others wrote."""
+    """Print a message on stderr, without control characters."""
     click.echo(printable(text, keep="\n\t"), err=True)
 
 
@@ -98,7 +98,7 @@ def _joined(value: object) -> object:
 
 
 def _table(rows: Sequence[Record]) -> TextTable:
-    """Numbers on the right, words on the left."""
+    """A table with numbers right-aligned and texts left-aligned."""
     header = list(rows[0])
     numeric = [all(isinstance(row[name], int | float | None) for row in rows) for name in header]
     cells = [[readable(value) for value in row.values()] for row in rows]

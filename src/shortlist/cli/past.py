@@ -1,6 +1,4 @@
-"""`shortlist certify`: what a set that was chosen elsewhere can lose, by fresh data.
-
-`shortlist assess`: the K best of past results, and what they prove."""
+"""Commands on results that exist: `shortlist certify` and `shortlist assess`."""
 
 import math
 from typing import TYPE_CHECKING
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--epsilon",
     type=float,
-    help="Is no more than this lost? The bound is tight near it, and infinite above.",
+    help="Regret to test for: the bound is tight near it, and infinite above.",
 )
 @click.option(
     "--strength",
@@ -142,7 +140,7 @@ def _summary(
 
 
 def _table(summary: Record, boundary: float | None, verdict: str) -> TextTable:
-    """The figures above the verdict, which says the bound."""
+    """The figures and the verdict with the bound."""
     shown = {"k": summary["k"], "n": summary["n"]}
     if boundary is not None:
         shown["boundary"] = given_text(boundary)
@@ -154,10 +152,6 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
         return f"No bound of at most {epsilon} follows from these data."
     sure = confidence_text(confidence)
     return f"At most {bound_text(bound)} of mean reward is lost, with {sure} confidence."
-
-
-if TYPE_CHECKING:
-    from shortlist.reward_models import RewardsDeclared
 
 
 @click.command()
@@ -185,7 +179,7 @@ if TYPE_CHECKING:
     "--plot",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Save a picture too: .png, .svg or .pdf.",
+    help="Also save a plot: .png, .svg or .pdf.",
 )
 @format_option
 def assess(

@@ -40,11 +40,20 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     "template",
     required=True,
     metavar="COMMAND",
-    help="Prints the reward of one pull of {arm}.",
+    help="Command that prints the reward of one pull of {arm}.",
 )
-@click.option("--workers", type=int, default=1, show_default=True, help="Programs at a time.")
 @click.option(
-    "--timeout", type=float, metavar="SECONDS", help="A program that takes longer has failed."
+    "--workers",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of programs that run at the same time.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Seconds after which a program counts as failed.",
 )
 @experiment_options
 @item_options
@@ -54,7 +63,7 @@ INTERRUPTED = 130  # exit status after Ctrl-C, as of any program that it ends
     envvar="SHORTLIST_STORE",
     type=click.Path(dir_okay=False),
     metavar="FILE|URL",
-    help="Keep everything in this file, postgresql://… or service, and go on with what is there.",
+    help="Store of the experiment: a file, postgresql://… or a service. Continues an existing one.",
 )
 @name_option
 @control_option
@@ -76,23 +85,21 @@ def run(
 ) -> None:
     """Choose the best arms by running a program.
 
-    COMMAND is run once a pull and must print one number, or two: the reward, and what the pull did
-    cost. In it {arm} stands for the label, {seed}
-    for a seed of that pull's own, {draw} and {ticket} for its numbers; {{word}} for {word} itself.
-    No shell is started: a label is one argument whatever it holds (for labels that begin with a
+    COMMAND runs once per pull and must print the reward, or the reward and the actual cost. In it,
+    {arm} is the label, {seed} a seed of this pull, {draw} and {ticket} its numbers; {{word}} is
+    {word} itself. No shell is started: a label is always one argument (for labels that begin with a
     dash write `-- {arm}` or `--arm={arm}`). In a script of your own (sh -c '...') a label could run
-    commands: write "$SHORTLIST_ARM" there. A failure is an exit status other than 0, an output that
-    is neither, or a timeout; it is tried again, and after --retries times the experiment
-    stops.
+    commands: write "$SHORTLIST_ARM" there. A pull fails on an exit status other than 0, on other
+    output, or on a timeout. It is retried; after --retries retries the experiment stops.
 
-    With --items the command is run once a cell and has {item} in it, too; no cell is asked twice.
+    With --items the command runs once per cell and must contain {item}; no cell is pulled twice.
 
-    ARMS has one label a line, or is a CSV with a column `arm`, and perhaps `cost` of a pull and
-    `limit` of pulls; - is stdin. With --store, Ctrl-C or
-    a crash loses nothing: the same command goes on, and several may run at once. Without ARMS it
-    goes on with what is in the store, as that was made: no settings are taken then.
+    ARMS has one label per line, or is a CSV with a column `arm` and optional columns `cost` (of a
+    pull) and `limit` (of pulls); - is stdin. With --store, Ctrl-C or a crash loses nothing: the
+    same command continues, and several may run at once. Without ARMS it continues the experiment
+    in the store and takes no settings.
 
-    Exit status: 0 the answer is there, 2 bad input, 130 interrupted, 1 anything else, as too many
+    Exit status: 0 finished, 2 bad input, 130 interrupted, 1 any other error, such as too many
     failures.
 
     \b
@@ -102,7 +109,7 @@ def run(
       shortlist run models.csv --items items.csv --pull './score {arm} {item}' -k 5 --epsilon 0.02
     """
     command = shortlist.Command(template, timeout)
-    if workers < 1:  # before there is a file
+    if workers < 1:  # before a file is created
         raise InvalidInput(f"`workers` is {workers}, but must be a whole number of at least 1")
     source = context.get_parameter_source
     given = [each for each in settings if source(each) is not ParameterSource.DEFAULT]
@@ -121,7 +128,7 @@ def run(
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
         except StoreReplaced as error:
-            if isinstance(experiment, shortlist.Client):  # who runs the service has the file
+            if isinstance(experiment, shortlist.Client):  # the service has the file
                 raise
             raise click.ClickException(f"{error}. {_rescued(experiment)}") from error
         print_result(replace(result, control=against), style)
@@ -135,23 +142,19 @@ def _experiment(
     given: list[str],
     control: str | None,
 ) -> "Experiment | Client":
-    """The experiment that these arguments ask for: the one in the store, or a new one.
-
-    `given` are the settings that were said aloud."""
+    """Open the experiment in the store, or create one; `given` are the settings on the command
+    line."""
     if arms is None:
         if store is None:
-            raise InvalidInput(
-                "ARMS is not given and no --store given, but only what is in a store needs no ARMS"
-            )
+            raise InvalidInput("ARMS and --store are missing, but one must be given")
         if given:
             names = ", ".join(f"`{each}`" for each in given)
             raise InvalidInput(
-                f"ARMS is not given and {names} given, but without ARMS all settings are the"
-                " store's"
+                f"{names} given without ARMS, but without ARMS all settings come from the store"
             )
         return open_experiment(store, name)
     if settings["k"] is None:
-        raise InvalidInput("`k` is not given, but an experiment needs it")
+        raise InvalidInput("`k` is missing, but an experiment needs it")
     described = read_arms(arms)
     known = with_test_set(settings, labels_in(described))
     if control is not None:  # tried before there is a file, which is made with all warnings
@@ -161,9 +164,9 @@ def _experiment(
 
 
 def _check_item(command: "Command", experiment: "Experiment | Client") -> None:
-    """Refuse a command that asks for an item where there is none, or does not where there is."""
+    """Refuse {item} without a test set, and a test set without {item}."""
     if command.on_items != experiment.settings.on_items:
-        rule = "only --items give {item} a meaning"
+        rule = "{item} needs --items"
         if experiment.settings.on_items:
             rule = "must contain {item}"
         raise InvalidInput(f"the command is {command.template!r}, but {rule}")
@@ -184,30 +187,30 @@ def _control(word: str | None, experiment: "Experiment | Client") -> "OwnLabel |
 def _interrupted(experiment: "Experiment | Client", store: str | None) -> str:
     told = experiment.status().told
     pulls = f"{told:,} pull" if told == 1 else f"{told:,} pulls"
-    again = "the same command goes on" if store else "nothing is kept without --store"
+    again = "the same command continues" if store else "without --store nothing is stored"
     return f"Interrupted after {pulls}; {again}."
 
 
 def _remedy(store: str | None) -> str:
     if store:
-        return "Mend it, `shortlist resume`, and the same command goes on"
-    return "Mend it, and run it again"
+        return "Fix the cause, run `shortlist resume`, then the same command again"
+    return "Fix the cause and run the command again"
 
 
 def _rescued(experiment: "Experiment") -> str:
-    """Export what was told from the file that is still open, as long as it is."""
+    """Export the rewards from the file, which is still open."""
     from shortlist.engine import export_lines
 
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix="shortlist-", suffix=".jsonl", delete=False
     ) as file:
         file.writelines(f"{line}\n" for line in export_lines(experiment.store, experiment.name))
-    return f"What was told before is in {file.name}, which `shortlist import` takes"
+    return f"All rewards so far are in {file.name}, for `shortlist import`"
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let a polite request to end be as good as Ctrl-C."""
+    """Handle SIGTERM and SIGHUP as Ctrl-C."""
     names = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
     before = {each: signal.signal(each, signal.default_int_handler) for each in names}
     try:
@@ -218,7 +221,7 @@ def _terminable() -> Iterator[None]:
 
 
 class _OnStderr(logging.Handler):
-    """Prints what a worker has to say, as it is."""
+    """Prints log messages without a prefix."""
 
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
@@ -226,7 +229,7 @@ class _OnStderr(logging.Handler):
 
 @contextmanager
 def _notes_on_stderr() -> Iterator[None]:
-    """Show failures and waiting while a program is run."""
+    """Show failures and waiting on stderr."""
     logger, handler = logging.getLogger("shortlist"), _OnStderr()
     logger.addHandler(handler)
     try:

@@ -1,6 +1,4 @@
-"""`shortlist serve`: experiments over HTTP, and a live page.
-
-`shortlist tokens`: who may call a service, and what for."""
+"""`shortlist serve` and `shortlist tokens`."""
 
 import logging
 import time
@@ -18,45 +16,44 @@ NEEDED = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serv
 
 @click.command()
 @made_store_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="0 takes any that is free.",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
     "--origin",
     "origins",
     multiple=True,
     metavar="URL",
-    help="A site whose pages may call this from a browser; none unless given.",
+    help="Site whose pages may call the service from a browser (CORS); repeatable.",
 )
 @click.option(
     "--rate",
     type=click.FloatRange(min=1),
     default=1000.0,
     show_default=True,
-    help="Requests a second of one token at most.",
+    help="Maximum requests per second of one token.",
 )
 @click.option(
     "--body",
     type=click.IntRange(min=1000),
     default=8 * 2**20,
     show_default=True,
-    help="Bytes of a request at most.",
+    help="Maximum size of a request body, in bytes.",
 )
 def serve(
     *, store: str, host: str, port: int, origins: tuple[str, ...], rate: float, body: int
 ) -> None:
     """Serve the experiments in a store over HTTP, with a live page.
 
-    The store is a file, which is made if there is none, or postgresql://…. `shortlist.Client` and
-    the other commands take the address as a store. As long as no token was made (`shortlist
-    tokens`), only this machine is listened to; afterwards nothing but /health, the page that
-    asks for a token and its style answers without one. Ctrl-C ends it when what is under way is
-    written.
+    The store is a file, which is created if missing, or postgresql://…. `shortlist.Client` and the
+    other commands take the address of the service as a store. Without tokens (`shortlist tokens`)
+    only this machine can connect. With tokens, only /health, the sign-in page and its style answer
+    without one. Ctrl-C ends the service after all writes under way.
 
     Needs: pip install 'shortlist[serve]'.
 
@@ -97,11 +94,11 @@ def tokens() -> None:
 
     \b
     Scopes:
-      read    look at experiments and take their results
-      work    read, be handed tickets and tell them
-      admin   work, make experiments and let stopped ones go on
+      read    read experiments and results
+      work    read; ask for tickets and tell rewards
+      admin   work; create experiments, retire arms, resume
 
-    A running service knows of changes within a second.
+    A running service notices changes within a second.
 
     \b
     Example:
@@ -111,12 +108,12 @@ def tokens() -> None:
 
 @tokens.command("create")
 @click.argument("name")
-@click.option("--scope", type=click.Choice(SCOPES), required=True, help="What it allows.")
+@click.option("--scope", type=click.Choice(SCOPES), required=True, help="What the token allows.")
 @made_store_option
 def create_token(*, name: str, scope: str, store: str) -> None:
-    """Make a token and print it, once: only its digest is kept.
+    """Create a token and print it once; only its digest is stored.
 
-    NAME says whose it is. From the first token on, nothing is served to those without one.
+    NAME is its holder. From the first token on, the service refuses requests without one.
 
     \b
     Example:
@@ -138,7 +135,7 @@ def create_token(*, name: str, scope: str, store: str) -> None:
 @store_option
 @format_option
 def list_tokens(*, store: str, style: str) -> None:
-    """List the tokens there are, revoked ones too; what they are themselves is kept nowhere.
+    """List the tokens, including revoked ones, without their secrets.
 
     \b
     Example:
@@ -164,7 +161,7 @@ def list_tokens(*, store: str, style: str) -> None:
 @click.argument("name")
 @store_option
 def revoke_token(*, name: str, store: str) -> None:
-    """Let a token allow nothing any more, for good.
+    """Revoke a token. This cannot be undone.
 
     \b
     Example:
@@ -177,9 +174,9 @@ def revoke_token(*, name: str, store: str) -> None:
 
 
 def _keeper(place: object) -> "TokenStore":
-    """The store, if it keeps tokens."""
+    """The store, if it can hold tokens."""
     from shortlist.stores.base import TokenStore
 
     if not isinstance(place, TokenStore):
-        raise InvalidInput(f"the store is {place!r}, but must be one that keeps tokens")
+        raise InvalidInput(f"the store is {place!r}, but must be one that can hold tokens")
     return place

@@ -1,10 +1,4 @@
-"""`shortlist simulate`: run an algorithm many times on arms whose means are known.
-
-`shortlist hardness`: how hard an instance is.
-
-`shortlist algorithms`: what there is to choose from.
-
-`shortlist reproduce`: the paper's figures with every method, and a verdict on its claims."""
+"""Commands on known means: simulate, hardness, algorithms, reproduce."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +27,7 @@ if TYPE_CHECKING:
     "--scores",
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
     metavar="FILE",
-    help="Scores of a test set instead: a CSV or Parquet file, a row an arm, a column an item.",
+    help="Scores of a test set: a CSV or Parquet file with a row per arm, a column per item.",
 )
 @click.option(
     "--order",
@@ -107,10 +101,10 @@ def simulate(
     """Run an algorithm many times on known means, or on the scores of a test set.
 
     Prints what it spends, what it loses and how often it fails: a run fails if its set of k arms
-    has an aggregate regret above epsilon. Without --budget the algorithm stops by itself once it
-    loses at most epsilon with probability 1 - delta. With --budget it spends that; for an algorithm
-    that takes both, the budget is a cap. A search function of your own is named by its module,
-    found in this folder or wherever Python looks: --algorithm mine:search.
+    has an aggregate regret above epsilon. Without --budget the algorithm stops once its
+    regret is at most epsilon with probability 1 - delta. With --budget it spends that; for an
+    algorithm that takes both, the budget is a cap. A search function of your own is named by its
+    module, found in this folder or wherever Python looks: --algorithm mine:search.
 
     \b
     Examples:
@@ -139,7 +133,7 @@ def simulate(
 
 
 def usual(epsilon: float | None) -> str:
-    """The algorithm for a test set that nobody named one for."""
+    """The default algorithm on a test set."""
     return "expected-loss" if epsilon is None else "certified"
 
 
@@ -189,7 +183,7 @@ def algorithms(style: str) -> None:
 
     \b
     Goals:
-      confidence   stop by itself, given --epsilon and --delta
+      confidence   stop when --epsilon is proved, given --delta
       budget       spend --budget pulls
       capped       confidence, but stop at --budget at the latest
 
@@ -222,14 +216,14 @@ def algorithms(style: str) -> None:
     "panels",
     multiple=True,
     metavar="NAME",
-    help="uniform-500, or uniform for all its K; all 15 if none.",
+    help="Panel, such as uniform-500, or uniform for all its K; default: all 15.",
 )
 @click.option(
     "--algorithm",
     "algorithms",
     multiple=True,
     metavar="NAME",
-    help="One more to compare, within budgets and to a confidence, as it allows; repeatable.",
+    help="Further algorithm to compare; repeatable.",
 )
 @click.option("--runs", type=int, help="Runs per point.  [default: 200, or 10 with --quick]")
 @click.option(
@@ -238,7 +232,11 @@ def algorithms(style: str) -> None:
     help="Processes; they do not change the results.  [default: one per core]",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same files."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed. Runs with the same seed are identical.",
 )
 @click.option(
     "--out",
@@ -247,7 +245,7 @@ def algorithms(style: str) -> None:
     show_default=True,
     help="Folder of the results.",
 )
-@click.option("--quick", is_flag=True, help="A rough look within two minutes.")
+@click.option("--quick", is_flag=True, help="Rough figures within two minutes.")
 def reproduce(
     panels: tuple[str, ...],
     algorithms: tuple[str, ...],
@@ -261,7 +259,7 @@ def reproduce(
 
     Writes results.csv (a row per panel, method and budget), the figures as PNG and SVG, and
     report.html with the figures, the fixed-confidence table and a verdict on every claim of the
-    paper. Interrupted and started again, it goes on where it stood. With all panels it also sweeps
+    paper. If interrupted, the same command continues. With all panels it also sweeps
     over n and epsilon to check the theorems.
 
     Needs matplotlib: pip install 'shortlist[plot]'.

@@ -1,4 +1,4 @@
-"""`shortlist status` and `shortlist result`: where an experiment stands, and its answer."""
+"""`shortlist status` and `shortlist result`."""
 
 import time
 from contextlib import suppress
@@ -32,7 +32,7 @@ RUNNING = ("ready", "pending")
 
 
 class NotYet(click.ClickException):
-    """There is no answer yet: one line on stderr, exit status 3."""
+    """There is no result yet: one line on stderr, exit status 3."""
 
     exit_code = 3
 
@@ -44,23 +44,19 @@ class NotYet(click.ClickException):
     type=click.IntRange(min=1),
     default=40,
     show_default=True,
-    help="Arms in the table at most.",
+    help="Maximum number of arms in the table.",
 )
-@click.option(
-    "--watch", is_flag=True, help="Keep the table up to date until the experiment is over."
-)
-@click.option(
-    "--outlook", is_flag=True, help="Simulate how many pulls, and how long, it still takes."
-)
+@click.option("--watch", is_flag=True, help="Update the table until the experiment ends.")
+@click.option("--outlook", is_flag=True, help="Simulate the remaining pulls and time.")
 @format_option
 def status(
     *, store: str, name: str | None, rows: int, watch: bool, outlook: bool, style: str
 ) -> None:
-    """Show where an experiment stands, arm by arm.
+    """Show the status of an experiment and of every arm.
 
-    All intervals hold at all times with probability 1 - delta. An arm is in (or out) if the
-    intervals leave no doubt that it is (or is not) one of the k best; its chance to be one of them
-    is a ranking and no guarantee; `to go` are the pulls that the search waits for now.
+    All intervals hold at all times with probability 1 - delta. An arm is `in` (or `out`) if the
+    intervals prove that it is (or is not) one of the k best. `chance` ranks the arms and is no
+    guarantee. `to go` is the number of pulls that the search waits for.
 
     \b
     Examples:
@@ -81,26 +77,27 @@ def status(
 
 
 def _outlook(experiment: "Experiment | Client", store: str) -> "Outlook":
-    """What it still takes, by the rewards in the file."""
+    """Simulate the rest of an experiment from the rewards in the file."""
     import shortlist
     from shortlist.engine import outlook
 
     if isinstance(experiment, shortlist.Client):
-        raise InvalidInput(f"`store` is {store!r}, but an outlook needs the file: ask where it is")
+        raise InvalidInput(
+            f"`store` is {store!r}, but --outlook needs the store itself, a file or postgresql://…"
+        )
     return outlook(experiment)
 
 
 @click.command()
 @store_options
-@click.option("--partial", is_flag=True, help="Before the end: the best arms as it stands.")
+@click.option("--partial", is_flag=True, help="Also before the end: the current best arms.")
 @control_option
 @format_option
 def result(*, store: str, name: str | None, partial: bool, control: str | None, style: str) -> None:
-    """Print the answer of an experiment, and what is guaranteed about it.
+    """Print the result of an experiment and its guarantee.
 
-    Exit status 3: there is none yet; 1: there is none, because a pull failed too often. With
-    --partial there always is one: the present best k, with the bound that the search has earned if
-    it knows one at any time.
+    Exit status: 3 no result yet; 1 none, the experiment stopped after failed pulls. --partial
+    always prints a result: the current k best, with the current bound if the search has one.
 
     \b
     Examples:
@@ -119,12 +116,12 @@ def result(*, store: str, name: str | None, partial: bool, control: str | None, 
 
 
 def stopped(trouble: str) -> click.ClickException:
-    """The error that an experiment is stopped: why, and how it goes on; exit status 1."""
-    return click.ClickException(f"{trouble}. Mend it, and `shortlist resume` lets it go on")
+    """The error of a stopped experiment; exit status 1."""
+    return click.ClickException(f"{trouble}. Fix the cause, then run `shortlist resume`")
 
 
 def print_result(result: "Result", style: str) -> None:
-    """Tables, all of it as JSON, or an arm a line."""
+    """Print a result as tables, as JSON, or as CSV with a row per arm."""
     if style == "json":
         print_data(result.to_json() + "\n")
     elif style == "csv":
@@ -136,7 +133,7 @@ def print_result(result: "Result", style: str) -> None:
 
 
 def _lifts(lift: "Lift") -> "dict[OwnLabel, dict[str, Any]]":
-    """What every arm has more in its line; nothing is known of the control against itself."""
+    """The further columns of every arm; empty for the control."""
     rows = {arm.label: asdict(arm) for arm in lift.arms}
     names = asdict(lift.arms[0])
     return {lift.control: {**dict.fromkeys(names), "label": lift.control}, **rows}
@@ -149,7 +146,7 @@ def _show(experiment: "Experiment | Client", rows: int, watch: bool) -> None:
     if not watch:
         Console().print(_table(experiment.status(), rows))
         return
-    # Ctrl-C is how one stops watching
+    # Ctrl-C ends watching
     with suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:
         while True:
             status = experiment.status()
@@ -160,7 +157,7 @@ def _show(experiment: "Experiment | Client", rows: int, watch: bool) -> None:
 
 
 def _table(status: "Status", rows: int) -> "Group":
-    """The table of the status, and how to see what it leaves out."""
+    """The table of the status, and how to see the other arms."""
     from rich.console import Group
 
     more = status.arms.pulls.size > rows

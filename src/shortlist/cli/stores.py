@@ -1,4 +1,4 @@
-"""Where --store leads: to a file, to a PostgreSQL, or to a service at http://…"""
+"""The experiments behind --store: in a file, in PostgreSQL, or at a service (http://…)."""
 
 import os
 from contextlib import closing
@@ -10,23 +10,23 @@ from shortlist.errors import ShortlistError
 if TYPE_CHECKING:
     from shortlist import Arm, Client, Experiment
 
-TOKEN = "SHORTLIST_TOKEN"  # of the environment: a command line can be read by everybody
+TOKEN = "SHORTLIST_TOKEN"  # in the environment: other users can read a command line
 
 
 def is_service(store: str | None) -> bool:
-    """Whether that is the address of a service."""
+    """Whether this is the address of a service."""
     from shortlist.engine.locate import SERVICES
 
     return store is not None and store.startswith(SERVICES)
 
 
 def client(url: str, name: str | None = None) -> "Client":
-    """The service at that address, with the token of the environment."""
+    """A client of the service at this address, with the token of the environment."""
     return shortlist.Client(url, os.environ.get(TOKEN) or None, name)
 
 
 def shown(store: str) -> str:
-    """Where that leads, as it may be printed."""
+    """The address of a store, without its password."""
     from shortlist.stores.address import shown_place
 
     return shown_place(store)
@@ -35,7 +35,7 @@ def shown(store: str) -> str:
 def open_experiment(
     store: str, name: str | None, *, readonly: bool = False
 ) -> "Experiment | Client":
-    """The experiment of that name, wherever it is kept."""
+    """Open the experiment of this name."""
     if is_service(store):
         return client(store).open(name)
     return shortlist.Experiment.open(store, name, readonly=readonly)
@@ -44,14 +44,14 @@ def open_experiment(
 def create_experiment(
     arms: "list[str] | list[Arm]", *, store: str | None, **settings: Any
 ) -> "Experiment | Client":
-    """A new experiment, wherever it is to be kept."""
+    """Create an experiment."""
     if store is not None and is_service(store):
         return client(store).create(arms, **settings)
     return shortlist.Experiment.create(arms, store=store, **settings)
 
 
 def export_from(store: str, name: str | None) -> Any:
-    """The lines of an experiment, wherever it is kept."""
+    """The lines of JSON of an experiment."""
     from shortlist.engine import export_lines
 
     if is_service(store):
@@ -60,7 +60,7 @@ def export_from(store: str, name: str | None) -> Any:
 
 
 def list_rows(store: str) -> list[dict[str, object]]:
-    """A row for every experiment."""
+    """One row per experiment."""
     if is_service(store):
         return list(client(store).experiments())
     from shortlist.engine.locate import open_store

@@ -9,7 +9,7 @@ from collections.abc import Generator
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.budget import Purse
+from shortlist.budget import Budget
 from shortlist.exploration import tuning
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.sharing import batch_size, descending, share_out
@@ -19,7 +19,7 @@ from shortlist.validation import COUNTABLE
 
 def explore_paid(
     posterior: Posterior,
-    purse: Purse,
+    budget: Budget,
     rng: np.random.Generator,
     caps: IntArray | None,
     least: int,
@@ -27,46 +27,46 @@ def explore_paid(
 ) -> Generator[Pulls, Rewards, None]:
     """As `explore`, where costs differ: until the budget pays for no pull that `caps` allow."""
     most = np.full(posterior.n_arms, COUNTABLE) if caps is None else caps
-    whole = purse.left
+    whole = budget.left
     request = 0
-    while (left := _money_left(posterior, purse, most)) > 0 and request != rounds:
+    while (left := _money_left(posterior, budget, most)) > 0 and request != rounds:
         request += 1
         aim = 0.0  # to be spent, in all
         if rounds is not None:
-            aim = left if request == rounds else whole * (request / rounds) ** 2 - purse.spent
+            aim = left if request == rounds else whole * (request / rounds) ** 2 - budget.spent
         if posterior.spent == 0:
-            times = _first(purse, left, least, aim, every=rounds is not None)
+            times = _first(budget, left, least, aim, every=rounds is not None)
             times = np.minimum(times, most)
         else:
             size = batch_size(posterior.n_arms, posterior.spent, tuning.GROWTH, tuning.GROWTH)
             size = max(size, least) if rounds is None else least
-            times = _paid_shares(posterior, purse, left, rng, most, size, aim)
+            times = _paid_shares(posterior, budget, left, rng, most, size, aim)
         arms = np.flatnonzero(times)
         pulls = Pulls(arms, times[arms], Progress(undecided=posterior.n_arms))
         posterior.add(pulls, reply := (yield pulls))
-        purse.pay(pulls, reply)
+        budget.pay(pulls, reply)
         posterior.refresh()
 
 
-def _money_left(posterior: Posterior, purse: Purse, caps: IntArray) -> float:
+def _money_left(posterior: Posterior, budget: Budget, caps: IntArray) -> float:
     """The rest of the budget; 0 if it does not pay for any pull that caps allow."""
-    assert purse.costs is not None
-    allowed = purse.costs[posterior.pulls < caps]
-    return purse.left if allowed.size and allowed.min() <= purse.left else 0.0
+    assert budget.costs is not None
+    allowed = budget.costs[posterior.pulls < caps]
+    return budget.left if allowed.size and allowed.min() <= budget.left else 0.0
 
 
-def _first(purse: Purse, left: float, least: int, aim: float, *, every: bool) -> IntArray:
+def _first(budget: Budget, left: float, least: int, aim: float, *, every: bool) -> IntArray:
     """The first pulls: of the arms that cost no more than average, or of `every` arm; (arms,)."""
-    assert purse.costs is not None
-    now = np.ones(purse.costs.size, dtype=np.bool_) if every else purse.costs <= purse.usual
-    price = float(purse.costs[now].sum())
+    assert budget.costs is not None
+    now = np.ones(budget.costs.size, dtype=np.bool_) if every else budget.costs <= budget.usual
+    price = float(budget.costs[now].sum())
     wanted = max(tuning.FIRST, -(-least // int(now.sum())), int(aim / price))
     return np.where(now, min(wanted, int(left / price)), 0)
 
 
 def _paid_shares(
     posterior: Posterior,
-    purse: Purse,
+    budget: Budget,
     left: float,
     rng: np.random.Generator,
     caps: IntArray,
@@ -76,13 +76,13 @@ def _paid_shares(
     """About `size` pulls, and as many as cost `aim`, within the `left` budget: (arms,).
 
     No arm grows by more than half, or by twice the growth of all of them."""
-    assert purse.costs is not None
-    costs, pulls = purse.costs, posterior.pulls
+    assert budget.costs is not None
+    costs, pulls = budget.costs, posterior.pulls
     chosen, boundary = posterior.split(rng)
     loss = posterior.loss(boundary).ravel()[posterior.kinds(chosen)]  # (arms,)
     affordable = np.minimum(left / costs, COUNTABLE).astype(np.int64)
     more = np.minimum(affordable, caps - pulls)
-    growth = max(0.5, 2 * size / posterior.spent, 2 * aim / max(purse.spent, purse.least))
+    growth = max(0.5, 2 * size / posterior.spent, 2 * aim / max(budget.spent, budget.least))
     own = np.minimum(np.maximum(1, growth * pulls).astype(np.int64), more)
     if own.sum() < size or own @ costs < aim:  # the others take what caps deny some arms
         own = more
@@ -96,7 +96,7 @@ def _paid_shares(
 
 def explore(
     posterior: Posterior,
-    purse: Purse,
+    budget: Budget,
     rng: np.random.Generator,
     caps: IntArray | None = None,
     *,
@@ -108,22 +108,22 @@ def explore(
     Every batch has at least `least` pulls, or the rest; the first one may have fewer where caps cut
     its even shares. With `rounds` there are at most that many batches, and the total spent grows
     with the square of the round."""
-    if purse.costs is not None:
-        return (yield from explore_paid(posterior, purse, rng, caps, least, rounds))
-    most = purse.spent + _left(posterior, purse, caps)
+    if budget.costs is not None:
+        return (yield from explore_paid(posterior, budget, rng, caps, least, rounds))
+    most = budget.spent + _left(posterior, budget, caps)
     request = 0
-    while (left := _left(posterior, purse, caps)) > 0 and request != rounds:
+    while (left := _left(posterior, budget, caps)) > 0 and request != rounds:
         request += 1
         wanted = least
         if rounds is not None:
-            wanted = max(least, int(most * min(1, request / rounds) ** 2 - purse.spent))
+            wanted = max(least, int(most * min(1, request / rounds) ** 2 - budget.spent))
         wanted = left if left < wanted + least or request == rounds else wanted
-        yield from explore_once(posterior, left, rng, cap=caps, least=wanted, purse=purse)
+        yield from explore_once(posterior, left, rng, cap=caps, least=wanted, budget=budget)
 
 
-def _left(posterior: Posterior, purse: Purse, caps: IntArray | None) -> int:
+def _left(posterior: Posterior, budget: Budget, caps: IntArray | None) -> int:
     """Pulls that the budget and the caps allow."""
-    left = int(purse.left)
+    left = int(budget.left)
     if caps is None:
         return left
     return min(left, int(np.minimum(caps - posterior.pulls, max(0, left)).sum()))
@@ -138,13 +138,13 @@ def explore_once(
     growth: float | None = None,
     cap: int | IntArray | None = None,
     least: int = 0,
-    purse: Purse | None = None,
+    budget: Budget | None = None,
 ) -> Generator[Pulls, Rewards, None]:
     """Ask for one batch of at most `at_most` pulls and add its rewards.
 
     A batch is the share `early` of all pulls so far until it has a pull per arm, then the share
     `growth`, by default GROWTH, and at least `least`. No arm is pulled more than `cap` times in
-    all, which may differ by arm. `purse` counts the cost."""
+    all, which may differ by arm. `budget` counts the cost."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
@@ -158,8 +158,8 @@ def explore_once(
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))
     posterior.add(pulls, reply := (yield pulls))
-    if purse is not None:
-        purse.pay(pulls, reply)
+    if budget is not None:
+        budget.pay(pulls, reply)
     posterior.refresh()
 
 

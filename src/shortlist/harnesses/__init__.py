@@ -1,4 +1,4 @@
-"""Evaluation harnesses as functions that `select(pull_many=..., items=...)` takes.
+"""Evaluation harnesses as functions for `select(pull_many=..., items=...)`.
 
-One module a harness, imported by its own name, so that none needs the others installed:
-`with_inspect_ai`, `with_lm_eval`, `with_dspy`."""
+One module per harness, so that none needs the others installed: `with_inspect_ai`,
+`with_lm_eval`, `with_dspy`."""

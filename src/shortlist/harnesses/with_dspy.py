@@ -19,10 +19,17 @@ def scorer_of(
     metric: Callable[..., Any],
     **options: Any,
 ) -> Callable[[Any, Sequence[int]], list[float]]:
-    """A function of a program's label and a list of example numbers that returns their scores.
+    """Return a function that scores a program on some examples, for `select(pull_many=...)`.
 
-    `options` go to `dspy.Evaluate`, as num_threads does. A program that raises has failed, and is
-    not scored 0: what is missing because of its value would void the promise."""
+    Args:
+        programs: Programs by label.
+        devset: The examples; their positions are the items.
+        metric: Scores an example and a prediction.
+        options: Passed to `dspy.Evaluate`, for example num_threads.
+
+    Returns:
+        A function of a label and a list of positions that returns their scores. It raises
+        `EvaluationFailed` if a program raises: a score of 0 instead would void the guarantee."""
     from dspy import Evaluate
 
     def score_many(label: Any, numbers: Sequence[int]) -> list[float]:

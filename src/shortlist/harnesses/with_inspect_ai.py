@@ -13,7 +13,7 @@ from shortlist.errors import EvaluationFailed, InvalidInput
 
 
 def sample_ids(task: Any) -> list[int | str]:
-    """The ids of a task's samples; those that have none are numbered from 1, as inspect_ai does."""
+    """Return the ids of a task's samples; samples without one are numbered from 1."""
     return [
         place if sample.id is None else sample.id for place, sample in enumerate(task.dataset, 1)
     ]
@@ -22,11 +22,16 @@ def sample_ids(task: Any) -> list[int | str]:
 def scorer_of(
     task: Any, score: Callable[[Any], float] | None = None, **options: Any
 ) -> Callable[[Any, Sequence[Any]], list[float]]:
-    """A function of a model and a list of sample ids that evaluates them and returns their scores.
+    """Return a function that scores a model on some samples, for `select(pull_many=...)`.
 
-    `score` turns the value of inspect_ai's score into a number; without it "C" is 1, "I" and "N"
-    are 0, "P" is 0.5, and numbers stay. `options` go to `inspect_ai.eval`. The task is evaluated
-    with one epoch: a cell is asked for once."""
+    Args:
+        task: A task of inspect_ai. It is evaluated with one epoch.
+        score: Turns the value of a score into a number; by default "C" is 1, "P" is 0.5, "I" and
+            "N" are 0, and numbers stay.
+        options: Passed to `inspect_ai.eval`.
+
+    Returns:
+        A function of a model and a list of sample ids that returns their scores."""
     from inspect_ai import eval as evaluate
     from inspect_ai.scorer import value_to_float
 
@@ -36,7 +41,7 @@ def scorer_of(
         settings = {"display": "none", "epochs": 1, **options}
         (log,) = evaluate(task, model=model, sample_id=list(ids), **settings)
         if log.status != "success":
-            why = log.error.message if log.error else "it does not say why"
+            why = log.error.message if log.error else "no message"
             raise EvaluationFailed(f"inspect_ai ended with {log.status}: {why}")
         values = {sample.id: _only_score(sample) for sample in log.samples or []}
         missing = [each for each in ids if each not in values]

@@ -15,16 +15,23 @@ from shortlist.errors import EvaluationFailed
 def scorer_of(
     task: Any, *, metric: str, model: Any, model_args: str = "", **options: Any
 ) -> Callable[[Any, Sequence[int]], list[float]]:
-    """A function of an arm and a list of document numbers that returns the metric of each.
+    """Return a function that scores an arm on some documents, for `select(pull_many=...)`.
 
-    `task` is the name of a task, or a task's configuration. {} in `model_args` stands for the arm;
-    or `model` is a function of the arm that returns a model. `options` go to `simple_evaluate`."""
+    Args:
+        task: Name of a task, or its configuration.
+        metric: Name of the metric that is the score.
+        model: Name of a model type, or a function of the arm that returns a model.
+        model_args: Arguments of the model; {} is replaced by the arm.
+        options: Passed to `lm_eval.simple_evaluate`.
+
+    Returns:
+        A function of an arm and a list of document numbers that returns their scores."""
     from lm_eval import simple_evaluate
 
     name = task["task"] if isinstance(task, dict) else task
 
     def score_many(arm: Any, documents: Sequence[int]) -> list[float]:
-        # in rising order, since the harness takes documents so but numbers them as they are listed
+        # sorted: the harness takes documents in this order, but numbers them as listed
         asked = {name: sorted(int(each) for each in documents)}
         results = simple_evaluate(
             model=model(arm) if callable(model) else model,

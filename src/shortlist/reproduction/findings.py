@@ -451,7 +451,7 @@ def pulls(rows: Iterable[ResultRow], method: str, panels: Sequence[Panel]) -> li
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """The slope of the least-squares line through (ln x, ln y): the exponent of a power law."""
+    """The slope of the least-squares line through (ln x, ln y): an exponent."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 

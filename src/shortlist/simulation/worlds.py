@@ -161,7 +161,7 @@ def score_matrix(scores: npt.ArrayLike) -> FloatArray:
     if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
         raise InvalidInput(
             f"`scores` has shape {matrix.shape}, but must have a row per arm, at least 2, and a"
-            " column an item"
+            " column per item"
         )
     wrong = np.argwhere(~np.isfinite(matrix))
     if wrong.size:

@@ -52,7 +52,7 @@ def test_what_only_a_leaver_beat_has_its_sample_completed_before_samples_decide(
     answer = advance(search, Rewards(won, won, retired=np.array([0])))
     assert isinstance(answer, Answer)
     assert answer.top.tolist() == [1]
-    assert answer.evidence["safety net"]
+    assert answer.evidence["fallback design"]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

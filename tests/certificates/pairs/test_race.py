@@ -283,7 +283,7 @@ def test_arms_that_come_into_doubt_by_the_new_choice_complete_their_samples_too(
     with pytest.raises(StopIteration) as stop:
         search.send(Rewards(0 * times, 0 * times))
     assert stop.value.value.top.tolist() == [1]
-    assert stop.value.value.evidence["safety net"]
+    assert stop.value.value.evidence["fallback design"]
 
 
 def test_nothing_is_asked_for_where_all_entries_are_idle() -> None:

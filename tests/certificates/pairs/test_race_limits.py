@@ -37,7 +37,7 @@ def test_arms_that_cannot_be_told_apart_are_pulled_as_often_as_they_may(
     assert pulls.tolist() == [20] * 4
     assert requests <= pace.get("rounds", 80)
     assert answer.regret_bound is None or answer.regret_bound > 0.1
-    assert answer.evidence["safety net"] is False
+    assert answer.evidence["fallback design"] is False
 
 
 @pytest.mark.parametrize("pace", PACES)

@@ -102,7 +102,7 @@ def elim(
     Let a fifth of the arms, at least two, lie phi or more below the k-th best, and gamma <= 1/2.
     Then with probability >= 1 - delta at most gamma*k of the returned are among the k best: such an
     arm must be off by phi/2, which more than gamma*k of the k best are with probability <= delta/2;
-    or else so many of the low fifth are off by phi/2 that fewer than a tenth remain, with
+    or else enough of the low fifth are off by phi/2 that fewer than a tenth remain, with
     probability <= 2 gamma delta/2 <= delta/2.
 
     Chen, Chen, Zhang, Zhou (2017), Algorithm 3, with its constant c = 2 (E13) and never an empty

@@ -8,7 +8,7 @@ from collections.abc import Generator
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.budget import Purse
+from shortlist.budget import Budget
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import EXACT, ScoredCells, largest_matching
@@ -46,12 +46,12 @@ class ItemsRace:
         assert self.problem.items is not None
         self.cells = ScoredCells(self.problem.items, problem.n_arms)
         self.evidence = evidence_for(self.problem, self.cells)
-        self.purse = Purse(problem)
+        self.budget = Budget(problem)
         self.ties: IntArray = rng.permutation(problem.n_arms)
         self._reset_choice()
 
     def _sought(self) -> Problem:
-        """The problem of the arms that stay: to find the best, or those to reject."""
+        """The problem of the remaining arms: to find the best, or those to reject."""
         among = self.asked.among(self.arms, self.asked.goal.budget)
         return among.complement().mirrored() if self.mirrored else among
 
@@ -90,7 +90,7 @@ class ItemsRace:
             self.evidence.take(self.cells, before)
 
     def _begin_again(self) -> None:
-        """Make all bets again on the cells of the arms that stay: nothing rests on the others.
+        """Make all bets again on the cells of the remaining arms: nothing rests on the others.
 
         Stakes must not depend on which arms stay, for that may depend on scores at later places:
         the variance is the one that was learned from all arms, or the usual one if an arm left
@@ -167,7 +167,7 @@ def items_search(
 
     R_T <= its bound with probability >= 1 - delta over the order of the items, whenever it ends;
     R_T is about means over these items. When all cells that matter are seen it is exact. When an
-    arm retires, all bets are made again among the arms that stay."""
+    arm retires, all bets are made again among the remaining arms."""
     race = ItemsRace(problem, rng, retired)
     requests = 1
     first = min(race.evidence.first, race.cells.size)
@@ -200,24 +200,24 @@ def _score(
         reply = yield pulls
         assert reply.each is not None
         scores = reply.each
-        race.purse.pay(pulls, reply)
+        race.budget.pay(pulls, reply)
     race.take(targets, scores)
     return True
 
 
 def _affordable(race: ItemsRace, targets: IntArray) -> IntArray:
     """The same targets, or lower ones within the budget."""
-    purse = race.purse
-    if purse.budget is None:
+    budget = race.budget
+    if budget.total is None:
         return targets
     if not race.cells.reached.any():  # all arms alike
         every, first = np.arange(targets.size), int(targets[0])
-        while first > 1 and not purse.affords(every, race.cells.missing(every * 0 + first)).all():
+        while first > 1 and not budget.affords(every, race.cells.missing(every * 0 + first)).all():
             first -= 1
         return every * 0 + first
     order = np.lexsort((race.ties, race.cells.reached))
     times = race.cells.missing(targets)[order]
-    beyond = order[~purse.affords(race.arms[order], times)]
+    beyond = order[~budget.affords(race.arms[order], times)]
     allowed = targets.copy()
     allowed[beyond] = race.cells.reached[beyond]
     return allowed

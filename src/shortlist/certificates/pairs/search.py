@@ -11,7 +11,7 @@ from collections.abc import Generator
 import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray, total_before
-from shortlist.budget import Purse
+from shortlist.budget import Budget
 from shortlist.certificates.frame import Retired, answered
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.certificates.pairs.planning import (
@@ -50,7 +50,7 @@ class PairsRace(SwapBounds):
         super().__init__(problem, rng, pilot, retired, apart=pilot_apart)
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
-        self.purse = Purse(problem)
+        self.budget = Budget(problem)
         self.most_pulls = problem.most_pulls if problem.limits is None else self.fallback.caps
         # has too few pulls left for a stage
         self.exhausted: BoolArray = np.zeros(problem.n_arms, dtype=np.bool_)
@@ -205,7 +205,7 @@ class PairsRace(SwapBounds):
             sample=self.fallback.size,
             planned=self.stages.planned,
             left=left,
-            costs=self.purse.costs,
+            costs=self.budget.costs,
             limited=self.problem.limits is not None,
             worth=self.fallback.worth(self.sums),
         )
@@ -242,7 +242,7 @@ class PairsRace(SwapBounds):
         evidence = {
             "certificate": "pairs",
             "stages": self.stages.last,
-            "safety net": by_fallback,
+            "fallback design": by_fallback,
             "pulls per arm at most": int(self.fallback.caps.max()),
         }
         return answered(self.problem, np.flatnonzero(self.top), bound, evidence)
@@ -305,7 +305,7 @@ def run(race: PairsRace) -> Search:
         if stuck.any():
             race.exhaust(arms[stuck])
             continue
-        fits = race.purse.affords(arms, times) & (times <= left) & ~dry
+        fits = race.budget.affords(arms, times) & (times <= left) & ~dry
         if not fits.any():
             break
         requests += 1
@@ -327,7 +327,7 @@ def complete_samples(race: PairsRace, requests: int, *, at_once: bool) -> Search
     complete = _in_doubt(race, at_once=at_once)
     while True:
         missing = np.where(complete, race.fallback.caps - race.pulls, 0)
-        if not race.purse.affords(np.arange(missing.size), missing).all():
+        if not race.budget.affords(np.arange(missing.size), missing).all():
             return race.answer(race.bound())
         if missing.any():
             requests += 1
@@ -367,7 +367,7 @@ def _complete(
     arms = np.flatnonzero(missing)
     pulls = Pulls(arms, missing[arms], progress)
     given = yield pulls
-    race.purse.pay(pulls, given)
+    race.budget.pay(pulls, given)
     race.count(arms, StageRewards(missing[arms], given.sums, given.squares))
     race.fallback.look(race.pulls, race.sums, race.squares, first=False)
 
@@ -381,6 +381,6 @@ def _draw(
     if pulled.any():
         pulls = Pulls(arms[pulled], times[pulled], progress)
         given = yield pulls
-        race.purse.pay(pulls, given)
+        race.budget.pay(pulls, given)
         sums[pulled], squares[pulled] = given.sums, given.squares
     return Rewards(sums, squares)

@@ -114,7 +114,7 @@ class SwapBounds:
 
     @property
     def outside(self) -> BoolArray:
-        """The arms that stay and are not chosen: no bound is about an arm that has retired."""
+        """The remaining arms that are not chosen: no bound is about an arm that has retired."""
         return ~self.top & ~self.retired.arms
 
     def look(self, *, first: bool) -> None:
@@ -203,7 +203,7 @@ class SwapBounds:
         self.near |= against >= math.log(enough)
 
     def bound(self) -> float:
-        """Bound on K R_T of the present choice among the arms that stay, at any time."""
+        """Bound on K R_T of the present choice among the remaining arms, at any time."""
         worst = max(0.0, float(self.gaps[np.ix_(self.outside, self.top)].max()))
         if self.swapped > 1 and math.isfinite(worst):
             worst = min(worst, 1.0) if self.problem.rewards.has_range else worst

@@ -144,7 +144,7 @@ def plans_search(
     all rewards so far as exploration.
 
     A look in which an arm retires is void: it proves nothing, its share of delta is lost, and all
-    its rewards are pilot for the next one, which is about the arms that stay."""
+    its rewards are pilot for the next one, which is about the remaining arms."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
     retired = Retired(problem.n_arms) if retired is None else retired
     yield from _pilot(posterior, tuning.FIRST_PILOT * problem.n_arms, rng)

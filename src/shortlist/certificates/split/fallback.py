@@ -70,7 +70,7 @@ class FixedSamples:
         best_first = np.lexsort((self.ties, -posterior.sums))
         evidence = {
             "certificate": "split",
-            "safety net": True,
+            "fallback design": True,
             "pulls explored": posterior.spent,
             "pulls certified": holdout.spent,
         }

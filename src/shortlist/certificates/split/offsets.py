@@ -198,7 +198,7 @@ def _inner_offset(
 def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
     """A bound on |d^2/dm^2 E_m f(S)| next to every point, for any f with values in [0, 1].
 
-    It is E|W| / 2, W the second score of the binomial; near means of 0 and 1, N^2 times a second
+    It is E|W| / 2, W the second score of the binomial; near means of 0 and 1, N^2 times the second
     difference of f is less."""
     variance = _least_variance_nearby(mean)
     information = pulls * variance
