@@ -95,7 +95,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
         find("certified").start(Problem(8, 3, GOAL), np.random.default_rng(0), **options)
 
 
-def test_the_certificate_is_said_beside_the_options_and_kept_with_them() -> None:
+def test_the_certificate_is_given_next_to_the_options_and_kept_with_them() -> None:
     asked: dict[str, Any] = {"k": 3, "epsilon": 0.4}
 
     def taken(certificate: str) -> object:

@@ -224,7 +224,7 @@ def test_fresh_pulls_within_limits_fail_no_more_often_than_delta() -> None:
     assert wrong <= binom.isf(0.001, size, 0.3)
 
 
-def test_the_others_go_on_where_one_arm_is_at_its_limit() -> None:
+def test_the_other_arms_continue_where_one_is_at_its_limit() -> None:
     """Two good arms that must be told apart, and a bad one that may be pulled a few times."""
     goal = FixedConfidence(0.1, 0.1)
     outcome = driven("certified", [0.7, 0.5, 0.01], 1, goal, (None, None, 20), 1)

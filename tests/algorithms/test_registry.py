@@ -110,7 +110,7 @@ def test_what_cannot_be_imported_is_refused_in_words(
         find(reference)
 
 
-def test_the_trouble_of_a_module_is_told_as_its_own(
+def test_the_error_of_a_module_is_in_the_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -221,7 +221,7 @@ def searching(*turns: object, answer: object = None) -> Any:
         (searching(answer=Answer(np.array([0.0, 1.0]))), "must give a list of whole numbers"),
     ],
 )
-def test_a_search_that_breaks_the_rules_is_told_which(search: Any, message: str) -> None:
+def test_the_message_names_the_rule_that_a_search_breaks(search: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         shortlist.simulate(search, np.linspace(0, 1, 6), k=2, budget=60)
 
@@ -233,7 +233,7 @@ def test_lists_in_requests_and_answers_are_as_good_as_arrays() -> None:
     assert runs.pulls.tolist() == [6]
 
 
-def test_a_goal_that_the_function_cannot_serve_is_told_with_its_name() -> None:
+def test_the_message_names_the_function_that_cannot_serve_a_goal() -> None:
     with pytest.raises(UnsupportedGoal, match="even cannot serve this goal: the goal has no"):
         shortlist.simulate(own_searches.even, [0.1, 0.9], k=1, epsilon=0.1)
 

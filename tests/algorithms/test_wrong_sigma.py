@@ -74,7 +74,7 @@ def test_a_budget_beyond_1_5_designs_is_not_spent_on_a_wrong_sigma() -> None:
 
 
 def test_the_net_of_many_arms_keeps_the_promise_on_ties_and_near_ties() -> None:
-    """At delta = .3, where the net answers: half of the arms are better by 1.5 epsilon."""
+    """At delta = .3, where the fallback answers: half of the arms are better by 1.5 epsilon."""
     n, k, delta, runs = 120, 20, 0.3, 40
     asked = Problem(n, k, FixedConfidence(0.4, delta), SubGaussian(SIGMA))
     failed = netted = 0
@@ -92,7 +92,9 @@ def test_the_net_of_many_arms_keeps_the_promise_on_ties_and_near_ties() -> None:
 @pytest.mark.parametrize(
     ("n", "k", "spread"), [(2, 1, 0.0), (2, 1, 2.0), (3, 2, 0.0), (10, 3, 0.3)]
 )
-def test_a_sigma_five_times_too_small_is_said_in_every_run(n: int, k: int, spread: float) -> None:
+def test_a_sigma_five_times_too_small_is_reported_in_every_run(
+    n: int, k: int, spread: float
+) -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
         true = means(n, spread, seed)

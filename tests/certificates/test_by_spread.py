@@ -41,7 +41,7 @@ def played(search: Search, means: FloatArray, half: float, seed: int) -> tuple[A
 
 
 @pytest.mark.parametrize(("half", "certificate"), [(0.03, "split"), (0.25, "pairs")])
-def test_scores_that_scatter_little_are_split(half: float, certificate: str) -> None:
+def test_scores_of_small_variance_are_split(half: float, certificate: str) -> None:
     rng = np.random.default_rng(5)
     means = rng.permutation(np.linspace(0.3, 0.7, 10))
     answer, totals = played(certified(problem(), rng), means, half, seed=6)
@@ -99,7 +99,7 @@ def test_there_is_no_pilot_where_nothing_is_to_be_raced() -> None:
     assert isinstance(advance(nothing_asked, None), Answer)
 
 
-def test_the_race_goes_on_with_the_rewards_it_asked_for() -> None:
+def test_the_race_continues_with_the_rewards_it_asked_for() -> None:
     """After a pilot of wide scores the race asks what it would have asked for without the second
     half of it."""
     means = np.random.default_rng(3).permutation(np.linspace(0.3, 0.7, 10))

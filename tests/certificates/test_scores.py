@@ -64,7 +64,7 @@ def test_bets_that_are_too_steep_have_no_discount() -> None:
     assert steep[1] == 0
 
 
-def test_rewards_that_are_alike_are_told_from_coin_tosses() -> None:
+def test_rewards_of_small_variance_are_told_from_coin_tosses() -> None:
     means = np.linspace(0.3, 0.7, 12)
     scores = explored(BetaBandit(means, STEADY), 30, 3)
     assert scores.graded

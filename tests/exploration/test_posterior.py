@@ -198,7 +198,7 @@ def test_product_is_the_matrix_product(rows: int, inner: int, columns: int, seed
     assert product(left, right) == pytest.approx(left @ right)
 
 
-def test_means_far_from_zero_are_told_apart_where_there_is_no_range() -> None:
+def test_means_far_from_zero_are_separated_where_there_is_no_range() -> None:
     means, times = 1e8 + np.array([0.9, 0.1, 0.7, 0.3, 0.5]), np.full(5, 200)
     posterior = told(times, means * times, 2, SubGaussian(0.5), (means**2 + 0.25) * times)
     top, _ = posterior.split(np.random.default_rng(0))

@@ -356,7 +356,7 @@ def test_own_searches_are_forecast_beside_ours(workers: int) -> None:
         ([], r"`algorithms` is \[\], but must be a list of at least one"),
     ],
 )
-def test_algorithms_that_cannot_be_told_apart_are_refused(algorithms: Any, message: str) -> None:
+def test_two_algorithms_of_one_name_are_refused(algorithms: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         forecast(k=2, n=8, prior=(1, 1), budget=80, algorithms=algorithms, runs=1)
 

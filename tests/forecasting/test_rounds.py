@@ -28,7 +28,7 @@ def test_a_round_waits_for_the_last_of_its_rewards() -> None:
     assert "days" in prospect.summary()
 
 
-def test_who_cannot_be_told_is_forecast_as_it_is() -> None:
+def test_algorithms_without_these_options_are_forecast_as_they_are() -> None:
     found = forecast(min_batch=100)
     assert (found.prospect("uniform").rounds == 1).all()
     assert found.prospect("certified").rounds.max() < 20

@@ -31,7 +31,7 @@ AVOIDED = {  # pattern: what to write instead; a space also matches the end of a
     r"beside": "next to, compared with",
     r"by (itself|themselves)": "on its own",
     r"untold": "not reported",
-    r"swap races?": "pairs certificate",
+    r"race of pairss?": "pairs certificate",
     r"safety nets?": "fallback design",
     r"arms? that (leaves?|left|stays?)": "retired arm, remaining arm",
     r"(row|column|line|chain|account|seed) an? (arm|item|log|cell|run)": "per",

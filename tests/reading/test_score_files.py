@@ -198,7 +198,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             selected(path)
 
 
-def test_who_can_read_no_parquet_is_told_what_to_install(
+def test_without_a_parquet_reader_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "scores.parquet"

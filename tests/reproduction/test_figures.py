@@ -86,7 +86,7 @@ def test_a_method_of_the_users_own_is_drawn_too() -> None:
     assert "greedy" in labels
 
 
-def test_lines_are_told_apart_without_colour() -> None:
+def test_lines_differ_without_colour() -> None:
     looks = list(styles_of([*NAMES, "lucb", "own", "another"]).values())
     assert len({(look.marker, look.dashes, look.width) for look in looks}) == len(looks)
 

@@ -33,7 +33,7 @@ def test_a_curve_whose_band_holds_the_lowest_is_tied() -> None:
     )
 
 
-def test_a_curve_beyond_its_band_is_behind_and_by_which_rival_is_said() -> None:
+def test_a_curve_beyond_its_band_is_behind_and_the_rival_is_named() -> None:
     rates = panel(expected_loss=[1.0, 0.5, 0.0], sar=[1.0, 0.3, 0.0], uniform=[1.0, 0.9, 0.0])
     count, worse = behind(rates, "expected-loss")
     low = float(rates["uniform-500"]["expected-loss"].band[0][1])

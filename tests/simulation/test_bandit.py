@@ -34,7 +34,7 @@ def kind(request: pytest.FixtureRequest) -> tuple[Callable[[FloatArray], Bandit]
     return KINDS[request.param]
 
 
-def test_sums_and_squares_of_a_batch_have_the_law_of_rewards_drawn_one_by_one(
+def test_sums_and_squares_of_a_batch_have_the_distribution_of_single_rewards(
     kind: tuple[Callable[[FloatArray], Bandit], OneByOne], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bandit_module, "CHUNK", 1001)  # cuts through entries
@@ -61,7 +61,7 @@ def test_every_entry_is_answered_on_its_own_and_zero_pulls_give_zero(
     assert given.sums[0] != given.sums[2]
 
 
-def test_long_entries_of_beta_rewards_have_the_law_of_shorter_ones(
+def test_long_entries_of_beta_rewards_have_the_distribution_of_shorter_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     arms, times = np.ones(DRAWS, dtype=np.int64), np.full(DRAWS, 400)

@@ -224,7 +224,7 @@ def test_rewards_have_the_standard_deviation_that_is_asked_for(rewards: str) -> 
 
 
 @pytest.mark.parametrize("sd", [0.5, 1e200])
-def test_beta_rewards_scatter_no_more_than_their_mean_allows(sd: float) -> None:
+def test_beta_rewards_vary_no_more_than_their_mean_allows(sd: float) -> None:
     given = bandit_with([0.02], "beta", sd).pull(
         np.array([0]), np.array([20_000]), np.random.default_rng(3)
     )

@@ -40,7 +40,7 @@ def wealth(d: tuple[Fraction | int, ...], m: Fraction, stake: Fraction) -> list[
 
 @pytest.mark.parametrize("d", DIFFERENCES)
 @pytest.mark.parametrize("stake", [Fraction(1, 5), Fraction(3)])
-def test_capital_against_a_truth_reaches_a_level_as_seldom_as_ville_says(
+def test_wealth_against_a_truth_reaches_a_level_as_rarely_as_ville_says(
     d: tuple[Fraction | int, ...], stake: Fraction
 ) -> None:
     mean = Fraction(sum(d)) / len(d)
@@ -54,7 +54,7 @@ def test_capital_against_a_truth_reaches_a_level_as_seldom_as_ville_says(
 
 
 @pytest.mark.parametrize("d", DIFFERENCES)
-def test_capital_grows_with_the_difference_it_is_against(d: tuple[Fraction | int, ...]) -> None:
+def test_wealth_grows_with_the_difference_it_is_against(d: tuple[Fraction | int, ...]) -> None:
     bounds = [Fraction(each, 8) for each in range(-8, 8)]
     for order in permutations(d):
         ends = []
@@ -153,7 +153,7 @@ def most_wealth(scores: list[Fraction], held: list[Fraction], m: Fraction) -> Fr
     return largest
 
 
-def test_bands_have_the_capital_of_exact_arithmetic() -> None:
+def test_upper_bounds_have_the_wealth_of_exact_arithmetic() -> None:
     rng = np.random.default_rng(4)
     for _ in range(40):
         held = [Fraction(int(each), 4) for each in rng.integers(0, 5, rng.integers(0, 4))]

@@ -109,7 +109,7 @@ def test_evidence_is_that_of_a_race_among_the_arms_that_stay(n: int, k: int) -> 
     assert mine.proved.level == pytest.approx((k + 2) * (n - k) / 0.1)
 
 
-def test_an_arm_that_only_a_leaver_put_out_is_no_longer_out() -> None:
+def test_an_arm_that_only_a_retired_arm_put_out_is_no_longer_out() -> None:
     scores = np.vstack([np.ones(60), np.full(60, 0.5), np.tile([1.0, 0.0, 0.0], 20)])
     problem = Problem(3, 1, FixedConfidence(0.05, 0.1), items=Items(60))
     retired = Retired(3)
@@ -124,7 +124,7 @@ def test_an_arm_that_only_a_leaver_put_out_is_no_longer_out() -> None:
 
 
 @pytest.mark.parametrize(("n", "k"), [(6, 1), (50, 7)])
-def test_scores_made_up_for_a_leaver_reach_no_stake(n: int, k: int) -> None:
+def test_scores_made_up_for_a_retired_arm_affect_no_stake(n: int, k: int) -> None:
     problem = Problem(n, k, FixedConfidence(0.02, 0.1), items=Items(40))
     variances = set()
     for made_up in (0, 3, 5):

@@ -123,7 +123,7 @@ def chances_of(counts: FloatArray, means: FloatArray) -> FloatArray:
 
 @pytest.mark.rates
 @pytest.mark.parametrize("best", [0, 2])
-def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
+def test_wealth_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     ends = courses(best)
     counts = np.array([seen for seen, _ in ends])
     wealths = np.array([wealth(known, best) for _, known in ends])
@@ -147,7 +147,7 @@ def true_wealth(known: Likelihood, best: int, means: FloatArray) -> float:
     return fsum([*parts, (1 - fsum(shares.values())) * np.exp(own)])
 
 
-def test_at_the_true_means_capital_is_one_on_average() -> None:
+def test_at_the_true_means_wealth_is_one_on_average() -> None:
     """With nothing to spare: so any reward that counted twice, or too large a share, would show."""
     ends = courses(0)
     counts = np.array([seen for seen, _ in ends])

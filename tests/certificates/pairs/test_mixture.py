@@ -26,7 +26,9 @@ def test_large_gaps_alone_leave_out_those_near_the_least(least: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1e-4, 1e-7, 1e-10])
-def test_arms_that_are_far_apart_are_told_soon_however_small_epsilon_is(epsilon: float) -> None:
+def test_arms_that_are_far_apart_are_separated_soon_however_small_epsilon_is(
+    epsilon: float,
+) -> None:
     for means, k in (([0.9, 0.1], 1), ([0.9, 0.8, 0.3, 0.2], 2)):
         runs = simulate("certified", means, k=k, epsilon=epsilon, delta=0.05, runs=3, seed=8)
         assert runs.pulls.max() < 500

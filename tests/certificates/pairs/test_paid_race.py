@@ -1,4 +1,4 @@
-"""The swap race where costs differ: within the money, and rather by cheap pulls."""
+"""The race of pairs where costs differ: within the money, and rather by cheap pulls."""
 
 import numpy as np
 import pytest
@@ -44,6 +44,6 @@ def test_what_pulls_did_cost_ends_it_sooner_or_later() -> None:
     assert dear.sum() < cheap.sum()
 
 
-def test_a_dear_arm_in_doubt_is_pulled_less_often_than_a_cheap_one() -> None:
+def test_an_expensive_arm_in_doubt_is_pulled_less_often_than_a_cheap_one() -> None:
     _, pulls, _ = run(None)
     assert pulls[0] > 1.3 * pulls[1]

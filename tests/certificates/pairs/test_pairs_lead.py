@@ -127,7 +127,7 @@ class Rule:
 
 
 @pytest.mark.parametrize(("gap", "delta", "every"), [(0.35, 0.25, 3), (0.25, 0.35, 3)])
-def test_the_worse_arm_is_chosen_no_more_often_than_is_said(
+def test_the_worse_arm_is_chosen_no_more_often_than_delta(
     gap: float, delta: float, every: int
 ) -> None:
     rule = Rule(bound(gap, 4 * every, delta), every)

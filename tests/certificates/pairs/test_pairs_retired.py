@@ -1,4 +1,4 @@
-"""Arms that retire during a swap race: nothing that is said of the others rests on them."""
+"""Arms that retire during a race of pairs: no bound on the others rests on them."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def played(
     return asked, turn
 
 
-def test_what_only_a_leaver_beat_has_its_sample_completed_before_samples_decide() -> None:
+def test_arms_that_only_a_retired_arm_beat_complete_their_samples_before_these_decide() -> None:
     """Arm 1 is known to be below arm 0, which leaves, and nothing is known of arms 1 and 2."""
     problem = Problem(3, 1, FixedConfidence(0.2, 0.1), Binary())
     retired = Retired(3)

@@ -24,7 +24,7 @@ def mean_wealth(values: FloatArray, chances: FloatArray, pulls: int) -> float:
 
 
 @pytest.mark.parametrize("pulls", [1, 2, 6])
-def test_means_at_the_edge_are_fair_and_larger_ones_are_not_to_be_betted_against(
+def test_bets_are_fair_at_the_edge_and_lose_against_larger_means(
     pulls: int,
 ) -> None:
     bits = np.array([0.0, 1.0])
@@ -37,7 +37,7 @@ def test_means_at_the_edge_are_fair_and_larger_ones_are_not_to_be_betted_against
     )
 
 
-def test_all_means_that_are_betted_on_lie_below_the_edge() -> None:
+def test_all_means_that_are_bet_on_lie_below_the_edge() -> None:
     assert ((END_MEANS > 0) & (END_MEANS < NEAR_END)).all()
 
 

@@ -1,4 +1,4 @@
-"""The swap race as a whole: its promise, its safety fallback, and its manners."""
+"""The race of pairs as a whole: its promise, its fallback, and its manners."""
 
 from typing import Any
 

@@ -30,7 +30,7 @@ PACES: list[dict[str, int]] = [{}, {"rounds": 1}, {"rounds": 3}, {"least": 30}]
 
 
 @pytest.mark.parametrize("pace", PACES)
-def test_arms_that_cannot_be_told_apart_are_pulled_as_often_as_they_may(
+def test_arms_that_cannot_be_separated_are_pulled_up_to_their_limits(
     pace: dict[str, int],
 ) -> None:
     answer, pulls, requests = raced([0.5] * 4, 2, (20,) * 4, **pace)
@@ -48,7 +48,7 @@ def test_it_ends_when_no_pair_of_others_is_open(pace: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("pace", [{}, {"rounds": 8}, {"least": 30}])
-def test_the_others_go_on_until_they_are_resolved(pace: dict[str, int]) -> None:
+def test_the_other_arms_continue_until_they_are_resolved(pace: dict[str, int]) -> None:
     answer, pulls, _ = raced([0.7, 0.5, 0.01], 1, (None, None, 20), **pace)
     assert answer.regret_bound is not None
     assert answer.regret_bound <= 0.1

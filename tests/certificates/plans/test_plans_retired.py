@@ -97,7 +97,7 @@ def test_no_rule_to_leave_lifts_the_moment_above_1_because_such_a_look_counts_no
             )
 
 
-def test_if_leavers_were_charged_by_worst_rewards_the_moment_would_exceed_1() -> None:
+def test_if_retired_arms_were_charged_by_worst_rewards_the_moment_would_exceed_1() -> None:
     """A charge may be negative, so to leave in time would be a proof of nothing."""
     largest = Fraction(0)
     for part, stakes in parts_of_a_look():

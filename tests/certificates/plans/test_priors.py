@@ -105,7 +105,7 @@ def test_a_prior_is_not_sharpened_where_the_boundary_is_between_groups() -> None
     assert sharp.boundary == smooth.boundary
 
 
-def test_rewards_that_are_expected_anew_are_as_many_and_as_good() -> None:
+def test_rewards_expected_again_are_as_many_and_as_good() -> None:
     rows = RewardCounts(
         np.array([5.0, 5.0, 12.0]), np.array([1.0, 4.0, 6.0]), np.array([3.0, 2.0, 7.0])
     )

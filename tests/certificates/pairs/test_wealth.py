@@ -55,17 +55,17 @@ def wealths(
     ends: list[tuple[FloatArray, PairsRace]], a: int, b: int
 ) -> tuple[FloatArray, FloatArray]:
     """Of the bets that `a` is not better than `b`: log wealths and clocks, (course, clock)."""
-    log_capitals, clocks = [], []
+    log_wealths, clocks = [], []
     for _, race in ends:
         q = int(min(race.stages.at[a], race.stages.at[b]))  # the last stage both completed
-        log_capitals.append(race.stages.down(q, np.array(a)) + race.stages.up(q, np.array(b)))
+        log_wealths.append(race.stages.down(q, np.array(a)) + race.stages.up(q, np.array(b)))
         clocks.append(race.stages.clock(q))
-    return np.array(log_capitals), np.array(clocks)
+    return np.array(log_wealths), np.array(clocks)
 
 
 @pytest.mark.rates
 @pytest.mark.parametrize("epsilon", [0.4, 0.1, 0.001])
-def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
+def test_wealth_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
     problem = Problem(2, 1, FixedConfidence(epsilon, 0.001))
     race = PairsRace(problem, np.random.default_rng(3), BatchSizes(batch=2))
     ends = tree(race, (0.0, 1.0), 12)
@@ -85,8 +85,8 @@ def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
         law = np.stack([1 - means, means], axis=1)  # (arm, reward)
         chances = np.prod(law**counts, axis=(1, 2))
         assert fsum(chances) == pytest.approx(1)
-        log_capitals, clocks = known[a, b]
-        terms = chances * (np.exp(log_capitals + clocks * gap) @ race.mixture.weights)
+        log_wealths, clocks = known[a, b]
+        terms = chances * (np.exp(log_wealths + clocks * gap) @ race.mixture.weights)
         assert fsum(terms) <= 1 + 1e-12
 
 

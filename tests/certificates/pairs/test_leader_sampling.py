@@ -10,7 +10,7 @@ MEANS = np.array([0.97, 0.9, 0.7, 0.85])
 RIVALS = np.array([1, 2, 3])
 
 
-def test_rivals_that_are_least_told_are_pulled_first() -> None:
+def test_rivals_with_the_least_evidence_are_pulled_first() -> None:
     chase = LeaderSampling.of(PULLS, MEANS, 0, RIVALS, 0.09, best=True)
     assert np.argmin(chase.evidence) == 0
     rng = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_the_nominee_gets_its_share_of_the_pulls() -> None:
     assert most == pytest.approx(90 * (1 - SHARES[1]) / SHARES[1], abs=1)
 
 
-def test_ties_are_broken_by_lot() -> None:
+def test_ties_are_broken_at_random() -> None:
     rng = np.random.default_rng(2)
     chase = LeaderSampling(np.ones(5), np.full(5, 0.5))
     firsts = {int(chase.rivals_to_pull(3, np.ones(5, dtype=np.int64), rng)[0]) for _ in range(60)}
