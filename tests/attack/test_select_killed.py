@@ -49,6 +49,8 @@ def selected(store: Path, journal: Path, workers: int) -> None:
 
 def told(store: Path) -> dict[int, float]:
     """What is in the store; nothing if there is none yet, or no experiment in it."""
+    if store.exists() and not store.stat().st_size:
+        return {}  # killed before anything was written
     with suppress(StoreMissing), Experiment.open(store, "experiment", readonly=True) as experiment:
         rewards = experiment.store.read("experiment").told
         return dict(zip(rewards.tickets.tolist(), rewards.rewards.tolist(), strict=True))
