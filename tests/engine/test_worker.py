@@ -116,7 +116,7 @@ def test_failures_are_noted_and_tried_again(caplog: pytest.LogCaptureFixture) ->
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_worker_may_try_again_by_itself_before_the_experiment_hears_of_it(workers: int) -> None:
     experiment = new(retries=0)
-    assert experiment.run(flaky(2, every=40), workers=workers) == new().run(reward)
+    assert experiment.run(flaky(2, every=40), workers=workers, retries=2) == new().run(reward)
     assert experiment.status().failures == 0
     with pytest.raises(Unfinished, match="ticket 0 failed 1 time, the last time: no network"):
         new(retries=0).run(flaky(2, every=40), retries=1)

@@ -198,7 +198,7 @@ class Evaluation:
         try:
             return self.function(*arguments, **named)
         except Exception as error:
-            if not attempts.retries:
+            if not attempts.retries or getattr(self.function, "stopped", False):
                 raise
             failed = error
         return attempts.again(partial(self.function, *arguments, **named), failed)

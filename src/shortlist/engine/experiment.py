@@ -202,7 +202,7 @@ class Experiment(Runnable):
         Returns:
             The tickets. If there are fewer than asked for, their `state` says why; if that is
             PENDING, `meanwhile` is the best arm so far, for callers who cannot wait."""
-        asking = Asking.of(limit, worker, lease, alive)
+        asking = Asking.of(limit, worker, lease, alive)._replace(lease=lease)
         with self._handing_out(asking) as (ids, due, state):
             tickets = self._known.tickets(ids, due)
             meanwhile = self._known.best_so_far() if state is State.PENDING else None

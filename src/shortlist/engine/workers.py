@@ -599,7 +599,7 @@ class Runnable:
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
-        retries: int = 2,
+        retries: int = 0,
         executor: Any = None,
         worker: str | None = None,
         progress: bool = True,
@@ -614,7 +614,8 @@ class Runnable:
                 a `seed`, as in `select`. It may be async, or a `Command`.
             workers: Calls under way at a time; default: 1, or 16 of an async function.
             retries: How often this worker retries a call that raised, with growing pauses, before
-                the experiment records a failure.
+                the experiment records a failure. The experiment itself hands a pull out again as
+                often as its own `retries` say; default: 0, so that these are all.
             executor: Where calls are made, as in `select`; default: threads.
             worker: Name of this worker; default: made of the machine and the process.
             progress: Whether to show progress on stderr.
@@ -638,7 +639,7 @@ class Runnable:
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
-        retries: int = 2,
+        retries: int = 0,
         worker: str | None = None,
         progress: bool = True,
     ) -> Result:

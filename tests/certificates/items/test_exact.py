@@ -99,7 +99,7 @@ SMALL = {
 }
 
 
-@pytest.mark.rates
+@pytest.mark.attack
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("delta", [0.3, 0.9])

@@ -63,7 +63,6 @@ SETS = [
 ]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(("k", "single", "rows"), SETS)
 def test_an_opponent_who_knows_the_order_makes_the_bound_wrong_with_probability_delta_at_most(
     k: int, single: bool, rows: list[list[float]], monkeypatch: pytest.MonkeyPatch

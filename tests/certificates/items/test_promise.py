@@ -51,7 +51,7 @@ BUILT_TO_BREAK = {
 }
 
 
-@pytest.mark.rates
+@pytest.mark.attack
 @pytest.mark.parametrize("name", BUILT_TO_BREAK)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("lopsided", [0, 99], ids=["single", "paired"])
@@ -73,7 +73,7 @@ def test_small_sets_built_to_break_it_do_not(
     assert at_most(failures, tries, 0.3)
 
 
-@pytest.mark.rates
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("k", "order", "lopsided"),
     [(1, "shared", 0), (3, "independent", 0), (3, "shared", 99), (3, "independent", 99)],
@@ -95,7 +95,7 @@ def test_item_response_sets_are_chosen_from_with_the_promise_kept(
     assert at_most(failures, 4 * sets, 0.3)
 
 
-@pytest.mark.rates
+@pytest.mark.attack
 @pytest.mark.parametrize("lopsided", [0, 99], ids=["single", "paired"])
 def test_bounds_that_a_budget_leaves_hold_as_often_as_promised(
     lopsided: int, monkeypatch: pytest.MonkeyPatch
