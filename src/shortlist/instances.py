@@ -177,7 +177,7 @@ def item_response(
     """Scores of n arms on items by item response theory, each cell drawn once.
 
     P(right) = guessing + (1 - guessing) logistic(a (1 + spread t - b)), with ability t of an arm
-    from N(0, 1), difficulty b of an item from N(0, `difficulty`^2) and discrimination a from
+    from N(0, 1), difficulty b of an item from N(0, difficulty^2) and discrimination a from
     lognormal(0, 0.3). With the defaults means have a standard deviation of about 0.06 and the
     difference of two good arms on an item one of about 0.5. Birnbaum (1968), three-parameter model;
     docs/test-sets.md compares it with leaderboards.
