@@ -20,7 +20,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.plans.bound import binomial, log_optimal
+from shortlist.certificates.plans.bound import binomial
+from shortlist.certificates.plans.planning import log_optimal
 from shortlist.reproduction import PANELS
 
 BAND = 14.0  # standard deviations from the boundary to which states go

@@ -13,7 +13,7 @@ from rich.table import Table
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.pairs.search import swap_race
+from shortlist.certificates.pairs.search import pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Bounded
@@ -44,7 +44,7 @@ def fails(
     """Whether one race loses more than epsilon, if `loss` is k * epsilon."""
     bandit = BernoulliBandit(arms(n, k, level, loss, rng))
     problem = Problem(n, k, FixedConfidence(loss / k, delta), Bounded())
-    search = swap_race(problem, rng, batch=8, growth=GROWTH)
+    search = pairs_search(problem, rng, batch=8, growth=GROWTH)
     turn = advance(search, None)
     while isinstance(turn, Pulls):
         turn = advance(search, bandit.pull(turn.arms, turn.times, rng))

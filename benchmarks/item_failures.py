@@ -22,7 +22,7 @@ from shortlist.simulation.simulate import simulate
 EPSILON = 0.06
 SIZE = 12  # items, where their number does not matter
 CHOICES = ((2, 1), (3, 2), (4, 1), (9, 1), (9, 8), (16, 2), (40, 20))  # arms, and how many of them
-MANY = 9  # arms, from which on a run takes long
+MANY_ARMS = 9  # arms, from which on a run takes long
 BATCH = 25  # runs of one budget
 UNBELIEVABLE = 1e-4  # chance of so many failures below which the guarantee is taken for broken
 
@@ -62,7 +62,7 @@ def outstanding(n: int, k: int, right: int) -> FloatArray:
 
 def sets(n: int, k: int) -> Iterator[tuple[str, FloatArray]]:
     """The test sets for so many arms: of many arms only some, as these take long."""
-    few = n < MANY
+    few = n < MANY_ARMS
     for size in (1, 2, 3) if few else (2,):
         yield f"items: {size}", few_items(n, size)
     if few:
@@ -103,8 +103,8 @@ def failures(scores: FloatArray, k: int, delta: float, runs: int, seed: int) -> 
 @click.option("--arms", multiple=True, default=[n for n, _ in CHOICES], help="As many as these.")
 def main(runs: int, delta: float, seed: int, arms: tuple[int, ...]) -> None:
     """Print failures of every set, and whether so many are believable."""
-    tuning.FIRST = tuning.SINGLE_FIRST = 1
-    tuning.GROWTH = tuning.SINGLE_GROWTH = 1e-9  # an item at a time
+    tuning.FIRST_ITEMS = tuning.SINGLE_FIRST = 1
+    tuning.ITEM_GROWTH = tuning.SINGLE_GROWTH = 1e-9  # an item at a time
     cases = [(n, k, *each) for n, k in CHOICES if n in arms for each in sets(n, k)]
     broken = 0
     for n, k, name, scores in cases:

@@ -15,7 +15,7 @@ import numpy as np
 
 from shortlist import instances
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.items import tuning as of_race
+from shortlist.certificates.items import tuning as items_tuning
 from shortlist.exploration import items as of_budget
 from shortlist.exploration.items import explore_items
 from shortlist.problem import FixedBudget, Items, Problem
@@ -78,10 +78,10 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
 
 def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:
     """Share of cells where arms are judged in pairs and one by one, n x 500, epsilon 0.03."""
-    usual = of_race.LOPSIDED, of_race.MANY
+    usual = items_tuning.LOPSIDED, items_tuning.MANY_ARMS
     shares = []
     for from_here in (n, 0):
-        of_race.LOPSIDED = of_race.MANY = from_here + 1 if from_here else 0
+        items_tuning.LOPSIDED = items_tuning.MANY_ARMS = from_here + 1 if from_here else 0
         cells = [
             simulate(
                 *("certified",),
@@ -93,7 +93,7 @@ def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:
             for each in range(seed, seed + matrices)
         ]
         shares.append(float(np.mean(cells)) / (n * 500))
-    of_race.LOPSIDED, of_race.MANY = usual
+    items_tuning.LOPSIDED, items_tuning.MANY_ARMS = usual
     click.echo(f"{n} x 500, k={k}: pairs {shares[0]:.3f}, one by one {shares[1]:.3f}")
 
 
@@ -117,10 +117,10 @@ def print_prompts(matrices: int, seed: int) -> None:
 
 
 def print_tuning(matrices: int, runs: int, seed: int) -> None:
-    """Cells of `certified` and regret of `expected-loss`, every constant halved and doubled.
+    """ScoredCells of `certified` and regret of `expected-loss`, every constant halved and doubled.
 
     Ratios to what they are with the constants as they are; the last line changes the seed alone."""
-    for module, figure in ((of_race, cells_needed), (of_budget, regret_left)):
+    for module, figure in ((items_tuning, cells_needed), (of_budget, regret_left)):
         usual = figure(matrices, runs, seed)
         for name in filter(str.isupper, vars(module)):
             value = getattr(module, name)

@@ -10,7 +10,7 @@ from rich.table import Table
 from shortlist.algorithms import find
 from shortlist.theory.lower_bound import (
     Reduction,
-    Tally,
+    TosserTally,
     demonstrate,
     least_budget,
     least_pulls,
@@ -68,13 +68,13 @@ def coins_told(n_arms: int = 80, epsilon: float = 0.2, eta: float = 0.2) -> Tabl
         f"{COINS} coins hidden among {n_arms}, epsilon = eta = {eta}",
         "search",
         "C",
-        *Tally.__slots__,
+        *TosserTally.__slots__,
     )
     for name in SEARCHES:
         cost = measured_cost(name, n_arms, epsilon, eta)
         seen = tally(Reduction(find(name), n_arms, epsilon, cost, eta), COINS, seed=0)
         table.add_row(
-            name, f"{cost:.0f}", *(str(getattr(seen, field)) for field in Tally.__slots__)
+            name, f"{cost:.0f}", *(str(getattr(seen, field)) for field in TosserTally.__slots__)
         )
     return table
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.certificates.fixed_design import fixed_design
-from shortlist.certificates.pairs.search import swap_race
+from shortlist.certificates.pairs.search import pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
@@ -20,7 +20,7 @@ from shortlist.simulation.worlds import BernoulliBandit
 DELTA = 0.05
 HEAD = (
     "| means | K | epsilon | pulls | s.e. | asked for "
-    "| design | largest / design | net | failures |"
+    "| design | largest / design | fallback | failures |"
 )
 
 
@@ -54,11 +54,11 @@ ROWS = (
 
 
 def run(row: Row, seed: int, index: int, rounds: int | None) -> tuple[int, bool, bool]:
-    """Pulls, whether the net decided, and whether it failed."""
+    """Pulls, whether the fallback decided, and whether it failed."""
     rng = np.random.default_rng([seed, ROWS.index(row), index])
     bandit = BernoulliBandit(rng.permutation(np.array(row.means)))
     problem = Problem(len(row.means), row.k, FixedConfidence(row.epsilon, DELTA))
-    search = swap_race(problem, rng, rounds=rounds)
+    search = pairs_search(problem, rng, rounds=rounds)
     pulls = 0
     request = next(search)
     while True:
@@ -67,8 +67,8 @@ def run(row: Row, seed: int, index: int, rounds: int | None) -> tuple[int, bool,
             request = search.send(bandit.pull(request.arms, request.times, rng))
         except StopIteration as stop:
             lost = aggregate_regret(bandit.means, stop.value.top)
-            net = bool(stop.value.evidence["safety net"])
-            return pulls, net, lost > row.epsilon + 1e-9
+            fallback = bool(stop.value.evidence["safety net"])
+            return pulls, fallback, lost > row.epsilon + 1e-9
 
 
 def chunk(task: tuple[Row, int, range, int | None]) -> list[tuple[int, bool, bool]]:
@@ -84,13 +84,13 @@ def tasks(
 
 
 def line(row: Row, results: list[tuple[int, bool, bool]]) -> str:
-    pulls, net, failed = (np.array(column) for column in zip(*results, strict=True))
+    pulls, fallback, failed = (np.array(column) for column in zip(*results, strict=True))
     n = len(row.means)
     design = n * fixed_design(n, row.k, row.epsilon, DELTA, Binary())
     error = pulls.std() / np.sqrt(pulls.size)
     return (
         f"| {row.name} | {row.k} | {row.epsilon} | {pulls.mean():,.0f} | {error:,.0f} "
-        f"| {row.asked:,} | {design:,} | {pulls.max() / design:.3f} | {net.mean():.2f} "
+        f"| {row.asked:,} | {design:,} | {pulls.max() / design:.3f} | {fallback.mean():.2f} "
         f"| {failed.sum()} of {failed.size} |"
     )
 

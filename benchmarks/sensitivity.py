@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from shortlist import instances
-from shortlist.algorithms import tuning as of_algorithms
+from shortlist.algorithms.subroutines import race as of_races
 from shortlist.arrays import FloatArray
 from shortlist.certificates.split import tuning as of_split
 from shortlist.exploration import tuning as of_exploration
@@ -29,11 +29,11 @@ Value = float | tuple[float, ...]
 
 MODULES: dict[str, ModuleType] = {
     "exploration": of_exploration,
-    "certification.split": of_split,
-    "algorithms": of_algorithms,
+    "certificates.split": of_split,
+    "algorithms": of_races,
 }
 # LEAST_AIM among them: at 1 every look may fail, and a search without a budget need not end
-FROM_ONE = {"RATIO", "STRENGTH_RATIO", "LONGEST", "FIRST_LOOK", "CAUTION", "LEAST_AIM"}
+FROM_ONE = {"PULLS_RATIO", "STRENGTH_RATIO", "LONGEST_WAIT", "AIM_FACTOR", "LEAST_AIM"}
 OF_RACES = {"OWN_GROWTH"}
 SEED = 70_000  # far from those of other benchmarks
 BUDGETED = 4  # runs of expected-loss, which are short, for one of certified

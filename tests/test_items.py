@@ -216,7 +216,7 @@ def nothing(arm: object, item: object) -> float:
         ({"items": 2, "order": "independent", "scores": [[0, 1]] * 2}, "need a shared order"),
         ({"scores": [[0, 1]] * 2}, "`scores` is given without `items`"),
         ({"order": "independent"}, "`order` is given without `items`"),
-        ({"items": 2, "algorithm": "lucb"}, "lucb cannot be told of items"),
+        ({"items": 2, "algorithm": "lucb"}, "lucb does not support items"),
         ({"items": 2, "rewards": shortlist.SubGaussian(0.5)}, "scores on items need one"),
         (
             {"items": 2, "options": {"max_rounds": 3}},
@@ -241,7 +241,7 @@ def test_items_are_needed_for_their_certificate_and_rule_out_a_holdout() -> None
             "expected-loss", scores=np.eye(4), k=1, budget=8, options={"holdout": 0.5}
         )
     for pace in ("max_rounds", "min_batch"):
-        with pytest.raises(InvalidInput, match="is 3, but a search on items cannot be told"):
+        with pytest.raises(InvalidInput, match="is 3, but a search on items sets it itself"):
             shortlist.simulate("expected-loss", scores=np.eye(4), k=1, budget=8, options={pace: 3})
 
 
@@ -265,7 +265,7 @@ def test_means_and_scores_are_one_or_the_other() -> None:
         shortlist.simulate("certified", [0.1, 0.2], scores=np.eye(2), k=1, epsilon=0.1)
     with pytest.raises(UnknownName, match="`order` is 'none'"):
         shortlist.simulate("certified", scores=np.eye(2), order="none", k=1, epsilon=0.1)  # type: ignore[arg-type]
-    with pytest.raises(UnsupportedGoal, match="lucb cannot be told of items"):
+    with pytest.raises(UnsupportedGoal, match="lucb does not support items"):
         shortlist.simulate("lucb", scores=np.eye(2), k=1, epsilon=0.1)
 
 

@@ -18,7 +18,6 @@ from shortlist.errors import EvaluationFailed, InvalidInput, InvalidReward, Stor
 
 MEANS = {"a": 0.2, "b": 0.8, "c": 0.5, "d": 0.7}
 ASKED: dict[str, Any] = {"arms": list(MEANS), "k": 2, "progress": False, "rewards": "binary"}
-ONCE: dict[str, Any] = {**ASKED, "retries": 0}  # no failed pull is made again
 
 
 def pull(arm: str, seed: int) -> float:
@@ -58,32 +57,32 @@ def fails(arm: str) -> float:
 def test_the_same_call_goes_on_after_an_error(tmp_path: Path, error: BaseException) -> None:
     function = Failing(50, error)
     with pytest.raises(type(error)) as caught:
-        shortlist.select(function, **ONCE, budget=120, store=tmp_path / "s.db")
+        shortlist.select(function, **ASKED, budget=120, store=tmp_path / "s.db", retries=0)
     assert caught.value.partial.pulls == 49  # type: ignore[attr-defined]
     with Experiment.open(tmp_path / "s.db") as experiment:
         assert experiment.status().told == 49
         assert experiment.status().held == 0
-    kept = shortlist.select(function, **ONCE, budget=120, store=tmp_path / "s.db")
-    assert kept == shortlist.select(pull, **ONCE, budget=120)
+    kept = shortlist.select(function, **ASKED, budget=120, store=tmp_path / "s.db")
+    assert kept == shortlist.select(pull, **ASKED, budget=120)
     assert set(function.made.values()) == {1}
 
 
 def test_an_experiment_that_somebody_stopped_goes_on(tmp_path: Path) -> None:
+    failing = Failing(10, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
-        shortlist.select(
-            Failing(10, ZeroDivisionError()), **ONCE, budget=120, store=tmp_path / "s.db"
-        )
+        shortlist.select(failing, **ASKED, budget=120, store=tmp_path / "s.db", retries=0)
     with Experiment.open(tmp_path / "s.db") as experiment:
-        experiment.fail(experiment.ask()[0], "no")
+        for _ in range(3):
+            experiment.fail(experiment.ask()[0], "no")
         assert experiment.status().state == "stopped"
-    kept = shortlist.select(pull, **ONCE, budget=120, store=tmp_path / "s.db")
-    assert kept == shortlist.select(pull, **ONCE, budget=120)
+    kept = shortlist.select(pull, **ASKED, budget=120, store=tmp_path / "s.db")
+    assert kept == shortlist.select(pull, **ASKED, budget=120)
 
 
 def test_without_a_store_the_error_carries_what_was_found() -> None:
     for goal in ({"budget": 120}, {"epsilon": 0.1}):
         with pytest.raises(ZeroDivisionError) as caught:
-            shortlist.select(Failing(80, ZeroDivisionError()), **ONCE, **goal)
+            shortlist.select(Failing(80, ZeroDivisionError()), **ASKED, **goal, retries=0)
         partial: shortlist.Result = caught.value.partial  # type: ignore[attr-defined]
         assert partial.partial
         assert partial.pulls == sum(arm.pulls for arm in partial.arms) == 79
@@ -103,13 +102,13 @@ def test_rewards_of_many_pulls_are_carried_too() -> None:
         return [pull(arm, seed + each) for each in range(times)]
 
     with pytest.raises(ZeroDivisionError) as caught:
-        shortlist.select(pull_many=many, **ONCE, budget=300)
+        shortlist.select(pull_many=many, **ASKED, budget=300, retries=0)
     assert caught.value.partial.pulls > 8  # type: ignore[attr-defined]
 
 
 def test_nothing_is_carried_where_nothing_was_found() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        shortlist.select(Failing(1, ZeroDivisionError()), **ONCE, budget=120)
+        shortlist.select(Failing(1, ZeroDivisionError()), **ASKED, budget=120)
     assert not hasattr(caught.value, "partial")
 
 
@@ -131,6 +130,26 @@ def test_an_async_function_is_kept_too(tmp_path: Path) -> None:
     assert kept == shortlist.select(pull, **ASKED, budget=120)
 
 
+@pytest.mark.parametrize("batch", [None, 3])
+def test_lists_of_rewards_are_kept_too(tmp_path: Path, batch: int | None) -> None:
+    calls = 0
+
+    def many(arm: str, times: int, seed: int) -> list[float]:
+        nonlocal calls
+        calls += 1
+        if calls == 9:
+            raise KeyboardInterrupt
+        assert batch is None or times <= batch
+        return [pull(arm, seed + each) for each in range(times)]
+
+    given: dict[str, Any] = {"pull_many": many, **ASKED, "budget": 120, "batch": batch}
+    with pytest.raises(KeyboardInterrupt) as caught:
+        shortlist.select(**given, store=tmp_path / "s.db")
+    assert 8 <= caught.value.partial.pulls < 120  # type: ignore[attr-defined]
+    kept = shortlist.select(**given, store=tmp_path / "s.db")
+    assert kept == shortlist.select(**given)
+
+
 def test_other_settings_in_the_same_store_are_refused(tmp_path: Path) -> None:
     shortlist.select(pull, **ASKED, budget=120, store=tmp_path / "s.db")
     with pytest.raises(StoreExists, match="budget = 120 and not 130"):
@@ -142,7 +161,6 @@ def test_other_settings_in_the_same_store_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"pull_many": lambda arm, times: [0.5] * times}, "`pull_many` is given with a `store`"),
         ({"pull": pull, "batch": 3}, "`batch` is 3"),
         ({"pull": pull, "workers": 0}, "`workers` is 0"),
         ({"pull": pull, "retries": -1}, "`retries` is -1"),
@@ -158,30 +176,57 @@ def test_what_makes_no_sense_is_refused_before_there_is_a_file(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_call_that_fails_is_made_again() -> None:
-    tries: Counter[int] = Counter()
+class Moody:
+    """Fails twice on some pulls, none of which is the first, before it gives their reward."""
 
-    def moody(arm: str, seed: int) -> float:
-        tries[seed] += 1
-        if tries[seed] < 3:
-            raise ZeroDivisionError
+    def __init__(self) -> None:
+        self.tries: Counter[int] = Counter()
+        self.begun: list[float] = []
+
+    def __call__(self, arm: str, seed: int, draw: int) -> float:
+        self.tries[seed] += 1
+        if (arm, draw) in (("b", 2), ("c", 0)):
+            self.begun.append(time.monotonic())
+            if self.tries[seed] < 3:
+                raise ZeroDivisionError
         return pull(arm, seed)
 
-    patient = shortlist.select(moody, **ASKED, budget=60, retries=2)
+
+def test_a_call_that_fails_is_made_again_after_growing_pauses() -> None:
+    moody = Moody()
+    patient = shortlist.select(moody, **ASKED, budget=60)
     assert patient == shortlist.select(pull, **ASKED, budget=60)
-    tries.clear()
-    with pytest.raises(ZeroDivisionError):
-        shortlist.select(moody, **ASKED, budget=60, retries=1)
+    first, second = np.diff(moody.begun[:3])
+    assert 0.25 <= first <= 1.5  # seconds: 0.5, give or take a half, and twice that
+    assert 0.5 <= second <= 2.5
+    with pytest.raises(ZeroDivisionError) as caught:
+        shortlist.select(Moody(), **ASKED, budget=60, retries=1)
+    assert "this was attempt 2 of 2" in caught.value.__notes__
+
+
+@pytest.mark.parametrize("more", [{}, {"workers": 2}, {"executor": "threads"}])
+def test_an_error_of_the_very_first_call_is_raised_at_once(more: dict[str, Any]) -> None:
+    calls = []
+
+    def broken(arm: str) -> float:
+        calls.append(arm)
+        if len(calls) > 1:
+            return 1.0
+        raise NameError("no such name")
+
+    with pytest.raises(NameError) as caught:
+        shortlist.select(broken, **ASKED, budget=60, **more)
+    assert caught.value.__notes__[0] == "raised while evaluating arm 'a', pull 0"
 
 
 def test_an_async_call_that_fails_is_made_again() -> None:
     tries: Counter[int] = Counter()
 
-    async def moody(arm: str, seed: int) -> float:
+    async def moody(arm: str, seed: int, draw: int) -> float:
         tries[seed] += 1
-        if tries[seed] == 1:
+        if draw and tries[seed] == 1:
             raise ZeroDivisionError
-        if tries[seed] == 2:
+        if draw and tries[seed] == 2:
             await asyncio.sleep(60)
         return pull(arm, seed)
 

@@ -117,7 +117,9 @@ def test_the_split_certificate_explores_in_large_batches() -> None:
 
 
 def test_a_search_that_cannot_be_told_says_so() -> None:
-    with pytest.raises(InvalidInput, match="`max_rounds` is 3, but sar cannot be told how to cut"):
+    with pytest.raises(
+        InvalidInput, match="`max_rounds` is 3, but sar cannot set the size or number"
+    ):
         shortlist.simulate("sar", FEW, k=1, budget=100, max_rounds=3)
     with pytest.raises(InvalidInput, match="`min_batch` is 9, but is among the options, too"):
         shortlist.simulate(

@@ -306,7 +306,7 @@ def test_a_failing_async_evaluation_ends_the_others() -> None:
     async def main() -> int:
         with pytest.raises(KeyError) as caught:
             await shortlist.select_async(
-                pull, arms=5, k=2, budget=20, algorithm="uniform", workers=5
+                pull, arms=5, k=2, budget=20, algorithm="uniform", workers=5, retries=0
             )
         assert caught.value.__notes__ == ["raised while evaluating arm 3, pull 0"]
         return len(asyncio.all_tasks())

@@ -15,7 +15,7 @@ import pytest
 import shortlist
 from shortlist.algorithms.algorithm import Count, Within, check_options
 from shortlist.errors import InvalidInput, StoreMissing
-from shortlist.reading.files import LONGEST, MOST_ROWS
+from shortlist.reading.files import LONGEST_LINE, MOST_ROWS
 from shortlist.search import Search
 from shortlist.validation import (
     COUNTABLE,
@@ -258,7 +258,7 @@ def test_the_limits_are_those_that_the_docs_state() -> None:
         MOST_RETRIES,
         MOST_ROWS,
         COUNTABLE,
-        LONGEST,
+        LONGEST_LINE,
     ):
         assert f"{limit:,}" in page
     assert MOST_ROWS == MOST_ARMS

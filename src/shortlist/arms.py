@@ -1,4 +1,4 @@
-"""The names of the arms: what may be one, and how it is shown and kept."""
+"""Arms: their labels, costs and limits."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, MappingView, Sequence, Set
@@ -22,7 +22,7 @@ from shortlist.validation import (
 
 Name = str | int | Enum
 Label = str | int  # as a store has it
-OwnLabel = Any  # as the user gave it: the type is theirs, and a union would only be in their way
+OwnLabel = Any  # as given by the user, of any type
 
 LISTED = "must be a number of arms or a list of labels"
 RULE = "must be a text or a whole number, a tuple of these, or a member of an Enum"
@@ -30,7 +30,21 @@ RULE = "must be a text or a whole number, a tuple of these, or a member of an En
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm and what belongs to it: what a pull costs, and how often it may be pulled at most."""
+    """An arm: its label, the cost of a pull, and the most pulls.
+
+    Args:
+        label: A text or a whole number, a tuple of these, or a member of an Enum.
+        cost: Cost of a pull, above 0, in the unit of the budget. Default 1.
+        limit: The most pulls, at least 1. Default None: no limit.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Arm("large", cost=4.0, limit=100)
+        Arm(label='large', cost=4.0, limit=100)
+    """
 
     label: OwnLabel  #: its name
     cost: float = 1.0  #: of a pull, in the unit of the budget
@@ -47,8 +61,7 @@ Arms = int | Iterable[Arm | Name | tuple[Name, ...]]
 
 
 def arms_of(arms: object) -> tuple[Arm, ...] | None:
-    """Arms with what belongs to each, from a list with `Arm` in it or a data frame; None if there
-    are only labels."""
+    """Arms from a list with an `Arm` in it or from a data frame; None if there are only labels."""
     if hasattr(arms, "columns"):
         return tuple(_rows(arms))
     if not isinstance(arms, list | tuple) or not any(isinstance(arm, Arm) for arm in arms):
@@ -57,7 +70,7 @@ def arms_of(arms: object) -> tuple[Arm, ...] | None:
 
 
 def _rows(frame: Any) -> Iterator[Arm]:
-    """The arms of a data frame, whosever it is: `arm`, and `cost` and `limit` if they are there."""
+    """The arms of a data frame: columns `arm`, and `cost` and `limit` if present."""
     names = [str(name) for name in frame.columns]
     if "arm" not in names:
         raise InvalidInput(
@@ -72,7 +85,7 @@ def _rows(frame: Any) -> Iterator[Arm]:
 
 
 def _limit(value: Any) -> Any:
-    """A limit as a data frame has it: NaN is none, and beside NaN 40 is 40.0."""
+    """A limit in a data frame: NaN is none, and in a column with NaN 40 is 40.0."""
     if isinstance(value, float) and (isnan(value) or value.is_integer()):
         return None if isnan(value) else int(value)
     return value

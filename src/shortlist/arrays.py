@@ -1,12 +1,8 @@
-"""Kinds of arrays, and a matrix product whose result is the same on every machine.
-
-Group equal rows: there may be a thousand arms, but only a few dozen kinds of them.
-
-What rounding can do to a bound or a confidence, and what is done about it.
+"""Array types, grouping, a reproducible matrix product, and the size of rounding errors.
 
 A float is off by 2^-53 of itself at most, and the elementary functions of numpy by 4 units in the
-last place. What is computed from a hundred such steps is off by `ROUNDED` of the largest number on
-the way at most, and is rounded outward by that. docs/certificate.md has the proof."""
+last place. A result of a hundred such steps is off by `ROUNDED` of the largest number on the way at
+most, and is rounded outward by that. docs/certificate.md has the proof."""
 
 from typing import TypeVar
 
@@ -68,7 +64,7 @@ def total_before(keys: IntArray, values: IntArray) -> IntArray:
 
 
 ROUNDED = 2.0**-46
-RESOLVED = 1000 * ROUNDED  # of what is asked for, as a share of the numbers that it is found from
+RESOLVED = 1000 * ROUNDED  # least epsilon, as a share of the numbers it is computed from
 SUREST = 1 - 2.0**-53  # the largest number below 1
 
 

@@ -12,7 +12,7 @@ from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
 from shortlist.certificates.certify import check_possible, on_unit_scale
 from shortlist.certificates.past.bound import Evidence, Totals, settled
-from shortlist.certificates.past.verdict import Verdict, judge
+from shortlist.certificates.past.tiers import PastBounds, bound_past
 from shortlist.errors import InvalidInput
 from shortlist.formatting import Tabular, TextTable, bound_text, confidence_text, plain, plural
 from shortlist.reading.counts import Counts, counts_of
@@ -265,7 +265,7 @@ def assess(
     evidences = settled(model, given.pulls, fixed=fixed, squared=squared)
     totals = _unit(given, model)
     totals = evidences[0].mirrored(totals) if minimize else totals
-    found = judge(totals, k, delta, evidences)
+    found = bound_past(totals, k, delta, evidences)
     return _assessment(given, labels, model, found, evidences[0], delta, minimize)
 
 
@@ -314,7 +314,7 @@ def _assessment(
     counts: Counts,
     labels: tuple[OwnLabel, ...],
     model: RewardModel,
-    found: Verdict,
+    found: PastBounds,
     evidence: Evidence,
     delta: float,
     minimize: bool,

@@ -1,9 +1,8 @@
 """Which item a pull is: every arm goes through a random order of the items, known ones left out.
 
-The order comes from the seed, and where scores are known from a digest of which they are, too.
-
-Pull t of an arm is its score on the t-th item of its order that was not known before. So a request
-stays a number of pulls an arm, and tickets, seeds and replay are what they are without items."""
+The order depends on the seed, and where scores are known on a digest of which ones are. Pull t of
+an arm is its score on the t-th item of its order that was not known before. So a batch is still a
+number of pulls per arm, and tickets, seeds and replay are the same as without items."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,13 +52,13 @@ class Cells:
 
     @property
     def problem_items(self) -> Items:
-        """What a search is told of them."""
+        """The items as a search sees them."""
         if self.known is None:
             return Items(len(self.labels))
         return Items(len(self.labels), np.take_along_axis(self.known, self.orders, axis=1))
 
     def to_record(self) -> dict[str, Any]:
-        """What JSON has of them: all that it takes to make them again, with the seed."""
+        """The cells as JSON; with the seed, they can be made again from it."""
         numbered = isinstance(self.labels, range)
         known = None
         if self.known is not None:
@@ -72,7 +71,7 @@ class Cells:
     def from_record(
         cls, record: Mapping[str, Any], n_arms: int, rewards: RewardModel, seed: int
     ) -> "Cells":
-        """The cells that `to_record` wrote down."""
+        """The cells that `to_record` wrote."""
         labels, scores, order = record["labels"], record["scores"], record["order"]
         return cls(labels, n_arms, rewards, seed, scores, order)
 
@@ -132,10 +131,10 @@ def item_labels(items: ItemsGiven) -> Sequence[Any]:
 def known_scores(
     scores: npt.ArrayLike | None, n_arms: int, n_items: int, rewards: RewardModel
 ) -> FloatArray | None:
-    """Scores that are there already, NaN or None where there is none: (arms, items)."""
+    """Known scores, NaN or None where there is none: (arms, items)."""
     if scores is None:
         return None
-    known = table("scores", scores, "a row an arm, all of the same length")
+    known = table("scores", scores, "a row per arm, all of the same length")
     if known.shape != (n_arms, n_items):
         raise InvalidInput(
             f"`scores` has shape {known.shape}, but must have a row for each of {n_arms} arms and a"

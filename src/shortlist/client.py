@@ -21,11 +21,10 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
-from shortlist.engine.experiment import Runnable
-from shortlist.engine.handout import Asking, named_tickets
 from shortlist.engine.locate import checked_name, the_only
+from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
 from shortlist.engine.rewards import checked_cost
-from shortlist.engine.telling import Report, report, told_reward, triples
+from shortlist.engine.workers import Runnable
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result

@@ -1,23 +1,22 @@
-"""Which rewards are counted while others are missing: those of every arm before its first gap.
-
-Where slow means bad, the rewards that have arrived are the good ones, and their mean is too large
-however many there are. So rewards of an arm are counted in the order in which its pulls were asked
-for, up to the first that is missing. A confidence sequence holds at every length of that order at
-once, thus also at a length that depends on the rewards: docs/late.md, "Interim results".
-
-Confidence sequences: intervals for means that hold at all times at once, however one samples.
+"""Confidence sequences: intervals for means that hold at all times at once, however one samples.
 
 Every arm has an *evidence* against each value theta of its mean, the logarithm of a mixture of
 likelihood ratios. It is that of a nonnegative supermartingale from 1, so by Ville's inequality it
-ever exceeds ln(1/alpha) at the true mean with probability at most alpha. What it does not exceed
-is the interval. It depends on how often the arm was pulled and on the mean reward only.
+ever exceeds ln(1/alpha) at the true mean with probability at most alpha. The interval is the set of
+values where it does not. It depends on the number of pulls of the arm and on the mean reward only.
 
     rewards in [0, 1]   a Beta(1/2, 1/2) mixture of Bernoulli ratios, Krichevsky and Trofimov 1981
     sub-Gaussian        a normal mixture, Robbins 1970
 
 The factor (p/theta)^x ((1-p)/(1-theta))^(1-x) of a Bernoulli ratio is convex in x, so on [0, 1] it
 is at most its chord, and the chord has expectation 1 where x has mean theta: the first holds for
-all rewards in [0, 1], not for 0 and 1 alone."""
+all rewards in [0, 1], not for 0 and 1 alone.
+
+While rewards are missing, those of every arm before its first gap are counted. Where slow means
+bad, the rewards that have arrived are the good ones, and their mean is too large however many there
+are. So rewards of an arm are counted in the order of its pulls, up to the first that is missing. A
+confidence sequence holds at every length of that order at once, thus also at a length that depends
+on the rewards: docs/late.md, "Interim results"."""
 
 from dataclasses import dataclass
 from math import exp, log
@@ -38,8 +37,7 @@ def counted_pulls(arms: IntArray, told: BoolArray, n_arms: int) -> BoolArray:
     missing = np.flatnonzero(~told)
     gaps = np.full(n_arms, arms.size)  # (n,) the first pull of every arm that is missing
     gaps[arms[missing[::-1]]] = missing[::-1]  # the last to be written is the first
-    counted: BoolArray = np.arange(arms.size) < gaps[arms]
-    return counted
+    return np.arange(arms.size) < gaps[arms]
 
 
 DELTA = 0.05  # of intervals, where the goal names none
@@ -105,8 +103,7 @@ class BetaMixture:
     def _against(self, theta: FloatArray) -> FloatArray:
         failures = self.pulls - self.sums
         mixture = betaln(self.sums + JEFFREYS, failures + JEFFREYS) - betaln(JEFFREYS, JEFFREYS)
-        evidence: FloatArray = mixture - xlogy(self.sums, theta) - xlog1py(failures, -theta)
-        return evidence
+        return mixture - xlogy(self.sums, theta) - xlog1py(failures, -theta)
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,23 @@ ShortlistError
 │   ├── UnsupportedGoal               the algorithm does not serve this goal
 │   ├── InvalidReward                 no number, outside its declared range, or one too many
 │   ├── UnknownTicket (LookupError)   no ticket of that number was ever handed out
-│   └── ConflictingReward             a ticket was told before, with another reward; the first stays
+│   └── ConflictingReward             a ticket has another reward already, which stays
 ├── EvaluationFailed (RuntimeError)   a pull gave no reward, for the reason in the message
-├── Unfinished (RuntimeError)         an answer is wanted before there is one
-├── CannotReplay (RuntimeError)       a stored experiment would not go on as it began
-├── NotAllowed (PermissionError)      a service wants a token, or one that may do more
+├── Unfinished (RuntimeError)         an answer is requested before there is one
+├── CannotReplay (RuntimeError)       a stored experiment would continue differently
+├── NotAllowed (PermissionError)      missing or invalid token, or one without this right
 ├── LimitExceeded (RuntimeError)      more at once, or more often, than a service takes
-├── Doubtful (UserWarning)            only a warning: what is asked or told can hardly be meant
+├── Doubtful (UserWarning)            only a warning: a value is allowed, but hardly intended
 └── StoreError (OSError)              a store cannot be read or written
     ├── StoreMissing (FileNotFoundError)   no file there, or no experiment of that name in it
-    ├── StoreExists (FileExistsError)      an experiment of that name is there already
+    ├── StoreExists (FileExistsError)      an experiment of that name exists already
     ├── StoreLocked (TimeoutError)         another program kept it locked for too long
     ├── StoreReadOnly (PermissionError)    it may be read, but not written
     ├── StoreFull                          the disk is full; nothing of the last step was written
     ├── StoreReplaced                      deleted or replaced while it was open
     ├── StoreInterrupted (ConnectionError)  the connection broke; nothing of a step was written
     ├── StoreDamaged                       not a store, or one that is damaged
-    └── Unreachable (ConnectionError)      no service or database answers there
-
-Warnings, each once: of what is allowed, but can hardly be meant."""
+    └── Unreachable (ConnectionError)      no service or database answers there"""
 
 import sys
 import warnings
@@ -61,11 +59,11 @@ class UnknownTicket(InvalidInput, LookupError):
 
 
 class ConflictingReward(InvalidInput):
-    """A ticket was told before, with another reward; the first stays."""
+    """A ticket has another reward already, which stays."""
 
 
 class Doubtful(ShortlistError, UserWarning):
-    """A warning: what is asked or told is allowed, but can hardly be meant."""
+    """A warning: a value is allowed, but hardly intended."""
 
 
 class EvaluationFailed(ShortlistError, RuntimeError):
@@ -73,15 +71,15 @@ class EvaluationFailed(ShortlistError, RuntimeError):
 
 
 class Unfinished(ShortlistError, RuntimeError):
-    """An answer is wanted before there is one."""
+    """An answer is requested before there is one."""
 
 
 class CannotReplay(ShortlistError, RuntimeError):
-    """A stored experiment would not go on as it began, so it does not go on at all."""
+    """A stored experiment would continue differently than it began, so it does not continue."""
 
 
 class NotAllowed(ShortlistError, PermissionError):
-    """A service wants a token, or one that may do more."""
+    """The token is missing, invalid, or does not grant this right."""
 
 
 class LimitExceeded(ShortlistError, RuntimeError):
@@ -97,7 +95,7 @@ class StoreMissing(StoreError, FileNotFoundError):
 
 
 class StoreExists(StoreError, FileExistsError):
-    """An experiment of that name is there already."""
+    """An experiment of that name exists already."""
 
 
 class StoreLocked(StoreError, TimeoutError):
@@ -130,7 +128,7 @@ class Unreachable(StoreError, ConnectionError):
 
 
 def caution(message: str) -> None:
-    """Warn whoever called the package, at the line that did."""
+    """Warn the caller of the package, at the calling line."""
     warnings.warn(Doubtful(message), stacklevel=_callers())
 
 

@@ -1,5 +1,4 @@
-"""What may be asked, but makes no sense: an epsilon that any choice keeps to, or that a budget or
-limits hardly reach."""
+"""Warn of an epsilon that any choice reaches, or that a budget or limits hardly reach."""
 
 import math
 
@@ -17,7 +16,7 @@ from shortlist.search import Pulls, Rewards
 
 MOST_REQUESTS = 200  # of a search within limits that is tried out: limits of a few hundred pulls
 MANY_PAIRS = 300  # arms with limits from which on trying takes long
-MOST_ARMS = 10_000  # for which a search is tried out before it begins: a fraction of a second
+MOST_TRIED = 10_000  # arms for which a search is tried out before it starts: part of a second
 
 
 def caution_about(problem: Problem, algorithm: Algorithm, options: dict[str, object]) -> None:
@@ -48,18 +47,17 @@ def _may_bind(problem: Problem) -> bool:
 
 
 def _can_try(problem: Problem, algorithm: Algorithm) -> bool:
-    """Whether it is known what a search of the package's own would prove of usual arms."""
+    """Whether the search can be tried out on simulated arms."""
     usual = problem.rewards.has_range and problem.items is None
     # between these every pair of arms is compared, which takes seconds
     usual &= problem.limits is None or not MANY_PAIRS <= problem.n_arms <= MOST_LIMITED
-    return usual and algorithm.name == "certified" and problem.n_arms <= MOST_ARMS
+    return usual and algorithm.name == "certified" and problem.n_arms <= MOST_TRIED
 
 
 def _caution_about_end(
     problem: Problem, goal: FixedConfidence, algorithm: Algorithm, options: dict[str, object]
 ) -> None:
-    """Try the search out on arms that are easy to imagine, and warn if its budget or limits end it
-    before epsilon is proved."""
+    """Try the search on evenly spread arms, and warn if it ends before epsilon is proved."""
     run = counted(algorithm, problem, np.random.default_rng(0), **options)
     try:
         bound = finish(run, EvenlySpread(problem).pull).answer.regret_bound
@@ -78,7 +76,7 @@ def _caution_about_end(
             " `epsilon`; `shortlist forecast --limit` says what they prove on arms like yours"
         )
         return
-    much = "so many pulls prove" if problem.costs is None else "pulls for that prove"
+    much = "these pulls prove" if problem.costs is None else "pulls for that prove"
     much = much if problem.limits is None else much.replace(" prove", " within the limits prove")
     caution(
         f"`budget` is {goal.budget:,}, but {usual} {much} {missed};"
@@ -91,8 +89,7 @@ class TooLong(Exception):
 
 
 class EvenlySpread:
-    """Arms with means spread evenly over the range that give the worst and the best reward, as
-    often as can be expected."""
+    """Arms with means spread evenly over the range and rewards at its ends, without noise."""
 
     def __init__(self, problem: Problem) -> None:
         self.low, self.high = problem.rewards.support
@@ -104,7 +101,7 @@ class EvenlySpread:
         self._most = math.inf if problem.limits is None else MOST_REQUESTS
 
     def pull(self, request: Pulls) -> Rewards:
-        """What a request gives."""
+        """The rewards of a batch."""
         self._requests += 1
         if self._requests > self._most:
             raise TooLong

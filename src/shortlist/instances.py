@@ -23,17 +23,48 @@ from shortlist.validation import (
 ETA = 1e-4  # the bias of the paper's coins
 DIFFICULTY = 1.6  # standard deviation of the usual items
 ABILITIES = np.linspace(-30, 30, 601)  # at which the mean over items is tabulated
-SURE = 1e-6  # how near a mean may come to 0 or 1 where scores are graded
+NEAREST_END = 1e-6  # distance of a mean from 0 and 1 where scores are graded
 
 
 def two_group(n: int, k: int) -> FloatArray:
-    """The top k arms have mean 0.7, the others 0.3."""
+    """Means of two groups: the top k arms have mean 0.7, the others 0.3.
+
+    Args:
+        n: Number of arms, at least 2.
+        k: Number of good arms, from 1 to n - 1.
+
+    Returns:
+        The means, best first: (n,).
+
+    Raises:
+        InvalidInput: If `n` or `k` breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.instances.two_group(3, 1)
+        array([0.7, 0.3, 0.3])
+    """
     check_choice(n, k)
     return np.where(np.arange(n) < k, 0.7, 0.3)
 
 
 def uniform(n: int) -> FloatArray:
-    """Means 1 - i/n for i = 1..n."""
+    """Means 1 - i/n for i = 1..n.
+
+    Args:
+        n: Number of arms, at least 2.
+
+    Returns:
+        The means, best first: (n,).
+
+    Raises:
+        InvalidInput: If `n` is below 2.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.instances.uniform(4)
+        array([0.75, 0.5 , 0.25, 0.  ])
+    """
     n = whole("n", n, at_least=2, at_most=MOST_ARMS)
     return 1 - np.arange(1, n + 1) / n
 
@@ -41,7 +72,24 @@ def uniform(n: int) -> FloatArray:
 def synthetic(p: float, n: int, k: int) -> FloatArray:
     """Means pushed to the boundary 1 - k/n (p > 1) or away from it (p < 1); p = 1 is `uniform`.
 
-    The formula spans [0, 1) as it stands, so nothing is rescaled (E17)."""
+    The formula spans [0, 1) as it stands, so nothing is rescaled (E17).
+
+    Args:
+        p: Power, above 0.
+        n: Number of arms, at least 2.
+        k: Number of arms above the boundary, from 1 to n - 1.
+
+    Returns:
+        The means, best first: (n,).
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.instances.synthetic(1, 4, 2)
+        array([0.75, 0.5 , 0.25, 0.  ])
+    """
     p = number("p", p, above=0)
     check_choice(n, k)
     i = np.arange(1, n + 1)
@@ -54,12 +102,30 @@ def synthetic(p: float, n: int, k: int) -> FloatArray:
 def rte() -> FloatArray:
     """Accuracy of the 164 crowd workers of the RTE task.
 
-    Snow, O'Connor, Jurafsky, Ng (2008); where the data are from: data/README.md."""
+    Snow, O'Connor, Jurafsky, Ng (2008); the source of the data is in data/README.md.
+
+    Returns:
+        The accuracies, best first: (164,).
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.instances.rte().size
+        164
+    """
     return -np.sort(-rte_workers())
 
 
 def rte_workers() -> FloatArray:
-    """The same accuracies as `rte`, by the number of the worker."""
+    """The same accuracies as `rte`, by the number of the worker.
+
+    Returns:
+        The accuracies: (164,).
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.instances.rte_workers().size
+        164
+    """
     with (files("shortlist") / "data" / "rte_workers.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return np.array([int(row["correct"]) / int(row["answered"]) for row in rows])
@@ -68,12 +134,27 @@ def rte_workers() -> FloatArray:
 def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     """K = n/2 coins of value 0.5 + eta and as many of 0.5 - eta.
 
-    Here every search must pay for ln(1/epsilon).
+    Here every search must pay for ln(1/epsilon). In the reduction of Section 4 one coin at random
+    is replaced by the unknown coin, so that there are K + `surplus` good ones. If `surplus` is 0,
+    H^(t, epsilon) = n / (4 eta^2) for every epsilon <= 2 eta, as the paper says; otherwise the
+    boundary is a tie, Psi_t = 0 and H^(t, epsilon) > n / (2 epsilon^2) (E19).
 
-    In the reduction of Section 4 one coin at random is replaced by a coin to be told, so that there
-    are K + `surplus` good ones, `surplus` being -1, 0 or 1. H^(t, epsilon) = n / (4 eta^2) for
-    every epsilon <= 2 eta, as the paper says, if it is 0; otherwise the boundary is a tie, Psi_t =
-    0 and H^(t, epsilon) > n / (2 epsilon^2) (E19)."""
+    Args:
+        n: Number of arms, even.
+        eta: Bias of the coins, between 0 and 0.5. Default 1e-4, as in the paper.
+        surplus: Good coins beyond n/2: -1, 0 or 1. Default 0.
+
+    Returns:
+        The means, best first: (n,).
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.instances.lower_bound(4, eta=0.25)
+        array([0.75, 0.75, 0.25, 0.25])
+    """
     n = whole("n", n, at_least=2, at_most=MOST_ARMS)
     eta = number("eta", eta, above=0, below=0.5)
     if n % 2:
@@ -93,15 +174,35 @@ def item_response(
     guessing: float = 0.0,
     graded: float | None = None,
 ) -> FloatArray:
-    """Scores of n arms on items by item response theory, each cell drawn once: (arms, items).
+    """Scores of n arms on items by item response theory, each cell drawn once.
 
     P(right) = guessing + (1 - guessing) logistic(a (1 + spread t - b)), with ability t of an arm
     from N(0, 1), difficulty b of an item from N(0, `difficulty`^2) and discrimination a from
-    lognormal(0, 0.3). Scores are 0 or 1, or with `graded` drawn from the Beta law of that mean
-    and concentration. With the usual figures means have a standard deviation of about 0.06 and the
-    difference of two good arms on an item one of about 0.5.
+    lognormal(0, 0.3). With the defaults means have a standard deviation of about 0.06 and the
+    difference of two good arms on an item one of about 0.5. Birnbaum (1968), three-parameter model;
+    docs/test-sets.md compares it with leaderboards.
 
-    Birnbaum (1968), three-parameter model; docs/test-sets.md compares it with leaderboards."""
+    Args:
+        n: Number of arms, at least 2.
+        n_items: Number of items, at least 1.
+        rng: Source of randomness.
+        spread: Standard deviation of abilities, above 0. Default 0.4.
+        difficulty: Standard deviation of difficulties, above 0. Default 1.6.
+        guessing: Probability of a right answer by chance, at least 0 and below 1. Default 0.
+        graded: Concentration of the Beta distribution that scores are drawn from. Default None:
+            scores are 0 or 1.
+
+    Returns:
+        The scores: (n, n_items).
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.instances.item_response(3, 5, np.random.default_rng(0)).shape
+        (3, 5)
+    """
     n = whole("n", n, at_least=2, at_most=MOST_CELLS)
     n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // n)
     spread = number("spread", spread, above=0, below=LARGEST)
@@ -118,16 +219,35 @@ def item_response(
     if graded is None:
         return _drawn(right, rng)
     concentration = number("graded", graded, above=1e-3, below=1e9)
-    right = np.clip(right, SURE, 1 - SURE)  # a Beta law has no mean of 0 or 1
+    right = np.clip(
+        right, NEAREST_END, 1 - NEAREST_END
+    )  # a Beta distribution has no mean of 0 or 1
     return rng.beta(concentration * right, concentration * (1 - right))
 
 
 def item_response_with(means: npt.ArrayLike, n_items: int, rng: np.random.Generator) -> FloatArray:
-    """Scores 0 or 1 of arms with these means on items by item response theory: (arms, items).
+    """Scores 0 or 1 of arms with these means on items by item response theory.
 
     Items are like those of `item_response`, and an arm has the ability for which P(right) has this
-    mean over them. As every cell is drawn once, what an arm reaches on M items differs from its
-    mean by a standard deviation of at most 0.5 / sqrt(M)."""
+    mean over them. As every cell is drawn once, the mean of an arm on M items differs from this one
+    by a standard deviation of at most 0.5 / sqrt(M).
+
+    Args:
+        means: Mean of every arm, from 0 to 1.
+        n_items: Number of items, at least 1.
+        rng: Source of randomness.
+
+    Returns:
+        The scores: (arms, items).
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.instances.item_response_with([0.5, 0.9], 4, np.random.default_rng(0)).shape
+        (2, 4)
+    """
     theta = arm_means(means, 0.0, 1.0)
     n_items = whole("n_items", n_items, at_least=1, at_most=MOST_CELLS // max(theta.size, 1))
     _check_rng(rng)

@@ -1,4 +1,4 @@
-"""The present best k of a search that has not ended, with what can be said of them; unit scale.
+"""The present best k of a search that has not ended, with its bound if it has one; unit scale.
 
 Where the search bounds the regret of its choice at any time, that choice and that bound are it.
 Elsewhere the k best posterior means of the rewards counted so far are, and nothing is promised.

@@ -1,9 +1,8 @@
-"""A test set as a search sees it: so many items, in a random order that all arms go through.
+"""The problem: how many arms, how many to choose, the goal, the kind of rewards, and a test set.
 
-Which item stands where in the order is the driver's affair. A search asks for further pulls of an
-arm, and pull t of an arm is its score on the t-th item of the order that is not known yet.
-
-What is asked: how many arms, how many to choose, with which goal, from which kind of rewards."""
+A test set is a number of items in a random order that all arms go through. The driver knows which
+item is where in the order. A search asks for further pulls of an arm, and pull t of an arm is its
+score on the t-th item of the order that is not known yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,12 +32,12 @@ from shortlist.validation import (
     word,
 )
 
-# a row an arm and a column an item, NaN where nothing is known; or the file they are in
+# a row per arm and a column per item, NaN: unknown; or the name of a file
 ScoresGiven = npt.ArrayLike | PathLike[str]
 
 
 class KnownScores(NamedTuple):
-    """How many scores of every arm were known before, and their sums: (n,) each."""
+    """Number and sum of the known scores of every arm: (n,) each."""
 
     counts: IntArray
     sums: FloatArray
@@ -46,10 +45,10 @@ class KnownScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Items:
-    """`size` items, every arm is scored on each at most once; its mean over all is what counts.
+    """`size` items; every arm is scored on each at most once, and its mean over all counts.
 
-    `known` are scores that were there before, by the position in the order: (arms, size), NaN where
-    there is none. The search takes them up when it comes to their position."""
+    `known` are scores known before, by the position in the order: (arms, size), NaN: unknown. The
+    search uses them when it reaches their position."""
 
     size: int
     known: FloatArray | None = None
@@ -64,12 +63,12 @@ class Items:
         return self.known.copy()
 
     def cells(self, n_arms: int) -> int:
-        """How many scores there are to be asked for."""
+        """Number of unknown scores."""
         known = 0 if self.known is None else int((~np.isnan(self.known)).sum())
         return n_arms * self.size - known
 
     def known_scores(self, n_arms: int) -> KnownScores:
-        """What was known of every arm before the first pull."""
+        """Scores of every arm known before the first pull."""
         if self.known is None:
             return KnownScores(np.zeros(n_arms, dtype=np.int64), np.zeros(n_arms))
         counts: IntArray = (~np.isnan(self.known)).sum(1, dtype=np.int64)
@@ -92,7 +91,7 @@ class Items:
         return np.where(known.counts > 0, (known.sums + filled) / self.size, drawn)
 
     def worth(self, pulls: IntArray) -> IntArray:
-        """How many independent rewards tell as much of every mean as all its scores do: (n,).
+        """Number of independent rewards that are worth as much as all scores of an arm: (n,).
 
         The estimate of `means` has ((N - K) / N)^2 times the variance that the mean of the pulls
         has. An arm without pulls counts as if it had one; never more than the number of items."""
@@ -112,7 +111,7 @@ class Items:
         return Items(self.size, (self.known - shift) / scale)
 
     def among(self, arms: IntArray) -> "Items":
-        """The same items if there are these arms only."""
+        """The same items for these arms only."""
         return self if self.known is None else Items(self.size, self.known[arms])
 
     def check(self, n_arms: int) -> None:
@@ -130,15 +129,27 @@ def checked_order(order: object) -> str:
 
 
 UNIT = Bounded()
-LEAST_COST, MOST_COST = 1e-9, 1e12  # of a pull: sums of them must not lose what a pull costs
+LEAST_COST, MOST_COST = 1e-9, 1e12  # of a pull: sums of them must not lose one of them
 
 
 @dataclass(frozen=True, slots=True)
 class FixedConfidence:
     """Lose at most `epsilon` with probability at least 1 - `delta`, with as few pulls as possible.
 
-    With a `budget` the search stops there at the latest and says what it could prove by then. It
-    counts pulls, or is in the unit of the costs where arms have costs."""
+    Args:
+        epsilon: Allowed regret, above 0, in units of the rewards.
+        delta: Probability of losing more, between 0 and 1.
+        budget: The search stops there at the latest, with the bound reached by then. In pulls, or
+            in the unit of the costs where arms have costs. Default None: no budget.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.FixedConfidence(0.05, 0.01).budget is None
+        True
+    """
 
     epsilon: float
     delta: float
@@ -155,7 +166,19 @@ class FixedConfidence:
 
 @dataclass(frozen=True, slots=True)
 class FixedBudget:
-    """Lose as little as possible within a `budget` of pulls, or of what they cost."""
+    """Lose as little as possible within a budget.
+
+    Args:
+        budget: In pulls, or in the unit of the costs where arms have costs; above 0.
+
+    Raises:
+        InvalidInput: If the budget is not above 0.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.FixedBudget(1000)
+        FixedBudget(budget=1000)
+    """
 
     budget: float
 
@@ -192,11 +215,32 @@ def goal_of(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Choose the `k` best of `n_arms` arms.
+    """The problem that a search solves: choose the `k` best of `n_arms` arms.
 
     Searches work on the unit scale: rewards in [0, 1], or sub-Gaussian with sigma = 1/2, which is
-    all that Hoeffding's inequality uses of rewards in [0, 1]. Whoever drives a search converts with
-    `unit()`."""
+    all that Hoeffding's inequality uses of rewards in [0, 1]. The driver of a search converts with
+    `unit()`.
+
+    Args:
+        n_arms: Number of arms, at least 2.
+        k: Number of arms to choose, from 1 to n_arms - 1.
+        goal: `FixedConfidence` or `FixedBudget`.
+        rewards: Reward model. Default: rewards in [0, 1].
+        minimize: Whether the best arms are those of the smallest means. Default False.
+        blur: Rounding error of a mean on the way to the unit scale. Default 0.
+        items: A test set. Default None: arms can be pulled without limit.
+        limits: The most pulls per arm, None for no limit. Default None: no arm has a limit.
+        costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> problem = shortlist.Problem(10, 3, shortlist.FixedConfidence(0.1, 0.05))
+        >>> problem.epsilon, problem.delta
+        (0.1, 0.05)
+    """
 
     n_arms: int
     k: int
@@ -204,10 +248,10 @@ class Problem:
     rewards: RewardModel = UNIT
     minimize: bool = False  # whether the best arms are those of the least means
     blur: float = 0.0  # of a mean, by rounding, on the way to the unit scale
-    items: Items | None = None  # a test set; None if an arm can be pulled for ever
-    # of every arm the most pulls, None where there is no limit; None if no arm has one
+    items: Items | None = None  # a test set; None if arms can be pulled without limit
+    # the most pulls per arm, None: no limit; None if no arm has a limit
     limits: tuple[int | None, ...] | None = None
-    # of every arm what a pull costs; None if every pull costs 1, and a budget counts pulls
+    # the cost of a pull per arm; None if every pull costs 1, and a budget counts pulls
     costs: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -236,13 +280,13 @@ class Problem:
 
     @property
     def most_pulls(self) -> IntArray:
-        """How often every arm may be pulled: (n,)."""
+        """The most pulls of every arm: (n,)."""
         limits = self.limits or (None,) * self.n_arms
         return np.array([COUNTABLE if limit is None else limit for limit in limits])
 
     @property
     def most_in_all(self) -> IntArray:
-        """How often every arm can be pulled in all: (n,), by its limit or by its unknown cells."""
+        """The most pulls of every arm, by its limit or by its unknown cells: (n,)."""
         if self.items is None:
             return self.most_pulls
         return self.items.size - self.known_scores.counts
@@ -263,12 +307,12 @@ class Problem:
 
     @property
     def prices(self) -> FloatArray:
-        """What a pull of every arm costs: (n,)."""
+        """Cost of a pull per arm: (n,)."""
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 
     @property
     def sign(self) -> int:
-        """What makes large rewards the good ones."""
+        """Factor that makes large rewards the good ones."""
         return -1 if self.minimize else 1
 
     def seen(self, least: float, most: float) -> "Problem":
@@ -293,7 +337,7 @@ class Problem:
         return items.unit(1.0, -1.0) if self.minimize else items
 
     def among(self, arms: IntArray, budget: float | None) -> "Problem":
-        """The same problem if there are these arms only, and so much to spend."""
+        """The same problem for these arms only, with this budget."""
         numbers = arms.tolist()
         limits = None if self.limits is None else tuple(self.limits[arm] for arm in numbers)
         costs = None if self.costs is None else tuple(self.costs[arm] for arm in numbers)
@@ -350,8 +394,8 @@ class Problem:
     def most_affordable(self) -> int | None:
         """Pulls that the budget pays for, whichever arms they are of; None without a budget.
 
-        Where arms have costs, every pull counts as one of the dearest arm: who wants more of its
-        money keeps a `Purse`."""
+        Where arms have costs, every pull counts at the highest cost; a `Purse` counts actual
+        ones."""
         budget = self.goal.budget
         if budget is None or self.costs is None:
             return None if budget is None else int(budget)
@@ -367,7 +411,7 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
     """`epsilon` on the unit scale, if it is more than rounding can make up.
 
     Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
-    what a choice of k loses."""
+    the loss of a choice of k."""
     least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
     if epsilon < least:
         raise InvalidInput(
@@ -380,7 +424,7 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
 def _checked_limits(limits: object, n_arms: int) -> tuple[int | None, ...] | None:
     """A limit for every arm; None if there is none at all."""
     if not isinstance(limits, Sequence) or len(limits) != n_arms:
-        raise InvalidInput(f"`limits` is {shown(limits)}, but must be {n_arms} limits, one an arm")
+        raise InvalidInput(f"`limits` is {shown(limits)}, but must be {n_arms} limits, one per arm")
     each = tuple(limit if limit is None else whole("limit", limit, at_least=1) for limit in limits)
     return None if set(each) == {None} else each
 
@@ -388,7 +432,7 @@ def _checked_limits(limits: object, n_arms: int) -> tuple[int | None, ...] | Non
 def _checked_costs(costs: object, n_arms: int) -> tuple[float, ...] | None:
     """A cost for every arm; None if every pull costs 1."""
     if not isinstance(costs, Sequence) or len(costs) != n_arms:
-        raise InvalidInput(f"`costs` is {shown(costs)}, but must be {n_arms} costs, one an arm")
+        raise InvalidInput(f"`costs` is {shown(costs)}, but must be {n_arms} costs, one per arm")
     each = tuple(number("cost", cost, above=0) for cost in costs)
     for cost in (min(each), max(each)):
         if not LEAST_COST <= cost <= MOST_COST:

@@ -19,27 +19,91 @@ ROUNDING = 1e-9  # differences of means are floats: a loss of exactly epsilon is
 
 
 def aggregate_regret(means: npt.ArrayLike, top: npt.ArrayLike) -> float:
-    """R_T = (sum of the K best means - sum of the chosen means) / K."""
+    """Aggregate regret R_T = (sum of the K best means - sum of the chosen means) / K.
+
+    Args:
+        means: True mean of every arm.
+        top: Positions of the chosen arms, from 0.
+
+    Returns:
+        The regret, at least 0, in units of the means.
+
+    Raises:
+        InvalidInput: If a mean is not finite, or `top` is not a set of arms.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.regret.aggregate_regret([0.75, 0.5, 0.25], top=[0, 2])
+        0.125
+    """
     chosen, best = _chosen_and_best(means, top)
     return max(0.0, float(best.sum() - chosen.sum()) / best.size)
 
 
 def expected_aggregate_regret(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
-    """The mean of R_T over the sets that several runs chose.
+    """Average of R_T over the sets chosen in several runs.
 
-    That it is at most epsilon is a weaker demand than R_T <= epsilon in most runs."""
+    That it is at most epsilon is a weaker demand than R_T <= epsilon in most runs.
+
+    Args:
+        means: True mean of every arm.
+        tops: The set chosen in each run, all of the same size.
+
+    Returns:
+        The average regret.
+
+    Raises:
+        InvalidInput: If a mean is not finite, or the sets differ in size.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.regret.expected_aggregate_regret([0.75, 0.5, 0.25], [[0], [1]])
+        0.125
+    """
     sets = _sets_of_runs(tops)
     return float(np.mean([aggregate_regret(means, top) for top in sets]))
 
 
 def misidentified(means: npt.ArrayLike, top: npt.ArrayLike) -> bool:
-    """Whether the set is not one of the best; with ties at the boundary there are several."""
+    """Whether the set is not one of the best; with ties at the boundary there are several.
+
+    Args:
+        means: True mean of every arm.
+        top: Positions of the chosen arms, from 0.
+
+    Returns:
+        True if another set of this size has a larger sum of means.
+
+    Raises:
+        InvalidInput: If a mean is not finite, or `top` is not a set of arms.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.regret.misidentified([0.75, 0.5, 0.25], top=[1])
+        True
+    """
     chosen, best = _chosen_and_best(means, top)
     return not np.array_equal(chosen, best)
 
 
 def misidentification_probability(means: npt.ArrayLike, tops: Sequence[npt.ArrayLike]) -> float:
-    """MisProb: the share of runs whose set is not one of the best."""
+    """Share of runs whose set is not one of the best.
+
+    Args:
+        means: True mean of every arm.
+        tops: The set chosen in each run, all of the same size.
+
+    Returns:
+        The share, from 0 to 1.
+
+    Raises:
+        InvalidInput: If a mean is not finite, or the sets differ in size.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.regret.misidentification_probability([0.75, 0.5, 0.25], [[0], [1]])
+        0.5
+    """
     sets = _sets_of_runs(tops)
     return float(np.mean([misidentified(means, top) for top in sets]))
 
@@ -47,7 +111,24 @@ def misidentification_probability(means: npt.ArrayLike, tops: Sequence[npt.Array
 def explore_k(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
     """Explore-K: whether every chosen arm is at least theta_K - epsilon.
 
-    Kalyanakrishnan, Tewari, Auer, Stone (2012)."""
+    Kalyanakrishnan, Tewari, Auer, Stone (2012).
+
+    Args:
+        means: True mean of every arm.
+        top: Positions of the chosen arms, from 0.
+        epsilon: Allowed difference, at least 0.
+
+    Returns:
+        Whether the set is Explore-K epsilon-optimal.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.regret.explore_k([0.75, 0.5, 0.25], top=[1], epsilon=0.25)
+        True
+    """
     _check_loss(epsilon)
     chosen, best = _chosen_and_best(means, top)
     return bool(chosen[-1] >= best[-1] - epsilon - ROUNDING)
@@ -56,7 +137,24 @@ def explore_k(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
 def elementwise(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> bool:
     """Elementwise: whether the i-th best chosen arm is at least theta_i - epsilon, for all i.
 
-    Cao, Li, Tao, Li (2015)."""
+    Cao, Li, Tao, Li (2015).
+
+    Args:
+        means: True mean of every arm.
+        top: Positions of the chosen arms, from 0.
+        epsilon: Allowed difference, at least 0.
+
+    Returns:
+        Whether the set is elementwise epsilon-optimal.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.regret.elementwise([0.75, 0.5, 0.25], top=[0, 2], epsilon=0.1)
+        False
+    """
     _check_loss(epsilon)
     chosen, best = _chosen_and_best(means, top)
     return bool(np.all(chosen >= best - epsilon - ROUNDING))

@@ -1,13 +1,13 @@
-"""What is declared about rewards: a range, 0 and 1, tails as light as a normal law's; or nothing.
+"""Reward models: what is declared about rewards. A range, 0 and 1, sub-Gaussian tails, or nothing.
 
-A model answers what others want to know of it, so that nobody asks which model it is:
+All models have these attributes, so that callers need not know which model it is:
 
     kind         its name in a stored experiment
     has_range    whether rewards and means have one: [0, 1] on the unit scale
-    is_binary    whether every reward is 0 or 1, so that its mean says everything about its law
+    is_binary    whether every reward is 0 or 1, so that its mean determines its distribution
     support      the least and the largest reward, in the user's units
-    distance     how far from 0 the range lies, in its widths; 0 where rewards are only scaled
-    widest_gap   how far two means can be apart, on the unit scale"""
+    distance     distance of the range from 0, in its widths; 0 where rewards are only scaled
+    widest_gap   largest difference of two means, on the unit scale"""
 
 from dataclasses import dataclass
 from math import inf
@@ -23,14 +23,27 @@ from shortlist.validation import LARGEST, SMALLEST, number, plain, shown
 
 Reals = float | npt.NDArray[np.float64]
 Flags = bool | npt.NDArray[np.bool_]
-# from 0, in widths of a range or in sigmas: beyond, floats do not tell rewards apart well enough
+# from 0, in widths of a range or in sigmas: beyond, floats are too coarse for rewards
 FARTHEST = 1e9
 UNIT_SIGMA = 0.5  # of sub-Gaussian rewards on the unit scale, as of rewards in [0, 1] at most
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Rewards lie in [low, high]."""
+    """Rewards lie in [low, high].
+
+    Args:
+        low: The least reward. Default 0.
+        high: The largest reward, above `low`. Default 1.
+
+    Raises:
+        InvalidInput: If the range is empty, or far from 0 compared with its width.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Bounded(-1, 1).scale
+        2.0
+    """
 
     low: float = 0.0
     high: float = 1.0
@@ -71,12 +84,12 @@ class Bounded:
 
     @property
     def rule(self) -> str:
-        """What a reward must be, in words."""
+        """What a reward must be, for error messages."""
         return f"a number between {given_text(self.low)} and {given_text(self.high)}"
 
     @property
     def distance(self) -> float:
-        """How far from 0 the range lies, in its widths: what the shift costs in digits."""
+        """Distance of the range from 0, in its widths: digits lost by the shift."""
         return max(abs(self.low), abs(self.high)) / self.scale if self.shift else 0.0
 
     def unit(self) -> "Bounded":
@@ -90,7 +103,13 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Rewards are 0 or 1: a click, a correct answer, a passed test."""
+    """Rewards are 0 or 1: a click, a correct answer, a passed test.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Binary().is_binary
+        True
+    """
 
     kind: ClassVar[RewardKind] = "binary"
     has_range = True
@@ -113,7 +132,19 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class SubGaussian:
-    """Rewards have tails no heavier than a normal law of standard deviation `sigma`."""
+    """Rewards have tails no heavier than a normal distribution of standard deviation `sigma`.
+
+    Args:
+        sigma: In units of the rewards, above 0.
+
+    Raises:
+        InvalidInput: If `sigma` is not above 0.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.SubGaussian(2.0).has_range
+        False
+    """
 
     sigma: float
     kind: ClassVar[RewardKind] = "sub-gaussian"
@@ -135,12 +166,12 @@ class SubGaussian:
 
     @property
     def farthest(self) -> float:
-        """The largest reward, either way, that floats tell from one a little less."""
+        """The largest absolute reward that floats resolve well enough."""
         return FARTHEST * self.sigma
 
     @property
     def rule(self) -> str:
-        """What a reward must be, in words."""
+        """What a reward must be, for error messages."""
         return (
             f"a number at most {FARTHEST:g} sigma = {self.farthest:.15g} from 0 (subtract a"
             " constant from the rewards)"
@@ -157,8 +188,9 @@ class SubGaussian:
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """Nothing was declared, and nothing is promised: rewards are taken for ones in [0, 1] as long
-    as they lie there, and may be any numbers."""
+    """Nothing was declared, and nothing is guaranteed; rewards may be any numbers.
+
+    They are treated as rewards in [0, 1] as long as they lie there."""
 
     kind: ClassVar[RewardKind] = "undeclared"
     has_range = True
@@ -179,7 +211,7 @@ class Undeclared:
         return (rewards >= -LARGEST) & (rewards <= LARGEST)
 
     def seen(self, least: float, most: float) -> "Undeclared":
-        """What is known of rewards by the least and the largest one; NaN before there is one."""
+        """The model by the least and the largest reward; NaN before the first one."""
         return Unranged() if least < 0 or most > 1 else self
 
 
@@ -200,7 +232,7 @@ MODELS: dict[str, type[RewardModel]] = {
 
 
 def as_seen(model: RewardModel, least: float, most: float) -> RewardModel:
-    """What is known of rewards, the least and the largest of which are these."""
+    """The model by the least and the largest reward so far."""
     return model.seen(least, most) if isinstance(model, Undeclared) else model
 
 
@@ -219,5 +251,5 @@ def model_of(rewards: object) -> RewardModel:
 
 
 def declared(rewards: object) -> RewardModel:
-    """The same, or [0, 1] where nothing was declared and something is to be promised."""
+    """The same, or [0, 1] where nothing was declared and a guarantee is wanted."""
     return Bounded() if rewards is None else model_of(rewards)

@@ -1,8 +1,7 @@
-"""The one idea everything stands on: a search is a generator.
+"""A search is a generator: it yields the pulls it wants, is sent their rewards, returns its answer.
 
-It yields the pulls it wants, is sent what they gave, and returns its answer. All its randomness
-comes from the generator it is given, so a search is a function of (problem, seed, replies in
-order): to resume one, run it again and feed it the same replies."""
+All its randomness comes from the generator it is given, so a search is a function of (problem,
+seed, replies in order): to resume one, run it again and send it the same replies."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +14,14 @@ from shortlist.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a search stands, on the unit scale; nothing but the search itself depends on it."""
+    """The state of a search for display, on the unit scale."""
 
     round: int = 0
     accepted: int = 0
     rejected: int = 0
     undecided: int = 0
     bound: float | None = None
-    # the arms that `bound` is about, if it holds at any time: whoever stops here may rely on it
+    # the arms that `bound` is about, if it holds at any time: you may stop here and rely on it
     top: Sequence[int] | None = field(default=None, compare=False, repr=False)
 
 
@@ -31,9 +30,20 @@ NO_PROGRESS = Progress()
 
 @dataclass(frozen=True, slots=True)
 class Pulls:
-    """A request: pull `arms[j]` exactly `times[j]` times, for every j.
+    """A batch: pull `arms[j]` exactly `times[j]` times, for every j.
 
-    An arm may stand in it more than once; each entry is answered on its own."""
+    An arm may be in it more than once; each entry is answered on its own.
+
+    Args:
+        arms: Numbers of arms, from 0.
+        times: Number of pulls of each entry.
+        progress: State of the search, for display. Default: none.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.Pulls(np.array([0, 2]), np.array([5, 3])).total
+        8
+    """
 
     arms: IntArray
     times: IntArray
@@ -41,20 +51,33 @@ class Pulls:
 
     @property
     def total(self) -> int:
-        """How many pulls this asks for."""
+        """Number of pulls in the batch."""
         return int(self.times.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """The reply: per entry of the request, the sum and the sum of squares of exactly that many
-    rewards."""
+    """The reply to a batch: per entry, the sum and the sum of squares of its rewards.
+
+    Args:
+        sums: Sum of the rewards of each entry.
+        squares: Sum of their squares.
+        each: Every reward in the order of pulls, where there are items. Default None.
+        costs: Cost of each entry, where actual costs were reported. Default None.
+        retired: All arms that have retired so far; their rewards may be made up. Default None: no
+            arm has.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.Rewards(np.array([3.0]), np.array([3.0])).retired is None
+        True
+    """
 
     sums: FloatArray
     squares: FloatArray
     # where there are items: every reward, entry by entry, in the order of pulls
     each: FloatArray | None = None
-    # where somebody said so: per entry, what its pulls have cost in all
+    # where actual costs were reported: the cost of each entry
     costs: FloatArray | None = None
     # all arms that have retired by now; their rewards may be made up. None if no arm has
     retired: IntArray | None = None
@@ -73,10 +96,19 @@ def rewards_of(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The arms chosen and what is known about them.
+    """The chosen arms and the bound on their regret.
 
-    `regret_bound` holds with probability at least `confidence`; both are None where nothing is
-    guaranteed. `evidence` names the quantities the bound rests on."""
+    Args:
+        top: Numbers of the chosen arms, from 0.
+        regret_bound: Bound on the regret on the unit scale. Default None: no guarantee.
+        confidence: Probability with which the bound holds. Default None: no guarantee.
+        evidence: Quantities that the bound rests on, by name. Default: empty.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> shortlist.Answer(np.array([1, 4])).regret_bound is None
+        True
+    """
 
     top: IntArray
     regret_bound: float | None = None
@@ -85,14 +117,13 @@ class Answer:
 
 
 Search = Generator[Pulls, Rewards, Answer]
-# goes on, where the last call left off, until so many pulls are spent in all
+# continues, from where the last call stopped, up to this many pulls in all
 RunUpTo = Callable[[int], Search]
 End = TypeVar("End")
 
 
 def advance(run: Generator[Pulls, Rewards, End], reply: Rewards | None) -> Pulls | End:
-    """Send the reply to the last request, None at the start; return the next request, or at the end
-    the result."""
+    """Send the reply to the last batch, None at the start; return the next batch or the result."""
     try:
         return next(run) if reply is None else run.send(reply)
     except StopIteration as stop:

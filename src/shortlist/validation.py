@@ -1,4 +1,4 @@
-"""Checks of what users give: every message names the value, then the rule."""
+"""Checks of user input: every message names the value, then the rule."""
 
 import math
 import pickle
@@ -14,10 +14,10 @@ import numpy.typing as npt
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.formatting import given_text
 
-# of what has a unit: the square of a ratio of two of them must not overflow
+# of values with a unit: the square of a ratio of two of them must not overflow
 LARGEST, SMALLEST = 1e60, 1e-60
 COUNTABLE = 2**62  # the largest count: sums of a few of them still are 64-bit numbers
-MOST_ARMS = 10**6  # docs/select.md says how much memory so many take
+MOST_ARMS = 10**6  # docs/select.md says how much memory they take
 MOST_RUNS = 10**6  # their outcomes are held together
 MOST_WORKERS = 10**4  # processes or threads
 MOST_RETRIES = 10**3  # of a call that fails: more would be as good as for ever
@@ -50,7 +50,7 @@ def seeded(seed: object) -> int:
 
 
 def manners(runs: object, workers: object, seed: object) -> tuple[int, int, int]:
-    """Return how many runs in how many processes from which seed, if these make sense."""
+    """Return the number of runs, of processes and the seed, if they are valid."""
     return (
         whole("runs", runs, at_least=1, at_most=MOST_RUNS),
         whole("workers", workers, at_least=1, at_most=MOST_WORKERS),
@@ -111,7 +111,7 @@ def number(name: str, value: object, *, above: float = -math.inf, below: float =
 def listed(name: str, values: object, rule: str = "a list of numbers") -> npt.NDArray[Any]:
     """Return `values` as an array with an entry per arm, if it is one, whatever is in it.
 
-    Its length is looked at first: what stands for a list may be longer than memory."""
+    Its length is checked first: a list-like object may be longer than memory."""
     size = values.size if isinstance(values, np.ndarray) else _length(values)
     if size > MOST_ARMS:
         raise InvalidInput(f"`{name}` has {size:,} entries, but must have at most {MOST_ARMS:,}")
@@ -142,9 +142,9 @@ def reals(name: str, values: object) -> npt.NDArray[np.float64]:
 
 
 def table(name: str, values: object, rule: str) -> npt.NDArray[np.float64]:
-    """Return a row of numbers an arm as an array, NaN where there is None.
+    """Return a row of numbers per arm as an array, NaN where there is None.
 
-    As for a list, what stands for it is measured before it is copied."""
+    As for a list, its size is checked before it is copied."""
     size = values.size if isinstance(values, np.ndarray) else _cells(values)
     if size > MOST_CELLS:
         raise InvalidInput(f"`{name}` has {size:,} cells, but must have at most {MOST_CELLS:,}")
@@ -165,7 +165,7 @@ def _cells(values: object) -> int:
 
 
 def seconds(name: str, value: object) -> float:
-    """Return how long to wait at most, if it is for some time; no wait is longer than it can be."""
+    """Return a number of seconds above 0, cut to the longest wait that Python allows."""
     return min(number(name, value, above=0), LONGEST_WAIT)
 
 
@@ -206,20 +206,20 @@ def word(name: str, value: object, known: Collection[str]) -> str:
 
 
 def words(value: object) -> str:
-    """Whatever it is, as a text that every store can hold."""
-    said = value if isinstance(value, str) else shown(value)
-    return said.encode(errors="backslashreplace").decode()
+    """Any value as a text that every store can hold."""
+    text = value if isinstance(value, str) else shown(value)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def flag(name: str, value: object) -> bool:
-    """Return `value` as a bool, if it is one: of much else Python does not say whether it is."""
+    """Return `value` as a bool, if it is one."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInput(f"`{name}` is {shown(value)}, but must be True or False")
     return bool(value)
 
 
 def function_or_none(name: str, value: object) -> None:
-    """Refuse what cannot be called, where it is not left out."""
+    """Refuse a value that is neither None nor callable."""
     if value is not None and not callable(value):
         raise InvalidInput(f"`{name}` is {shown(value)}, but must be a function")
 
@@ -258,7 +258,7 @@ def check_choice(n_arms: object, k: object) -> None:
 
 
 def check_sendable(what: str, function: object) -> None:
-    """Refuse what no other process could take: pickle sends a function as the name of its place."""
+    """Refuse a function that cannot be sent to another process: pickle sends its name only."""
     try:
         pickle.dumps(function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -13,8 +13,8 @@ from scipy.stats import binom
 
 from shortlist import instances
 from shortlist.algorithms import find
-from shortlist.algorithms.clucb_pac import RULE, fewest_first
-from shortlist.algorithms.subroutines.race import Standing
+from shortlist.algorithms.clucb_pac import CLUCB_RULE, fewest_first
+from shortlist.algorithms.subroutines.race import Intervals
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.search import Pulls
@@ -27,51 +27,51 @@ ALGORITHM = find("clucb-pac")
 
 
 @st.composite
-def standings(draw: st.DrawFn) -> Standing:
+def standings(draw: st.DrawFn) -> Intervals:
     """Some arms after some pulls, with ties in pulls and means."""
     n = draw(st.integers(2, 9))
     pulls = np.array(draw(st.lists(st.integers(1, 40), min_size=n, max_size=n)))
     means = np.array(draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))) / 8
     inside = np.zeros(n, dtype=np.bool_)
     inside[np.argsort(-means)[: draw(st.integers(1, n - 1))]] = True
-    return Standing(pulls, means, inside, draw(st.floats(0.1, 20)), 0.0, 0.02)
+    return Intervals(pulls, means, inside, draw(st.floats(0.1, 20)), 0.0, 0.02)
 
 
 @given(standings())
-def test_the_stopping_sum_is_the_gain_of_the_best_pessimistic_set(standing: Standing) -> None:
-    ends, k = standing.pessimistic, int(standing.inside.sum())
+def test_the_stopping_sum_is_the_gain_of_the_best_pessimistic_set(intervals: Intervals) -> None:
+    ends, k = intervals.pessimistic, int(intervals.inside.sum())
     best_set = max(ends[list(each)].sum() for each in combinations(range(ends.size), k))
-    assert RULE.bound(standing) * k == pytest.approx(
-        best_set - ends[standing.inside].sum(), abs=1e-9
+    assert CLUCB_RULE.bound(intervals) * k == pytest.approx(
+        best_set - ends[intervals.inside].sum(), abs=1e-9
     )
 
 
 @given(standings(), st.integers(0, 3))
 def test_a_single_pull_goes_to_the_least_known_arm_in_dispute(
-    standing: Standing, seed: int
+    intervals: Intervals, seed: int
 ) -> None:
-    if RULE.bound(standing) <= 1e-12:  # then the two sets may agree
+    if CLUCB_RULE.bound(intervals) <= 1e-12:  # then the two sets may agree
         return
-    shares = RULE.shares(standing, 1, np.random.default_rng(seed))
-    ends, inside, k = standing.pessimistic, standing.inside, int(standing.inside.sum())
+    shares = CLUCB_RULE.shares(intervals, 1, np.random.default_rng(seed))
+    ends, inside, k = intervals.pessimistic, intervals.inside, int(intervals.inside.sum())
     kth, next_one = np.sort(ends)[::-1][[k - 1, k]]
     maybe_disputed = np.where(inside, ends <= next_one, ends >= kth)
     surely_disputed = np.where(inside, ends < kth, ends > next_one)
     pulled = int(np.argmax(shares))
     assert shares.sum() == 1
     assert maybe_disputed[pulled]
-    assert not np.any(standing.pulls[surely_disputed] < standing.pulls[pulled])
+    assert not np.any(intervals.pulls[surely_disputed] < intervals.pulls[pulled])
 
 
 @given(standings(), st.integers(2, 300), st.integers(0, 3))
 def test_a_batch_raises_the_least_known_arms_by_a_tenth_at_most(
-    standing: Standing, batch: int, seed: int
+    intervals: Intervals, batch: int, seed: int
 ) -> None:
-    if RULE.bound(standing) <= 1e-12:
+    if CLUCB_RULE.bound(intervals) <= 1e-12:
         return
-    shares = RULE.shares(standing, batch, np.random.default_rng(seed))
+    shares = CLUCB_RULE.shares(intervals, batch, np.random.default_rng(seed))
     assert 1 <= shares.sum() <= batch
-    assert np.all((shares >= 0) & (shares <= np.maximum(1, standing.pulls // 10)))
+    assert np.all((shares >= 0) & (shares <= np.maximum(1, intervals.pulls // 10)))
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.integers(0, 80))
@@ -98,7 +98,7 @@ def test_all_intervals_together_miss_with_probability_at_most_delta(n: int, delt
     # After t pulls: n arms, up to t counts each, two sides, exp(-log_term) a side. The tail beyond
     # T is below 1/T.
     horizon = 5000
-    misses = sum(n * t * 2 * exp(-RULE.log_term(n, t, delta)) for t in range(1, horizon + 1))
+    misses = sum(n * t * 2 * exp(-CLUCB_RULE.log_term(n, t, delta)) for t in range(1, horizon + 1))
     assert delta / 2 < misses < delta * (1 - 1 / horizon)
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from shortlist.algorithms import find
-from shortlist.algorithms.lucb import RULE, highest_first
-from shortlist.algorithms.subroutines.race import Standing
+from shortlist.algorithms.lucb import LUCB_RULE, highest_first
+from shortlist.algorithms.subroutines.race import Intervals
 from shortlist.arrays import FloatArray
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import elementwise
@@ -26,20 +26,20 @@ BELIEVABLE = 1e-4
 ALGORITHM = find("lucb")
 
 
-def standing(log_term: float = 2.0, allowed: float = 0.1) -> Standing:
+def intervals(log_term: float = 2.0, allowed: float = 0.1) -> Intervals:
     """Four arms, two of them inside."""
     pulls, means = np.array([100, 4, 100, 9]), np.array([0.9, 0.8, 0.1, 0.3])
-    return Standing(pulls, means, np.array([True, True, False, False]), log_term, allowed, 0.02)
+    return Intervals(pulls, means, np.array([True, True, False, False]), log_term, allowed, 0.02)
 
 
 def test_the_bound_is_the_highest_end_outside_less_the_lowest_inside() -> None:
     # Radii 0.1, 0.5, 0.1, 1/3.
-    assert RULE.bound(standing()) == pytest.approx((0.3 + 1 / 3) - (0.8 - 0.5))
-    assert RULE.bound(standing(log_term=0.01)) == 0
+    assert LUCB_RULE.bound(intervals()) == pytest.approx((0.3 + 1 / 3) - (0.8 - 0.5))
+    assert LUCB_RULE.bound(intervals(log_term=0.01)) == 0
 
 
 def test_a_step_of_two_pulls_the_lowest_end_inside_and_the_highest_outside() -> None:
-    assert RULE.shares(standing(), 2, np.random.default_rng(0)).tolist() == [0, 1, 0, 1]
+    assert LUCB_RULE.shares(intervals(), 2, np.random.default_rng(0)).tolist() == [0, 1, 0, 1]
 
 
 def test_with_growth_zero_every_step_pulls_two_arms_once(finish: Finish) -> None:
@@ -80,8 +80,8 @@ def test_highest_first_breaks_ties_at_random() -> None:
 def test_a_batch_passes_over_arms_that_are_out_of_the_way() -> None:
     # The midpoint of the boundary is 0.55: arm 1 reaches down to 0.3 and arm 3 up to 0.63, the
     # others not so far.
-    assert RULE.shares(standing(), 1000, np.random.default_rng(0)).tolist() == [0, 1, 0, 1]
-    assert RULE.shares(standing(log_term=60.0), 1000, np.random.default_rng(0)).tolist() == [
+    assert LUCB_RULE.shares(intervals(), 1000, np.random.default_rng(0)).tolist() == [0, 1, 0, 1]
+    assert LUCB_RULE.shares(intervals(log_term=60.0), 1000, np.random.default_rng(0)).tolist() == [
         10,
         1,
         10,
@@ -92,7 +92,7 @@ def test_a_batch_passes_over_arms_that_are_out_of_the_way() -> None:
 @pytest.mark.parametrize(("n", "delta"), [(2, 0.5), (10, 0.05), (1000, 0.01)])
 def test_all_intervals_together_miss_with_probability_at_most_delta(n: int, delta: float) -> None:
     # After t pulls: n arms, up to t counts each, the one side that matters, exp(-log_term) each.
-    misses = sum(n * t * exp(-RULE.log_term(n, t, delta)) for t in range(1, 2001))
+    misses = sum(n * t * exp(-LUCB_RULE.log_term(n, t, delta)) for t in range(1, 2001))
     assert 0.9 * delta < misses < delta * (1 - 1 / 2000**2)
 
 

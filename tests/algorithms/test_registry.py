@@ -250,7 +250,5 @@ def test_own_searches_ask_for_what_the_same_search_of_ours_asks_for() -> None:
 
 
 def test_a_function_that_fails_when_it_is_called_as_a_search_is_refused_in_words() -> None:
-    with pytest.raises(
-        InvalidInput, match=r"os\.path:join cannot be begun, but fails with TypeError"
-    ):
+    with pytest.raises(InvalidInput, match=r"os\.path:join cannot start: it fails with TypeError"):
         shortlist.simulate("os.path:join", [0.1, 0.2], k=1, budget=10)

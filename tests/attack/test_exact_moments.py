@@ -12,7 +12,7 @@ from attack_scale import SCALE, SEED
 from mpmath import mp, mpf
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.pairs.bound import Draws, log_gains
+from shortlist.certificates.pairs.bound import StageRewards, log_gains
 from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.reward_models import UNIT_SIGMA, Binary, Bounded, RewardModel, SubGaussian
 
@@ -291,7 +291,7 @@ def test_no_bet_gains_more_than_its_rewards_justify(rewards: RewardModel) -> Non
         repeats = int(log_uniform(rng, 1, 1e9))  # the same rewards again and again
         advance = np.array([times * repeats * log_uniform(rng, 1e-9, 1.2)])
         centre = float(rng.choice([0.0, 1.0, NEAREST, BELOW_1, rng.uniform()]))
-        draws = Draws(
+        draws = StageRewards(
             np.array([times * repeats]),
             np.array([drawn.sum() * repeats]),
             np.array([(drawn**2).sum() * repeats]),

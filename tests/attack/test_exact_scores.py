@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 
 from shortlist import certify
 from shortlist.arrays import FloatArray
-from shortlist.certificates.split.bound import STEEPEST, declare, discount
+from shortlist.certificates.split.bound import STEEPEST_TILT, declare, discount
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 
 ENDS = (0.0, 1.0, 5e-324, 1 - 2.0**-53, 1e-9, 1 - 1e-9)
@@ -117,7 +117,7 @@ def test_the_two_point_distribution_is_the_worst_of_its_mean_and_variance() -> N
     rng = np.random.default_rng([SEED, 8])
     for _ in range(300 * SCALE):
         count = int(rng.integers(2, 30))
-        tilt = float(10 ** rng.uniform(-3, math.log10(STEEPEST)))
+        tilt = float(10 ** rng.uniform(-3, math.log10(STEEPEST_TILT)))
         drawn = some_rewards(rng, count)
         low = float(rng.uniform())
         two_points = np.where(np.arange(count) < rng.integers(1, count + 1), low, 1.0)

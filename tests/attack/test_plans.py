@@ -16,13 +16,13 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.plans import stage as settling
+from shortlist.certificates.plans import stage as stage_module
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.belief import Belief
 from shortlist.certificates.plans.bound import Stakes
-from shortlist.certificates.plans.planning import Plan, sketched
-from shortlist.certificates.plans.search import Look
-from shortlist.certificates.plans.stage import Part, Stage, settled
+from shortlist.certificates.plans.planning import Plan, predict_cost
+from shortlist.certificates.plans.search import PlanLook
+from shortlist.certificates.plans.stage import ArmBlock, PlanStage, stopped_arms
 
 DELTA = 0.3
 EPSILON = 0.25
@@ -40,35 +40,35 @@ KINDS = ("least favourable", "between grid points", "just too far apart", "anywh
 @pytest.fixture(autouse=True)
 def one_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of delta for one stage, so that it fails as often as it may; two blocks, fitted fast."""
-    monkeypatch.setattr(tuning, "STAGES", ((1.0, 1.0),))
+    monkeypatch.setattr(tuning, "STAGE_AIMS", ((1.0, 1.0),))
     monkeypatch.setattr(tuning, "BLOCKS", (0.2, 0.8))
-    monkeypatch.setattr(tuning, "STEPS", 10)
-    monkeypatch.setattr(tuning, "SMOOTH", (0.8, 0.2))
+    monkeypatch.setattr(tuning, "EM_STEPS", 10)
+    monkeypatch.setattr(tuning, "BANDWIDTHS", (0.8, 0.2))
     monkeypatch.setattr(tuning, "TRACKS", tuple((aim, 1 / len(AIMS)) for aim in AIMS))
-    monkeypatch.setattr(settling, "blocks", lambda *_: 1 - np.isin(np.arange(ARMS), FIRST))
+    monkeypatch.setattr(stage_module, "blocks", lambda *_: 1 - np.isin(np.arange(ARMS), FIRST))
 
 
-def declared(k: int, place: str, rng: np.random.Generator) -> Stage:
+def declared(k: int, place: str, rng: np.random.Generator) -> PlanStage:
     """A stage whose pilot saw other means than there are."""
     seen = {"true": 0.5, "low": 0.3, "high": 0.7, "edge": 0.06}[place]
     pulls = np.full(ARMS, 8)
     successes = rng.binomial(pulls, np.clip(seen + np.linspace(0.3, -0.3, ARMS), 0.01, 0.99))
     belief = Belief(pulls, successes.astype(np.float64), k, seen)
-    stakes = sketched(belief, EPSILON * k, DELTA).stakes
-    return Look(belief, stakes, DELTA).stage(0)
+    stakes = predict_cost(belief, EPSILON * k, DELTA).stakes
+    return PlanLook(belief, stakes, DELTA).stage(0)
 
 
 class Attack:
     """A stage, three of its boundaries, and what arms are charged after every first block."""
 
-    def __init__(self, stage: Stage, j: int) -> None:
+    def __init__(self, stage: PlanStage, j: int) -> None:
         self.stage = stage
         values = stage.boundaries.values[[j - APART, j, j + APART]]
         self.stakes = [Stakes(float(each), stage.strength, stage.reach) for each in values]
         self.plan_of = {arm: plan for plan in stage.plans for arm in plan.policy.group.arms}
-        self.known: dict[tuple[int, ...], list[list[tuple[Part, list[FloatArray]]]]] = {}
+        self.known: dict[tuple[int, ...], list[list[tuple[ArmBlock, list[FloatArray]]]]] = {}
 
-    def settled(self, ended: IntArray) -> list[list[tuple[Part, list[FloatArray]]]]:
+    def stopped_arms(self, ended: IntArray) -> list[list[tuple[ArmBlock, list[FloatArray]]]]:
         """On every track every part, with its charges at every boundary; arms ended like this."""
         key = tuple(ended[list(FIRST)].tolist())
         if key not in self.known:
@@ -76,20 +76,20 @@ class Attack:
             pulls = np.array([each.pulls[s] for each, s in zip(states, ended, strict=True)])
             successes = np.array([each.successes[s] for each, s in zip(states, ended, strict=True)])
             declared = self.stage.plans, self.stage.belief
-            found = settled(*declared, pulls.astype(np.int64), successes.astype(np.int64))
+            found = stopped_arms(*declared, pulls.astype(np.int64), successes.astype(np.int64))
             tracks = [[(part, self.charges(part)) for part in each.parts] for each in found]
             assert len(tracks) == len(AIMS)
             self.known[key] = tracks
         return self.known[key]
 
-    def charges(self, part: Part) -> list[FloatArray]:
+    def charges(self, part: ArmBlock) -> list[FloatArray]:
         of = part.plan.charges
         return [
             of(self.leads(part, each), each, 1e-3, part._likely(each.boundary))
             for each in self.stakes
         ]
 
-    def leads(self, part: Part, stakes: Stakes) -> FloatArray:
+    def leads(self, part: ArmBlock, stakes: Stakes) -> FloatArray:
         return stakes.capped(part.places - stakes.boundary)
 
     def worst(self) -> FloatArray:
@@ -97,7 +97,7 @@ class Attack:
         means = np.linspace(0.001, 0.999, 999)
         worst = np.zeros(ARMS)
         likeliest = np.array([self.plan_of[arm].likely.argmax() for arm in range(ARMS)])
-        for part, charges in self.settled(likeliest)[0]:
+        for part, charges in self.stopped_arms(likeliest)[0]:
             law = np.exp(part.plan.states.log_probability(means))
             lost = self.stakes[1].losses(means, self.leads(part, self.stakes[1]))
             moments = np.einsum("ms,ms->m", law, np.exp(self.stage.strength * (lost - charges[1])))
@@ -121,9 +121,11 @@ class Attack:
         result: FloatArray = logsumexp(found + weight, axis=(1, 2))  # Lemma 4
         return result
 
-    def parts(self, ended: IntArray) -> Iterator[tuple[int, int, tuple[Part, list[FloatArray]]]]:
+    def parts(
+        self, ended: IntArray
+    ) -> Iterator[tuple[int, int, tuple[ArmBlock, list[FloatArray]]]]:
         """Track, number, and every part of it with its charges."""
-        for t, track in enumerate(self.settled(ended)):
+        for t, track in enumerate(self.stopped_arms(ended)):
             yield from ((t, at, each) for at, each in enumerate(track))
 
 

@@ -17,7 +17,7 @@ from scipy.stats import binom
 from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, counted
-from shortlist.engine.remaining_arms import staying
+from shortlist.engine.replay import staying
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded

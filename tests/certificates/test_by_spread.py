@@ -6,8 +6,8 @@ import pytest
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import FloatArray
 from shortlist.certificates.fixed_design import SLACK, fixed_design
-from shortlist.certificates.pairs.planning import Pace
-from shortlist.certificates.pairs.search import Race, run
+from shortlist.certificates.pairs.planning import BatchSizes
+from shortlist.certificates.pairs.search import PairsRace, run
 from shortlist.certificates.pairs_or_split import search_by_spread, worth_a_pilot
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
@@ -65,7 +65,7 @@ def test_tosses_race_after_one_pull_an_arm() -> None:
 def test_nothing_rests_on_the_pilot() -> None:
     """No bet is made on it, and it is no part of the fixed samples: whatever it gave."""
     rng = np.random.default_rng(8)
-    race = Race(problem(), rng, Pace(), pilot_apart=True)
+    race = PairsRace(problem(), rng, BatchSizes(), pilot_apart=True)
     raced = run(race)
     turn = next(raced)
     sums = rng.uniform(0, 1, 10)
@@ -74,8 +74,8 @@ def test_nothing_rests_on_the_pilot() -> None:
     assert not race.stages.clock(1).any()
     assert np.abs(race.stages.up(1, np.arange(10))).max() < 1e-290
     assert np.abs(race.stages.down(1, np.arange(10))).max() < 1e-290
-    assert race.net.skipped.tolist() == [1] * 10
-    assert race.net.skipped_sums.tolist() == sums.tolist()
+    assert race.fallback.skipped.tolist() == [1] * 10
+    assert race.fallback.skipped_sums.tolist() == sums.tolist()
 
 
 @pytest.mark.parametrize(("n", "k"), [(8, 4), (10, 2), (10, 3), (20, 10), (40, 8)])
@@ -84,9 +84,11 @@ def test_nothing_rests_on_the_pilot() -> None:
 def test_the_pilot_is_within_what_the_net_allows(
     n: int, k: int, epsilon: float, delta: float
 ) -> None:
-    race = Race(problem(n, k, epsilon, delta), np.random.default_rng(1), Pace(), pilot_apart=True)
+    race = PairsRace(
+        problem(n, k, epsilon, delta), np.random.default_rng(1), BatchSizes(), pilot_apart=True
+    )
     design = fixed_design(n, k, epsilon, delta, Binary())
-    assert race.net.size + 1 <= SLACK * design
+    assert race.fallback.size + 1 <= SLACK * design
 
 
 def test_there_is_no_pilot_where_nothing_is_to_be_raced() -> None:
@@ -101,7 +103,7 @@ def test_the_race_goes_on_with_the_rewards_it_asked_for() -> None:
     """After a pilot of wide scores the race asks what it would have asked for without the second
     half of it."""
     means = np.random.default_rng(3).permutation(np.linspace(0.3, 0.7, 10))
-    race = Race(problem(), np.random.default_rng(4), Pace(), pilot_apart=True)
+    race = PairsRace(problem(), np.random.default_rng(4), BatchSizes(), pilot_apart=True)
     raced = run(race)
     first = scores(next(raced), means, 0.25, np.random.default_rng(6))
     search = search_by_spread(problem(), np.random.default_rng(4), None)

@@ -54,7 +54,7 @@ def test_numbers_of_pulls_begin_alike_grow_by_the_ratio_and_reach_the_most(most:
     assert counts.size == 1 or counts[-2] < most
     assert np.array_equal(counts, pull_counts(10**8)[: counts.size])
     assert np.all(np.diff(counts) >= 1)
-    assert np.all(counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * tuning.RATIO))
+    assert np.all(counts[1:] <= np.maximum(counts[:-1] + 1, counts[:-1] * tuning.PULLS_RATIO))
 
 
 @pytest.mark.parametrize("rewards", [Binary(), Bounded(), SubGaussian(0.5)])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shortlist.certificates.split import tuning
-from shortlist.certificates.split.bound import MOST_LOOKS, Holdout, share_after, share_of
+from shortlist.certificates.frame import FIRST_LOOK, MOST_LOOKS, share_after, share_of
+from shortlist.certificates.split.bound import Holdout
 from shortlist.search import Progress, Rewards
 
 
@@ -35,7 +35,7 @@ def test_shares_of_looks_add_up_to_delta_and_what_is_left_is_what_was_not_spent(
     for look in range(40):
         assert share_after(0.2, look) == pytest.approx(0.2 - spent, abs=1e-15)
         spent += share_of(0.2, look)
-    assert share_of(0.2, 0) == pytest.approx(0.2 * tuning.FIRST_LOOK)
+    assert share_of(0.2, 0) == pytest.approx(0.2 * FIRST_LOOK)
     assert spent == pytest.approx(0.2)
 
 

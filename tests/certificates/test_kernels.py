@@ -199,13 +199,15 @@ def test_the_grid_ends_where_free_successes_are_negligible_or_at_the_reach(bound
     start = column(math.floor(50 * boundary) + 3, 2.0, -1.0)
     gaps = exact._checked_gaps(pulls, boundary, strength, reach, start, 4)
     variance = max(0.25 if boundary < 0.5 else 0.0, boundary * (1 - boundary))
-    beyond = math.sqrt(2 * (strength * reach + exact.SMALL)) * math.sqrt(variance / 50)
+    beyond = math.sqrt(2 * (strength * reach + exact.NEGLIGIBLE_EXPONENT)) * math.sqrt(
+        variance / 50
+    )
     starts = np.maximum(0, start[:, 0] / 50 - boundary)
     assert gaps[:, -1] == pytest.approx(np.minimum(reach, starts + beyond), rel=1e-12)
     wide = exact._checked_gaps(pulls, boundary, strength, 9.0, start, 4)
     assert np.all(wide[:, -1] < 9)
     assert np.diff(gaps, axis=1) == pytest.approx(np.tile(gaps[:, -1:] / 4, 4))
-    far = math.sqrt(2 * (strength * 9.0 + exact.SMALL)) * math.sqrt(variance / 50)
+    far = math.sqrt(2 * (strength * 9.0 + exact.NEGLIGIBLE_EXPONENT)) * math.sqrt(variance / 50)
     assert wide[:, -1] == pytest.approx(starts + far, rel=1e-12)
 
 

@@ -11,7 +11,7 @@ from shortlist import certify
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.split import tuning
-from shortlist.certificates.split.bound import STEEPEST, Holdout, declare, discount
+from shortlist.certificates.split.bound import STEEPEST_TILT, Holdout, declare, discount
 from shortlist.certificates.split.expected_charges import ScoreCharges, _classes
 from shortlist.certificates.split.planning import Draft, at_stage
 from shortlist.certificates.split.search import Looks, look, split_search
@@ -59,7 +59,7 @@ def test_the_discount_shrinks_with_the_variance_to_none_for_0_and_1() -> None:
 
 
 def test_bets_that_are_too_steep_have_no_discount() -> None:
-    steep = discount(one(1.0), one(0.3), one(0.0), np.array([STEEPEST, 1.001 * STEEPEST]))
+    steep = discount(one(1.0), one(0.3), one(0.0), np.array([STEEPEST_TILT, 1.001 * STEEPEST_TILT]))
     assert steep[0] > 0
     assert steep[1] == 0
 
@@ -67,13 +67,13 @@ def test_bets_that_are_too_steep_have_no_discount() -> None:
 def test_rewards_that_are_alike_are_told_from_coin_tosses() -> None:
     means = np.linspace(0.3, 0.7, 12)
     scores = explored(BetaBandit(means, STEADY), 30, 3)
-    assert scores.scattered
+    assert scores.graded
     assert scores.dispersion() == pytest.approx(1 / (STEADY + 1), rel=0.2)
     assert scores.dispersions() == pytest.approx(np.full(12, 1 / (STEADY + 1)), rel=0.4)
     tosses = Posterior(12, 3, Bounded())
     request = Pulls(np.arange(12), np.full(12, 30))
     tosses.add(request, BernoulliBandit(means).pull(request.arms, request.times, rng(1)))
-    assert not tosses.scattered
+    assert not tosses.graded
     assert tosses.dispersions() == pytest.approx(np.ones(12))
 
 

@@ -10,7 +10,8 @@ from scipy.stats import binom
 
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.split.bound import Holdout, share_after
+from shortlist.certificates.frame import share_after
+from shortlist.certificates.split.bound import Holdout
 from shortlist.certificates.split.planning import Draft, Drafter
 from shortlist.certificates.split.search import Looks, split_search
 from shortlist.errors import InvalidInput

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import select
-from shortlist.engine.calls import AT_ONCE, Call, Evaluation, calls_of, draw_seed, wanted_by
-from shortlist.engine.numbering import Numbering
+from shortlist.algorithms import ALGORITHMS, Algorithm
+from shortlist.engine.calls import Call, Evaluation, wanted_by
+from shortlist.engine.tickets import draw_seed
 from shortlist.errors import InvalidInput, InvalidReward
-from shortlist.search import Pulls
+from shortlist.problem import FixedBudget, Problem
+from shortlist.search import Answer, Pulls, Search
 
 
 def one(arm: int) -> float:
@@ -29,37 +31,48 @@ def seeded_many(arm: int, times: int, seed: int) -> list[float]:
     return [rng.random() for _ in range(times)]
 
 
-def numbered(entries: list[tuple[int, int]], first: int = 0, most: int | None = 1) -> Numbering:
-    arms, times = (np.array(column, dtype=np.int64) for column in zip(*entries, strict=True))
-    return Numbering(Pulls(arms, times), first, np.zeros(4, dtype=np.int64), most)
+entries = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 7)), min_size=1, max_size=6)
 
 
-entries = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), min_size=1, max_size=6)
+def calls_for(asked: list[tuple[int, int]], **how: Any) -> list[tuple[str, int, int, int]]:
+    """The calls that a batch of these entries leads to: arm, first draw, number and ticket."""
+    arms, times = (np.array(column, dtype=np.int64) for column in zip(*asked, strict=True))
+
+    def search(problem: Problem, rng: np.random.Generator) -> Search:
+        yield Pulls(arms, times)
+        return Answer(np.array([0]))
+
+    calls: list[tuple[str, int, int, int]] = []
+
+    def many(arm: str, times: int, *, draw: int, ticket: int) -> list[float]:
+        calls.append((arm, draw, times, ticket))
+        return [0.5] * times
+
+    with pytest.MonkeyPatch.context() as patch:
+        scripted = Algorithm("scripted", search, (FixedBudget,), "none", "here")
+        patch.setitem(ALGORITHMS, "scripted", scripted)
+        given: dict[str, Any] = {"arms": list("abcd"), "k": 1, "budget": 99, "progress": False}
+        select(pull_many=many, algorithm="scripted", **given, **how)
+    return calls
 
 
 @given(entries, st.one_of(st.none(), st.integers(1, 5)))
-def test_the_calls_of_a_request_make_every_draw_of_every_arm_exactly_once(
-    asked: list[tuple[int, int]], most: int | None
+def test_the_calls_of_a_batch_make_every_draw_of_every_arm_exactly_once(
+    asked: list[tuple[int, int]], batch: int | None
 ) -> None:
-    drawn: dict[object, list[int]] = {label: [] for label in "abcd"}
-    for call in calls_of(numbered(asked, most=most), "abcd", None):
-        assert 1 <= call.times <= (most or 7)
-        assert call.seed is None
-        drawn[call.label] += range(call.draw, call.draw + call.times)
+    drawn: dict[str, list[int]] = {label: [] for label in "abcd"}
+    for label, draw, times, _ in calls_for(asked, batch=batch):
+        assert 1 <= times <= (batch or 7)
+        drawn[label] += range(draw, draw + times)
     for arm, label in enumerate("abcd"):
         total = sum(times for each, times in asked if each == arm)
         assert sorted(drawn[label]) == list(range(total))
 
 
 def test_all_arms_get_their_first_call_before_any_gets_its_second() -> None:
-    calls = calls_of(numbered([(0, 3), (1, 1), (2, 2)]), "abc", None)
-    assert [call.label for call in calls] == list("acbaca")
-
-
-def test_tickets_go_on_without_a_gap_however_many_calls_there_are() -> None:
-    calls = list(calls_of(numbered([(0, AT_ONCE), (1, AT_ONCE + 3)], first=5), "ab", 9))
-    assert [call.ticket for call in calls] == list(range(5, 5 + 2 * AT_ONCE + 3))
-    assert calls[-1] == Call(2 * AT_ONCE + 7, "b", AT_ONCE + 2, 1, draw_seed(9, 1, AT_ONCE + 2))
+    calls = calls_for([(0, 3), (1, 1), (2, 2)], batch=1)
+    assert [label for label, *_ in calls] == list("acbaca")
+    assert [ticket for *_, ticket in calls] == list(range(6))
 
 
 def test_a_seed_depends_on_run_arm_and_draw_alone_and_never_changes() -> None:

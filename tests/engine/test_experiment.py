@@ -19,7 +19,7 @@ import shortlist
 from shortlist import algorithms
 from shortlist.algorithms import ALGORITHMS
 from shortlist.engine import Experiment, State, Ticket, replay
-from shortlist.engine.calls import draw_seed
+from shortlist.engine.tickets import draw_seed
 from shortlist.errors import (
     CannotReplay,
     ConflictingReward,

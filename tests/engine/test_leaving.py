@@ -8,8 +8,8 @@ import pytest
 import shortlist
 from shortlist.driver import Outcome
 from shortlist.engine import Experiment, Receipt, State, Ticket, export_lines, import_lines
-from shortlist.engine.remaining_arms import staying
-from shortlist.engine.telling import Report as Result
+from shortlist.engine.log_entries import Report as Result
+from shortlist.engine.replay import staying
 from shortlist.errors import ConflictingReward, InvalidInput, StoreDamaged, Unfinished
 from shortlist.problem import FixedBudget, Problem
 from shortlist.regret import aggregate_regret

@@ -16,7 +16,7 @@ import pytest
 from shortlist.algorithms import find
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.driver import Outcome, counted
-from shortlist.engine.remaining_arms import staying
+from shortlist.engine.replay import staying
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, Rewards, advance

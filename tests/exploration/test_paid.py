@@ -35,16 +35,16 @@ def price(asked: list[Pulls], costs: Any = COSTS) -> float:
 
 
 @pytest.mark.parametrize("budget", [22.5, 30, 100.25, 5000])
-@pytest.mark.parametrize("options", [{}, {"rounds": 1}, {"rounds": 4}, {"least": 12}])
+@pytest.mark.parametrize("options", [{}, {"max_rounds": 1}, {"max_rounds": 4}, {"min_batch": 12}])
 def test_the_rest_of_the_budget_is_too_small_for_any_pull(
     budget: float, options: dict[str, Any]
 ) -> None:
     asked = requests(budget, **options)
     assert price(asked) <= budget * (1 + 1e-9)
-    assert len(asked) <= options.get("rounds", len(asked))
-    if "rounds" not in options:
+    assert len(asked) <= options.get("max_rounds", len(asked))
+    if "max_rounds" not in options:
         assert price(asked) > budget - 9
-        assert all(each.total >= options.get("least", 1) for each in asked[:-3])
+        assert all(each.total >= options.get("min_batch", 1) for each in asked[:-3])
 
 
 def test_arms_that_cost_no_more_than_usual_come_first() -> None:

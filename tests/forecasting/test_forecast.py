@@ -15,7 +15,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates.fixed_design import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.forecasting import trials
-from shortlist.forecasting.beliefs import Guess, guess
+from shortlist.forecasting.beliefs import ArmsBelief, guess
 from shortlist.forecasting.picture import draw, save
 from shortlist.forecasting.trials import Forecast, Prospect, forecast
 from shortlist.instances import uniform
@@ -28,7 +28,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def pilot_of(means: FloatArray, pulls: int, n: int | None = None, k: int = 2) -> Guess:
+def pilot_of(means: FloatArray, pulls: int, n: int | None = None, k: int = 2) -> ArmsBelief:
     return guess(n, k, None, None, (np.full(means.size, pulls), rng(9).binomial(pulls, means)))
 
 
@@ -202,7 +202,7 @@ def test_what_would_take_too_long_is_left_out_unless_it_is_named(
 ) -> None:
     settings: dict[str, Any] = {"k": 1, "means": [0.9, 0.1, 0.1], "epsilon": 0.4, "runs": 1}
     assert forecast(**settings).left_out == ()
-    monkeypatch.setattr(trials, "LONGEST", 1e-3)
+    monkeypatch.setattr(trials, "LONGEST_RUNS", 1e-3)
     short = forecast(**settings)
     assert short.left_out == ("clucb-pac",)
     assert [prospect.algorithm for prospect in short.prospects] == [
@@ -242,7 +242,10 @@ def test_the_public_name_is_the_function() -> None:
         ({"means": [0.5, 0.1], "prior": (1, 1)}, "`means` and `prior` given, but exactly one"),
         ({"prior": (1, 1)}, "`n` is not given, but a prior needs it"),
         ({"prior": (1, 0), "n": 5}, "`prior` is 0, but must be a finite number greater than 0"),
-        ({"prior": (1,), "n": 5}, r"`prior` is \(1,\), but must be the two numbers of a Beta law"),
+        (
+            {"prior": (1,), "n": 5},
+            r"`prior` is \(1,\), but must be the two numbers of a Beta distribution",
+        ),
         ({"prior": (1, 1), "n": 1}, "`n` is 1, but must be a whole number of at least 2"),
         ({"means": [0.5, 1.5]}, "the mean of arm 1 is 1.5, but must be a number between 0 and 1"),
         ({"means": [0.5, 0.1], "n": 3}, "`n` is 3, but there are 2 means"),
@@ -371,7 +374,7 @@ def test_a_local_function_cannot_be_forecast_in_processes() -> None:
 
 
 def test_a_forecast_prints_a_table_for_every_goal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "LONGEST", 0.0)
+    monkeypatch.setattr(trials, "LONGEST_RUNS", 0.0)
     outcome = forecast(k=2, n=8, prior=(2, 6), epsilon=0.3, budget=40, runs=2)
     text = str(outcome)
     assert text.splitlines()[0] == (

@@ -88,11 +88,11 @@ def test_the_least_means_may_be_the_best() -> None:
         ({"items": 10**6, "n": 100}, InvalidInput, "100 arms and 1,000,000 items are given, but"),
         ({"order": "own"}, UnknownName, "`order` is 'own', but must be one of shared, independent"),
         ({"items": None, "order": "independent"}, InvalidInput, "given without `items`, but only"),
-        ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform cannot be told of items"),
+        ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform does not support items"),
         (
             {"max_rounds": 2},
             InvalidInput,
-            "`max_rounds` is 2, but the certificate on items cannot be told",
+            "`max_rounds` is 2, but the certificate on items sets it itself",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from shortlist.reproduction.findings import (
     ALL,
     ALMOST_ALL,
     CLAIMS,
-    MOST,
+    MOST_CHECKS,
     Curve,
     Finding,
     Judge,
@@ -85,9 +85,9 @@ def by_p(half: float, one: float, six: float) -> Needs:
         (4, ALL, "does not hold"),
         (8, ALMOST_ALL, "holds"),
         (7, ALMOST_ALL, "holds in part"),
-        (6, MOST, "holds"),
-        (5, MOST, "holds in part"),
-        (2, MOST, "does not hold"),
+        (6, MOST_CHECKS, "holds"),
+        (5, MOST_CHECKS, "holds in part"),
+        (2, MOST_CHECKS, "does not hold"),
     ],
 )
 def test_a_verdict_requires_the_share_that_the_claim_states(

@@ -21,7 +21,7 @@ from shortlist.reproduction.design import (
     sweep_over_n,
 )
 from shortlist.reproduction.findings import Curve, Curves
-from shortlist.reproduction.report import LOOKS, looks_of
+from shortlist.reproduction.report import LINE_STYLES, styles_of
 from shortlist.reproduction.runs import ResultRow, row_of
 
 BUDGETS = np.geomspace(3000, 90_000, 9).astype(np.int64)
@@ -76,7 +76,7 @@ def test_a_page_has_a_panel_for_every_k_and_a_legend_with_every_method_once() ->
         panel.title for panel in choose(["uniform"])
     ]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert sorted(labels) == sorted(LOOKS[name].label for name in NAMES)
+    assert sorted(labels) == sorted(LINE_STYLES[name].label for name in NAMES)
 
 
 def test_a_method_of_the_users_own_is_drawn_too() -> None:
@@ -87,7 +87,7 @@ def test_a_method_of_the_users_own_is_drawn_too() -> None:
 
 
 def test_lines_are_told_apart_without_colour() -> None:
-    looks = list(looks_of([*NAMES, "lucb", "own", "another"]).values())
+    looks = list(styles_of([*NAMES, "lucb", "own", "another"]).values())
     assert len({(look.marker, look.dashes, look.width) for look in looks}) == len(looks)
 
 

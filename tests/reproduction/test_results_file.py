@@ -64,7 +64,7 @@ def test_rows_read_back_the_same(tmp_path: Path) -> None:
 def test_results_of_another_design_are_refused_and_left_alone(tmp_path: Path) -> None:
     whole = fill(tmp_path)
     with pytest.raises(
-        InvalidInput, match=r"`seed` is 1, but must be 0 to go on with .*; choose another folder"
+        InvalidInput, match=r"`seed` is 1, but must be 0 to continue .*; choose another folder"
     ):
         ResultsFile(tmp_path, {"seed": 1, "runs": 2}, ANYTIME)
     assert (tmp_path / "results.csv").read_bytes() == whole

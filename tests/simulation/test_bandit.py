@@ -67,7 +67,7 @@ def test_long_entries_of_beta_rewards_have_the_law_of_shorter_ones(
     arms, times = np.ones(DRAWS, dtype=np.int64), np.full(DRAWS, 400)
     bandit, rng = BetaBandit(np.array([0.9, MEAN])), np.random.default_rng(5)
     one_by_one = bandit.pull(arms, times, rng)
-    monkeypatch.setattr(bandit_module, "LONG", 100)
+    monkeypatch.setattr(bandit_module, "NORMAL_FROM", 100)
     at_once = bandit.pull(arms, times, rng)
     assert ks_2samp(at_once.sums, one_by_one.sums).pvalue > ALIKE
     assert ks_2samp(at_once.squares, one_by_one.squares).pvalue > ALIKE

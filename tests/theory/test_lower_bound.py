@@ -15,8 +15,8 @@ from shortlist.search import Answer, Pulls, Search
 from shortlist.simulation.simulate import simulate
 from shortlist.theory.lower_bound import (
     Coin,
+    CoinVerdict,
     Reduction,
-    Verdict,
     demonstrate,
     least_budget,
     least_pulls,
@@ -147,7 +147,7 @@ def test_search_that_takes_only_a_budget_is_given_its_cost() -> None:
 
 def test_verdict_names_the_value() -> None:
     tosser = reduction("adaptive-top-k-tight")
-    for value, verdict in ((0.7, Verdict.HIGH), (0.3, Verdict.LOW)):
+    for value, verdict in ((0.7, CoinVerdict.HIGH), (0.3, CoinVerdict.LOW)):
         said = [tosser.tell(Coin(value, rng), rng) for rng in np.random.default_rng(5).spawn(30)]
         assert said.count(verdict) >= 25
 

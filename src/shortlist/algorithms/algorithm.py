@@ -1,14 +1,9 @@
-"""References: "package.module:function", imported, or refused in words.
+"""An algorithm: a search with its name, goals and guarantee; and the checks around any search.
 
-The settings an algorithm takes beside the problem: the keyword arguments of its search.
-
-Their types are checked, and so is a range where the type says one: `growth: Growth = 0.02`.
-
-A search of the user's own, watched: what is no request and no answer is refused in words.
-
-A search that keeps to the limits of its arms, whatever it asks for.
-
-An algorithm: a search with the facts a user chooses it by."""
+A search of the user's own may be given as "package.module:function". Its options are the keyword
+arguments after (problem, rng); their types are checked, and a range where the type has one:
+`growth: Growth = 0.02`. Batches and answers of such a search are checked, too, and every search is
+kept within the limits of its arms."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -37,7 +32,7 @@ FORM = "must be of the form 'package.module:function'"
 
 
 def imported(reference: str) -> object:
-    """What a reference names. Its module is imported as Python does it, and so runs."""
+    """The object that a reference names. Its module is imported, and so runs."""
     module, _, path = reference.partition(":")
     parts = [*module.split("."), *path.split(".")]
     if not all(part.isidentifier() for part in parts):
@@ -62,8 +57,8 @@ def _module(name: str, reference: str) -> object:
     except ModuleNotFoundError as error:
         missing = error.name or name
         asked_for = name == missing or name.startswith(f"{missing}.")
-        said = f"there is no module {missing!r}" if asked_for else f"its module says: {error}"
-        raise UnknownName(f"algorithm {reference!r} cannot be imported: {said}") from error
+        why = f"there is no module {missing!r}" if asked_for else f"its module says: {error}"
+        raise UnknownName(f"algorithm {reference!r} cannot be imported: {why}") from error
     except Exception as error:
         raise InvalidInput(
             f"algorithm {reference!r} cannot be imported: its module fails with"
@@ -97,18 +92,14 @@ class Within:
             )
 
 
-# a batch, as a share of all pulls so far
-Growth = Annotated[float, Within(0, 100)]
-# the probability of a failure
-Delta = Annotated[float, Within(0, 1, strictly=True)]
-# how many times as long, or as short
-Scale = Annotated[float, Within(1e-9, 1e9)]
-# how many
+Growth = Annotated[float, Within(0, 100)]  # size of a batch, as a share of all pulls so far
+Delta = Annotated[float, Within(0, 1, strictly=True)]  # probability of a failure
+Scale = Annotated[float, Within(1e-9, 1e9)]  # factor
 Count = Annotated[int, Within(1, COUNTABLE)]
 
 
 def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
-    """Every option by name, with its default and type: what can be named after (problem, rng)."""
+    """Every option by name, with its default and type: the parameters after (problem, rng)."""
     parameters = list(_signature(search).parameters.values())
     by_place = [each.name for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
     return {
@@ -149,7 +140,7 @@ def check_takes_problem(algorithm: str, search: Callable[..., Search]) -> None:
 
 
 def _signature(search: Callable[..., Search]) -> Signature:
-    """With types where they can be known; annotations may name what is imported for them alone."""
+    """The signature, with types where annotations can be evaluated."""
     with suppress(Exception):
         return signature(search, eval_str=True)
     with suppress(TypeError, ValueError):  # some built-in functions have no signature
@@ -201,7 +192,7 @@ def _fits(value: object, kind: type) -> bool:
 
 
 def guarded_search(name: str, search: Search, problem: Problem) -> Search:
-    """The same search; requests and answer are checked, and lists in them become arrays."""
+    """The same search; batches and answer are checked, and lists in them become arrays."""
     reply: Rewards | None = None
     purse = Purse(problem)
     while True:
@@ -211,7 +202,7 @@ def guarded_search(name: str, search: Search, problem: Problem) -> Search:
         request = _request(name, turn, problem)
         _check_budget(name, purse, request)
         reply = yield request
-        purse.pay(request, Rewards(reply.sums, reply.squares))  # it need not foresee other costs
+        purse.pay(request, Rewards(reply.sums, reply.squares))  # actual costs are not its concern
 
 
 def _next(name: str, search: Search, reply: Rewards | None) -> object:
@@ -277,7 +268,7 @@ def _whole(name: str, field: str, values: npt.ArrayLike) -> IntArray:
 
 
 def _claim(name: str, answer: Answer) -> tuple[float | None, float | None]:
-    """What the answer says of its regret, and with which confidence: numbers, or nothing."""
+    """The regret bound of an answer and its confidence: numbers, or None."""
     bound, confidence = answer.regret_bound, answer.confidence
     sure = 0.0 if confidence is None else real(confidence)
     if not (bound is None or real(bound) >= 0) or not 0 <= sure <= 1:
@@ -289,10 +280,10 @@ def _claim(name: str, answer: Answer) -> tuple[float | None, float | None]:
 
 
 def within_limits(search: Search, problem: Problem, rng: np.random.Generator) -> Search:
-    """The same search as far as the limits allow; then its present choice is the answer.
+    """The same search within the limits of its arms; then its present choice is the answer.
 
-    The request that goes beyond a limit is cut to what is left, and is the last one. The bound of
-    the answer is the one that the search had earned before, if it knows one at any time."""
+    The batch that goes beyond a limit is cut to the rest, and is the last one. The bound of the
+    answer is the one that the search had before, if it has one at any time."""
     tally, most = Tally(problem.n_arms), problem.most_pulls
     turn = advance(search, None)
     while isinstance(turn, Pulls):
@@ -310,15 +301,15 @@ def within_limits(search: Search, problem: Problem, rng: np.random.Generator) ->
 
 
 def _only(request: Pulls, times: IntArray) -> Pulls:
-    """The entries of a request that have pulls, with so many."""
+    """The entries of a batch that have pulls, with these numbers of them."""
     some = times > 0
     return Pulls(request.arms[some], times[some], request.progress)
 
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
-# why an algorithm cannot be told what others can
-CANNOT_CUT = "cannot be told how to cut its pulls into requests; certified and expected-loss can"
+# why an algorithm does not support an option that others do
+CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
     "max_rounds": CANNOT_CUT,
     "min_batch": CANNOT_CUT,
@@ -328,7 +319,7 @@ CANNOT = {
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A search with the facts a user chooses it by."""
+    """A search with its name, goals and guarantee; `find` and `register` return it."""
 
     name: str
     search: SearchFunction
@@ -336,13 +327,13 @@ class Algorithm:
     guarantee: str = "none"
     source: str = ""
     capped: bool = False  # takes epsilon, delta and a budget at once
-    # raise it with any change of what it asks for, so that no stored experiment goes on differently
+    # raise it with any change of its batches, so that no stored experiment continues differently
     version: int = 1
-    # look at every request and at the answer: no contract test has seen this search
+    # check every batch and the answer: no contract test has seen this search
     guarded: bool = False
-    items: bool = False  # knows what to do with a test set
-    keeps_money: bool = False  # knows costs; others count every pull as one of the dearest arm
-    # where there is an answer at any time: one run gives the answers at many budgets
+    items: bool = False  # supports a test set
+    keeps_money: bool = False  # supports costs; others count every pull at the highest cost
+    # for an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
 
     def told(
@@ -352,8 +343,7 @@ class Algorithm:
         min_batch: int | None,
         certificate: str = "auto",
     ) -> dict[str, object]:
-        """The options, and with them how pulls are to be cut into requests and which certificate is
-        wanted, if that is said: "auto" leaves it to the algorithm."""
+        """The options with those on batches and the certificate; "auto" leaves it to the search."""
         given = named("options", options)
         wanted = text("certificate", certificate)
         proof = None if wanted == "auto" else wanted
@@ -372,7 +362,7 @@ class Algorithm:
         return given
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
-        """Begin the search on the unit scale, or say why it cannot be begun."""
+        """Start the search on the unit scale, or raise an error that says why it cannot start."""
         self.check(problem, options)
         unit = problem.unit()
         search = self._begun(unit, rng, options)
@@ -393,7 +383,7 @@ class Algorithm:
             if isinstance(error, ShortlistError) or not self.guarded:
                 raise
             raise InvalidInput(
-                f"{self.name} cannot be begun, but fails with {type(error).__name__}: {error}"
+                f"{self.name} cannot start: it fails with {type(error).__name__}: {error}"
             ) from error
 
     def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
@@ -402,7 +392,7 @@ class Algorithm:
         self._check_goal(problem.goal)
         if problem.items is not None and not (self.items or self.guarded):
             raise UnsupportedGoal(
-                f"{self.name} cannot be told of items, but certified and expected-loss can"
+                f"{self.name} does not support items, but certified and expected-loss do"
             )
         self._check_budget(problem)
 
@@ -413,10 +403,10 @@ class Algorithm:
             return
         needed: float = problem.n_arms
         if problem.costs is not None:
-            dearest = max(problem.costs) * problem.n_arms
+            highest = max(problem.costs) * problem.n_arms
             counts_cells = problem.items is not None and isinstance(problem.goal, FixedBudget)
             in_money = self.guarded or (self.keeps_money and not counts_cells)
-            needed = sum(problem.costs) if in_money else dearest
+            needed = sum(problem.costs) if in_money else highest
         if budget * (1 + ROUNDED) < needed:
             costs = "" if problem.costs is None else f", which takes {bound_text(needed, 6)}"
             raise InvalidInput(
@@ -437,4 +427,4 @@ class Algorithm:
             )
 
 
-AlgorithmLike = str | SearchFunction | Algorithm  # whatever `find` resolves
+AlgorithmLike = str | SearchFunction | Algorithm  # resolved by `find`

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from shortlist.algorithms.algorithm import Delta, Growth
-from shortlist.algorithms.subroutines.race import Race, Rule, Standing, race, top_mask
+from shortlist.algorithms.subroutines.race import Intervals, Race, Rule, race, top_mask
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.problem import Problem
 from shortlist.search import RunUpTo, Search
@@ -39,46 +39,46 @@ def clucb_pac(
 
     With a budget the answer is M when the budget ends, or earlier if M~ = M. The bound it comes
     with is (w~(M~) - w~(M)) / k, right with probability >= 1 - delta."""
-    return race(problem, rng, RULE, growth, delta)
+    return race(problem, rng, CLUCB_RULE, growth, delta)
 
 
 def clucb_pac_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same race, to be run up to one number of pulls after another."""
-    return Race(problem, rng, RULE, GROWTH, DELTA).run
+    return Race(problem, rng, CLUCB_RULE, GROWTH, DELTA).run
 
 
 def _log_term(n_arms: int, pulls: int, delta: float) -> float:
     return log(4 * n_arms / delta) + 3 * log(pulls)
 
 
-def largest_loss(standing: Standing) -> float:
+def largest_loss(intervals: Intervals) -> float:
     """(w~(M~) - w~(M)) / k: the gain if the highest ends outside replace the lowest inside."""
-    ends, inside = standing.pessimistic, standing.inside
+    ends, inside = intervals.pessimistic, intervals.inside
     k = int(inside.sum())
     swaps = min(k, inside.size - k)
     gains = np.sort(ends[~inside])[::-1][:swaps] - np.sort(ends[inside])[:swaps]
     return float(np.maximum(gains, 0).sum() / k)
 
 
-def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArray:
-    due = _due(standing, batch, rng)
-    pulls = standing.pulls[due]
-    room = np.maximum(pulls.min() + standing.steps[due].min() - pulls, 0).sum()
+def _shares(intervals: Intervals, batch: int, rng: np.random.Generator) -> IntArray:
+    due = _due(intervals, batch, rng)
+    pulls = intervals.pulls[due]
+    room = np.maximum(pulls.min() + intervals.steps[due].min() - pulls, 0).sum()
     shares = np.zeros(due.size, dtype=np.int64)
     shares[due] = fewest_first(pulls, min(batch, int(room)), rng)
     return shares
 
 
-def _due(standing: Standing, batch: int, rng: np.random.Generator) -> BoolArray:
+def _due(intervals: Intervals, batch: int, rng: np.random.Generator) -> BoolArray:
     """The arms on which M and M~ differ, and in a batch those that come to differ meanwhile."""
-    inside = standing.inside
+    inside = intervals.inside
     k = int(inside.sum())
-    disputed = inside ^ top_mask(standing.pessimistic, k, rng)
+    disputed = inside ^ top_mask(intervals.pessimistic, k, rng)
     if batch == 1:
         return disputed
     # if no arm reaches further than this slack, they cost k * allowed at most
     swaps = min(k, inside.size - k)
-    return disputed | standing.reaches_across(k * standing.allowed / (2 * swaps))
+    return disputed | intervals.reaches_across(k * intervals.allowed / (2 * swaps))
 
 
 def fewest_first(pulls: IntArray, batch: int, rng: np.random.Generator) -> IntArray:
@@ -93,4 +93,4 @@ def fewest_first(pulls: IntArray, batch: int, rng: np.random.Generator) -> IntAr
     return shares
 
 
-RULE = Rule(_log_term, largest_loss, _shares, least=1)
+CLUCB_RULE = Rule(_log_term, largest_loss, _shares, least=1)

@@ -25,19 +25,17 @@ def expected_loss(
     min_batch: Count = 1,
     max_rounds: Count | None = None,
 ) -> Search:
-    """Pull where the expected loss per pull spent and per cost of a pull is largest; return the k
-    best posterior means.
+    """Pull where the expected loss per pull and per cost is largest; return the k best means.
 
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
-    posterior with tempered likelihood. On items, none is asked twice (exploration/items.py).
-    Fixed budget; no guarantee, unless a share `holdout` of the
-    budget is set aside: its fresh pulls then give a bound on the regret that holds with probability
-    at least 1 - `delta`.
+    posterior with tempered likelihood. On items, no cell is scored twice (exploration/items.py).
+    Fixed budget; no guarantee, unless a share `holdout` of the budget is set aside: its fresh pulls
+    then give a bound on the regret that holds with probability at least 1 - `delta`.
 
-    Requests have at least `min_batch` pulls, or what is left of the budget and of the limits of
-    arms, and there are at most `max_rounds` of them; the pulls set aside are one more request, of
-    whatever size."""
+    Batches have at least `min_batch` pulls, or the rest of the budget and of the limits of arms,
+    and there are at most `max_rounds` of them; the pulls set aside are one more batch, of any
+    size."""
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {shown(holdout)}, but must be at least 0 and less than 1")
     delta = number("delta", delta, above=0, below=1)
@@ -55,14 +53,14 @@ def expected_loss(
     yield from explore(posterior, purse, rng, _caps(problem), least=least, rounds=max_rounds)
     if holdout == 0:
         return _choice(posterior, rng)
-    # fresh pulls are not shared out by their costs: each counts as one of the dearest arm
+    # fresh pulls are not shared out by their costs: each counts at the highest cost
     left = int((Purse(problem).left - purse.spent) / purse.most)
     fresh = Holdout(problem.n_arms, problem.blur)
     return (yield from final_look(posterior, fresh, left, delta, rng))
 
 
 def _explorable(problem: Problem, holdout: float) -> float:
-    """What is spent before the holdout: a pull of every arm at least."""
+    """The budget before the holdout: at least a pull of every arm."""
     budget = problem.goal.budget
     assert budget is not None
     if problem.costs is None:
@@ -92,7 +90,7 @@ def _check_items(holdout: float, min_batch: int, max_rounds: int | None) -> None
         raise InvalidInput(f"`holdout` is {holdout}, but must be 0 where there are items")
     if min_batch > 1 or max_rounds is not None:
         name, value = ("min_batch", min_batch) if max_rounds is None else ("max_rounds", max_rounds)
-        raise InvalidInput(f"`{name}` is {value}, but a search on items cannot be told")
+        raise InvalidInput(f"`{name}` is {value}, but a search on items sets it itself")
 
 
 def _caps(problem: Problem) -> IntArray | None:

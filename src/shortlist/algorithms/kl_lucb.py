@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 
 from shortlist.algorithms.algorithm import Growth
-from shortlist.algorithms.lucb import RULE
+from shortlist.algorithms.lucb import LUCB_RULE
 from shortlist.algorithms.subroutines.likelihood_ratio import bernoulli_ends
 from shortlist.algorithms.subroutines.race import Rule, hoeffding_ends, race
 from shortlist.errors import InvalidInput
@@ -29,10 +29,10 @@ def kl_lucb(
 ) -> Search:
     """Pull as `lucb` does, with intervals {q : pulls_i d(mean_i, q) <= beta(t)} around the means.
 
-    d is the divergence of Bernoulli laws, for any rewards in [0, 1]; for sub-Gaussian ones 2 (p -
-    q)^2, which makes the intervals `lucb`'s with another radius. Stop when max upper end outside -
-    min lower end inside <= epsilon. With threshold "proven", beta(t) = ln(11 n t^1.1 / delta) after
-    t pulls, and with probability >= 1 - delta:
+    d is the divergence of Bernoulli distributions, for any rewards in [0, 1]; for sub-Gaussian ones
+    2 (p - q)^2, which makes the intervals `lucb`'s with another radius. Stop when max upper end
+    outside - min lower end inside <= epsilon. With threshold "proven", beta(t) = ln(11 n t^1.1 /
+    delta) after t pulls, and with probability >= 1 - delta:
 
     - No upper end of a top-k arm is ever below its mean, no lower end of another arm ever above its
       mean. beta grows and N <= t, so an end of an arm pulled N times that misses at any t misses
@@ -41,7 +41,7 @@ def kl_lucb(
     - Then R_T <= epsilon, and more (Elementwise), as in `lucb`.
 
     With "customary", beta(t) = ln((ln t + 1) / delta), which experiments in the literature use and
-    nobody has proved enough: the answer comes without a bound.
+    no paper has proved enough: the answer comes without a bound.
 
     Kaufmann, Kalyanakrishnan (2013), Algorithm KL-LUCB and Theorem 1, which asks for alpha > 1 and
     k1 > 1 + 1 / (alpha - 1) in ln(k1 n t^alpha / delta); a larger k1, 405.5 for alpha = 1.1, is for
@@ -55,7 +55,7 @@ def kl_lucb(
 
 def _rule(problem: Problem, threshold: str) -> Rule:
     ends = bernoulli_ends if problem.rewards.has_range else hoeffding_ends
-    return replace(RULE, log_term=RATES[threshold], ends=ends, proven=threshold == "proven")
+    return replace(LUCB_RULE, log_term=RATES[threshold], ends=ends, proven=threshold == "proven")
 
 
 def _proven(n_arms: int, pulls: int, delta: float) -> float:

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from shortlist.algorithms.algorithm import Delta, Growth
-from shortlist.algorithms.subroutines.race import Rule, Standing, race
+from shortlist.algorithms.subroutines.race import Intervals, Rule, race
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.problem import Problem
@@ -40,21 +40,21 @@ def lucb(
     With a budget the answer is the k best means when it ends, or earlier if the intervals do not
     overlap. The bound it comes with is the stopping rule's difference, right with probability >= 1
     - delta."""
-    return race(problem, rng, RULE, growth, delta)
+    return race(problem, rng, LUCB_RULE, growth, delta)
 
 
 def _log_term(n_arms: int, pulls: int, delta: float) -> float:
     return log(5 * n_arms / (4 * delta)) + 4 * log(pulls)
 
 
-def _largest_swap(standing: Standing) -> float:
-    ends, inside = standing.pessimistic, standing.inside
+def _largest_swap(intervals: Intervals) -> float:
+    ends, inside = intervals.pessimistic, intervals.inside
     return max(0.0, float(ends[~inside].max() - ends[inside].min()))
 
 
-def _shares(standing: Standing, batch: int, rng: np.random.Generator) -> IntArray:
-    inside, ends = standing.inside, standing.pessimistic
-    most = np.where(standing.reaches_across(standing.allowed / 2), standing.steps, 0)
+def _shares(intervals: Intervals, batch: int, rng: np.random.Generator) -> IntArray:
+    inside, ends = intervals.inside, intervals.pessimistic
+    most = np.where(intervals.reaches_across(intervals.allowed / 2), intervals.steps, 0)
     within = (batch + int(rng.integers(2))) // 2  # an odd pull goes to either side
     shares = np.zeros(inside.size, dtype=np.int64)
     shares[inside] = highest_first(-ends[inside], most[inside], within, rng)
@@ -74,4 +74,4 @@ def highest_first(
     return shares
 
 
-RULE = Rule(_log_term, _largest_swap, _shares, least=2)
+LUCB_RULE = Rule(_log_term, _largest_swap, _shares, least=2)

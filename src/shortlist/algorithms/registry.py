@@ -116,9 +116,24 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def find(algorithm: AlgorithmLike) -> Algorithm:
-    """The algorithm meant: by its name, as "package.module:function", or as a search function.
+    """Find an algorithm.
 
-    A function that is not registered serves both goals, and has its own name."""
+    Args:
+        algorithm: Its name, "package.module:function", a search function, or an `Algorithm`. A
+            function that is not registered serves both goals, under its own name.
+
+    Returns:
+        The algorithm.
+
+    Raises:
+        UnknownName: If no algorithm has that name, or the reference cannot be imported.
+        InvalidInput: If it is neither a name, a function nor an `Algorithm`.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.find("lucb").name
+        'lucb'
+    """
     if isinstance(algorithm, Algorithm):
         return algorithm
     if isinstance(algorithm, str):
@@ -164,12 +179,33 @@ def register(
     capped: bool = False,
     version: int = 1,
 ) -> Algorithm | Callable[[Function], Function]:
-    """Give a search of your own a name that every call takes; as a decorator, leave `search` out.
+    """Register a search of your own under a name; as a decorator, leave `search` out.
 
-    `goals` are FixedConfidence, FixedBudget or both, which is the default; `capped` says that it
-    takes epsilon, delta and a budget at once. Raise `version` with any change of what the search
-    asks for: an experiment made with another version is not continued. A name that is taken is
-    refused."""
+    Args:
+        name: The name, which must be free. Every call that takes an algorithm takes it.
+        search: A generator function (problem, rng, *, option=...). Default: return a decorator.
+        goals: FixedConfidence, FixedBudget or both. Default: both.
+        guarantee: One line for the list of algorithms. Default "none".
+        source: Where it is described. Default: empty.
+        capped: Whether it takes epsilon, delta and a budget at once. Default False.
+        version: Raise it with any change of the batches it asks for: an experiment made with
+            another version is not continued. Default 1.
+
+    Returns:
+        The algorithm, or a decorator that returns the function unchanged.
+
+    Raises:
+        InvalidInput: If the name is taken, or the function does not take (problem, rng).
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> @shortlist.register("first-arms")
+        ... def first_arms(problem, rng):
+        ...     yield shortlist.Pulls(np.arange(problem.n_arms), np.ones(problem.n_arms, dtype=int))
+        ...     return shortlist.Answer(np.arange(problem.k))
+        >>> shortlist.simulate("first-arms", [0.9, 0.1], k=1, budget=2).pulls
+        array([2])
+    """
     name = _check_name(name)
     version = whole("version", version, at_least=1)
     served = _goals(goals)

@@ -24,7 +24,7 @@ def sar(problem: Problem, rng: np.random.Generator) -> Search:
     between them. Ends once no choice is left (E3), so some of Q may remain."""
     if problem.budget <= problem.n_arms:
         raise InvalidInput(
-            f"`budget` is {problem.budget}, but sar needs more than one pull an arm: at least"
+            f"`budget` is {problem.budget}, but sar needs more than one pull per arm: at least"
             f" {problem.n_arms + 1}"
         )
     return _phases(problem, phase_counts(problem.n_arms, problem.budget), rng)

@@ -1,4 +1,4 @@
-"""Track-and-stop: pull in the proportions that tell the best arm soonest, stop when it is told."""
+"""Track-and-stop: pull in the proportions that identify the best arm soonest."""
 
 from collections.abc import Generator
 from itertools import count
@@ -7,9 +7,9 @@ from math import sqrt
 import numpy as np
 
 from shortlist.algorithms.algorithm import Growth
-from shortlist.algorithms.subroutines import likelihood_ratio as glr_thresholds
+from shortlist.algorithms.subroutines import likelihood_ratio as thresholds
 from shortlist.algorithms.subroutines.likelihood_ratio import (
-    Look,
+    Comparison,
     Threshold,
     best_proportions,
     divergence_of,
@@ -65,7 +65,7 @@ def track_and_stop(
 
 
 class Tracking:
-    """What is known of every arm, and which pulls it asks for."""
+    """Pulls and rewards of every arm, and the next batch."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, growth: float) -> None:
         self.problem = problem
@@ -76,7 +76,7 @@ class Tracking:
         self.sums: FloatArray = np.zeros(problem.n_arms)
 
     def run(self, threshold: str) -> Search:
-        """Go on until the evidence against every swap exceeds the threshold."""
+        """Pull until the evidence against every swap exceeds the threshold."""
         n_arms, delta = self.problem.n_arms, self.problem.delta
         needed = _threshold(threshold, self.problem.rewards)
         yield from self._pull(np.ones(n_arms, dtype=np.int64), 0)
@@ -88,8 +88,10 @@ class Tracking:
                 self.divergence, means, self.pulls, leader, others, self.problem.epsilon
             )
             total = int(self.pulls.sum())
-            look = Look(int(self.pulls[leader]), self.pulls[others], total, n_arms - 1, delta)
-            if np.all(evidence > needed(look)):
+            comparison = Comparison(
+                int(self.pulls[leader]), self.pulls[others], total, n_arms - 1, delta
+            )
+            if np.all(evidence > needed(comparison)):
                 break
             yield from self._pull(self._shares(means, leader, others, total), round_)
         found = {"likelihood ratio": float(np.exp(min(evidence.min(), 700.0)))}
@@ -109,7 +111,7 @@ class Tracking:
         self.sums[arms] += rewards.sums
 
     def _shares(self, means: FloatArray, leader: int, others: IntArray, total: int) -> IntArray:
-        """A batch, to the arms in proportion to what they lack of their share of all pulls."""
+        """A batch, to the arms in proportion to the pulls missing to their share."""
         batch = max(1, int(self.growth * total))
         wanted = (total + batch) * self._proportions(means, leader, others)
         # forced exploration of D-tracking (Lemma 8)
@@ -130,10 +132,10 @@ class Tracking:
 
 def _threshold(name: str, rewards: RewardModel) -> Threshold:
     if name == "customary":
-        return glr_thresholds.customary
+        return thresholds.customary
     if name == "proven" and rewards.has_range:
-        return glr_thresholds.mixture
-    return glr_thresholds.iterated_logarithm
+        return thresholds.mixture
+    return thresholds.iterated_logarithm
 
 
 def _rounded(shares: FloatArray, batch: int, rng: np.random.Generator) -> IntArray:

@@ -59,5 +59,4 @@ def _equally(problem: Problem, times: IntArray, rng: np.random.Generator) -> Sea
 
 
 def _log_choose(n: int, m: IntArray) -> FloatArray:
-    result: FloatArray = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
-    return result
+    return gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)

@@ -1,4 +1,7 @@
 """Bounds on the regret of a chosen set that hold with probability 1 - delta.
 
-`split` proves a choice on fresh rewards, where the errors of independent arms average out;
-`certify` does it for a set that was chosen elsewhere."""
+A certificate is a package: `pairs`, `plans`, `split`, `items`. In each, `bound` holds what the
+proof rests on, `search` asks for pulls until the bound is small, `planning` and `tuning` make that
+cheap. `frame` is what they share, `fixed_design` the non-adaptive design behind them. `certify`
+bounds the regret of a set that was chosen elsewhere, by fresh rewards; `past` that of a set by the
+rewards that chose it."""

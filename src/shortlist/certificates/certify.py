@@ -227,7 +227,7 @@ def _fresh(
 def _checked_squares(
     squares: npt.ArrayLike | None, pulls: IntArray, sums: FloatArray
 ) -> FloatArray | None:
-    """The sums of squares, if they can be those of so many rewards with these sums."""
+    """The sums of squares, if they can be those of this many rewards with these sums."""
     if squares is None:
         return None
     given = listed("squares", squares)
@@ -265,7 +265,9 @@ def check_possible(
     squares: FloatArray | None,
     rewards: RewardModel,
 ) -> None:
-    """Refuse the first arm whose sums cannot be those of so many rewards; `where` it stands."""
+    """Refuse the first arm whose sums cannot be those of this many rewards.
+
+    `where` names the place of every arm in the input."""
     if rewards.is_binary and np.any(sums > pulls):
         arm = int(np.argmax(sums > pulls))
         raise InvalidInput(f"{where[arm]}: {sums[arm]:,.15g} successes exceed {pulls[arm]:,} pulls")
@@ -307,17 +309,17 @@ def _in_range(
 
 
 def _check_each(
-    where: Sequence[str], pulls: IntArray, possible: BoolArray, told: FloatArray, rule: str
+    where: Sequence[str], pulls: IntArray, possible: BoolArray, given: FloatArray, rule: str
 ) -> None:
     if not possible.all():
         arm = int(possible.argmin())
         raise InvalidInput(
-            f"{where[arm]} says {told[arm]:.15g} for {pulls[arm]:,} pulls, but must say {rule}"
+            f"{where[arm]} says {given[arm]:.15g} for {pulls[arm]:,} pulls, but must say {rule}"
         )
 
 
 def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> BoolArray:
-    """Which sums can be sums of so many rewards; one outside of the range only by rounding can."""
+    """Which sums can be sums of this many rewards, up to rounding."""
     if not rewards.has_range:
         means = sums / np.maximum(pulls, 1)
         admitted = rewards.admits(means) & ((pulls > 0) | (sums == 0))
@@ -328,6 +330,6 @@ def possible_sums(sums: FloatArray, pulls: IntArray, rewards: RewardModel) -> Bo
 
 
 def possible_squares(squares: FloatArray, pulls: IntArray, sums: FloatArray) -> BoolArray:
-    """Which sums of squares can be those of so many rewards with these sums."""
+    """Which sums of squares can be those of this many rewards with these sums."""
     least = sums**2 / np.maximum(pulls, 1)  # Cauchy and Schwarz
     return (squares >= least * (1 - WRITTEN)) & np.isfinite(squares)

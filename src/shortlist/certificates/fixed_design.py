@@ -22,8 +22,8 @@ UNDERFLOW = 1e-250  # below, tails are not computed but bounded in logarithms
 LONGEST_SUM = 1_000_000  # pulls for which a failure is summed over all successes
 LARGEST_EXACT = 64  # arms in a swap of rewards in [0, 1] up to which more than Hoeffding is tried
 LARGEST = 2**61  # pulls of an arm: more are not counted
-SLACK = 1.5  # an adaptive search takes at most so many times the pulls of the design
-LEAST_SHARE = 0.1  # of delta for samples behind it, where less would do: it shortens long runs
+SLACK = 1.5  # largest number of pulls of an adaptive search, in units of the design
+LEAST_SHARE = 0.1  # of delta for samples of a fallback: it shortens long runs
 OFFSETS = 60  # points of support tried in the bound for rewards in [0, 1]
 
 
@@ -50,7 +50,7 @@ def fixed_design(n_arms: int, k: int, epsilon: float, delta: float, rewards: Rew
 def share_for(
     n_arms: int, k: int, epsilon: float, delta: float, pulls: int, rewards: RewardModel
 ) -> float:
-    """The share of `delta` that samples of so many pulls each need, as a net behind a search."""
+    """The share of `delta` that samples of this many pulls each need, as a fallback of a search."""
     if pulls < 1:
         return 1.0
     fails = failure(n_arms, k, epsilon, pulls, rewards)
@@ -102,9 +102,9 @@ def edge_failure(gap: float, pulls: int, edge: float) -> float:
     """P(b before a) at the least favourable means in [0, edge], or in [1 - edge, 1].
 
     These are edge - gap and edge: below 1/2 the failure grows with both means."""
-    if gap >= edge:  # no two means there are so far apart
+    if gap >= edge:  # no two means there are this far apart
         return 0.0
-    # Chernoff's bound, in closed form: the affinity of the two laws
+    # Chernoff's bound, in closed form: the affinity of the two distributions
     better, worse = edge, edge - gap
     affinity = math.sqrt(better * worse) + math.sqrt((1 - better) * (1 - worse))
     bound = math.exp(2 * pulls * math.log(affinity))
@@ -118,7 +118,7 @@ def edge_failure(gap: float, pulls: int, edge: float) -> float:
 def _masses(pulls: int, mean: float) -> FloatArray:
     """P(Bin(N, mean) = s) for s = 0, ..., N.
 
-    What they have in common is left out, and its error with it. Each of six steps to a logarithm
+    Their common factor is left out, and its error with it. Each of six steps to a logarithm
     errs by an ulp of 2^25 at most, hence a mass, divided by their sum, by ROUNDING / 2."""
     successes = np.arange(pulls + 1)
     failures = pulls - successes
@@ -166,5 +166,4 @@ def _excess(size: int, gap: float, pulls: int) -> float:
 def _log_choose(n: int, m: IntArray) -> FloatArray:
     """Logarithm of the number of subsets, no less: digits are lost where factorials cancel."""
     whole = gammaln(n + 1)
-    result: FloatArray = whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole
-    return result
+    return whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole

@@ -1,14 +1,12 @@
-"""Arms that retire while a search is under way: what the search is told, and how it continues.
+"""What all certificates share: shares of delta, retired arms, limits, mirroring and the answer.
 
-A reply names all arms that have retired so far. `informed` keeps that in one place for all parts of
-a search, so that none of them has to pass it on; `continued` lets a search go on with the arms that
-stay, which have numbers of their own in it. docs/experiments.md says what is proved then.
+A reply names all arms that have retired so far. `informed` keeps them in one place for all parts of
+a search; `continued` lets a search continue with the arms that stay, numbered from 0 in it.
+docs/experiments.md says what is proved then. Where more than half of the arms are to be chosen,
+`mirrored` finds the bottom arms on mirrored rewards."""
 
-What limits leave of a search: how often every arm may be pulled at most.
-
-Find the bottom arms on mirrored rewards, where more than half of the arms are to be chosen."""
-
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +15,36 @@ from shortlist.arrays import BoolArray, IntArray
 from shortlist.certificates.fixed_design import fixed_design
 from shortlist.problem import Problem
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
+
+UNREACHABLE = 2**61  # pulls of an arm that no run can make: they are refused before
+FAR_BEYOND = 4  # times the fixed design that an arm is pulled where others are at their limits
+FIRST_LOOK = 0.75  # share of delta of the first look; later ones get this share of the rest
+MOST_LOOKS = 100  # so that the share of the last one is still a number
+
+
+def share_of(delta: float, look: int) -> float:
+    """Alpha spending: the share of delta for look number `look`, from 0.
+
+    By the union bound the probability that any look certifies wrongly is at most the sum of all
+    shares, which is delta, however the looks are timed."""
+    return delta * FIRST_LOOK * (1 - FIRST_LOOK) ** look
+
+
+def share_after(delta: float, looks: int) -> float:
+    """The rest of delta after this many looks."""
+    return delta * (1 - FIRST_LOOK) ** looks
+
+
+def answered(
+    problem: Problem, top: IntArray, bound: float, evidence: Mapping[str, object]
+) -> Answer:
+    """The answer with a bound on K R_T; without any bound if it is infinite."""
+    if not math.isfinite(bound):
+        return Answer(top, evidence=evidence)
+    regret = bound / problem.k
+    if bound <= problem.k * problem.epsilon:  # dividing may have rounded up
+        regret = min(regret, problem.epsilon)
+    return Answer(top, regret, 1 - problem.delta, evidence)
 
 
 class Retired:
@@ -31,7 +59,7 @@ class Retired:
 
     @property
     def count(self) -> int:
-        """How many arms have retired."""
+        """The number of arms that have retired."""
         return int(self.arms.sum())
 
     @property
@@ -40,7 +68,7 @@ class Retired:
         return np.flatnonzero(~self.arms)
 
     def see(self, reply: Rewards) -> None:
-        """Take in what a reply says of arms that retired."""
+        """Read from a reply which arms have retired."""
         if reply.retired is not None:
             self.arms[reply.retired] = True
 
@@ -56,7 +84,7 @@ def informed(search: Search, retired: Retired) -> Search:
 
 
 def continued(stay: IntArray, search_of: Callable[[Retired], Search]) -> Search:
-    """Continue with the arms that stay: a search of these, which is told who retires later."""
+    """Continue with the arms that stay: a search of these, informed of later retirements."""
     retired = Retired(stay.size)
     return among(stay, informed(search_of(retired), retired))
 
@@ -76,11 +104,6 @@ def _renumbered(reply: Rewards, arms: IntArray) -> Rewards:
     return replace(reply, retired=np.flatnonzero(np.isin(arms, reply.retired)))
 
 
-# pulls of an arm that no run can make: they are refused before
-UNREACHABLE = 2**61
-FAR_BEYOND = 4  # times the fixed design that an arm is pulled where others are at their limits
-
-
 def limited_pulls(problem: Problem) -> IntArray:
     """The most pulls of every arm where some have limits: (n,).
 
@@ -96,7 +119,7 @@ def limited_pulls(problem: Problem) -> IntArray:
 
 
 def mirrored(search: Search, n_arms: int) -> Search:
-    """Run `search` for the bottom arms on rewards 1 - x and return the arms it leaves.
+    """Run `search` for the bottom arms on rewards 1 - x and return all other arms.
 
     A loss summed over the bottom n - k is the same loss summed over the top k, so the bound is
     rescaled."""

@@ -21,7 +21,7 @@ from shortlist.cli.output import note
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.reading.counts import decimal, read_totals, total, whole
-from shortlist.reading.files import COLUMN, Columns, Line, check_called_arm, read_columns
+from shortlist.reading.files import COLUMN, Columns, FileLine, check_called_arm, read_columns
 
 _WHOLE = re.compile(r"\s*[0-9]{1,18}\s*")  # as many digits as can be counted in 64 bits
 
@@ -86,7 +86,7 @@ def labelled(name: str, word: str, labels: "Sequence[Label]") -> "Label":
     raise InvalidInput(f"`{name}` is {word!r}, but must be one of the arms")
 
 
-def _arm(line: Line) -> "Arm":
+def _arm(line: FileLine) -> "Arm":
     """An arm with what belongs to it; an empty cell says nothing."""
     from shortlist.arms import Arm
 
@@ -158,7 +158,7 @@ def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
     return results
 
 
-def _result(line: Line) -> tuple[int, float, float | None]:
+def _result(line: FileLine) -> tuple[int, float, float | None]:
     from shortlist.engine.command import decimal
 
     reward, ticket = line["reward"], whole_number(line["ticket"])
@@ -187,7 +187,7 @@ def read_pilot(path: str) -> tuple["IntArray", "FloatArray"]:
     return np.array(pulls, dtype=np.int64), np.array(sums, dtype=np.float64)
 
 
-def _unit_total(line: Line, pulls: int) -> float:
+def _unit_total(line: FileLine, pulls: int) -> float:
     """The sum of rewards in [0, 1], or of successes and failures."""
     value = total(line)
     if not 0 <= value <= pulls:
@@ -210,7 +210,7 @@ WORDS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false":
 class Fresh:
     """A line for every arm, and what it says."""
 
-    lines: list[Line]
+    lines: list[FileLine]
     chosen: "BoolArray"  # (arms,), as all others
     pulls: "IntArray"
     sums: "FloatArray"
@@ -278,7 +278,7 @@ def read_fresh(path: str) -> Fresh:
     )
 
 
-def _chosen(line: Line) -> bool:
+def _chosen(line: FileLine) -> bool:
     cell = line["chosen"].strip()
     if cell.lower() not in WORDS:
         raise InvalidInput(f"{line.where} says {cell!r}, but chosen must be yes or no")

@@ -17,7 +17,7 @@ import shortlist
 from shortlist.cli.files import FILE, whole_number
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
-from shortlist.reading.files import Line, read_columns
+from shortlist.reading.files import FileLine, read_columns
 from shortlist.spec import FIELDS, OnLate, fields_of
 
 
@@ -305,7 +305,7 @@ def read_limits(path: str) -> list[int | None] | None:
     return [_limit(line) for line in table.lines()]
 
 
-def _limit(line: Line) -> int | None:
+def _limit(line: FileLine) -> int | None:
     cell = line["limit"].strip()
     most = whole_number(cell)
     if cell and (most is None or most < 1):
@@ -315,7 +315,7 @@ def _limit(line: Line) -> int | None:
     return most
 
 
-def _finite(line: Line, column: str) -> float:
+def _finite(line: FileLine, column: str) -> float:
     cell = line[column].strip()
     try:
         value = float(cell)

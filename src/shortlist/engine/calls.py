@@ -9,23 +9,23 @@ Async functions where no event loop is running: one is begun for them."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+import random
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter, iscoroutinefunction, signature
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from shortlist.arms import Label
-from shortlist.cells import Cells
-from shortlist.engine.numbering import Numbering
+from shortlist.arms import OwnLabel
 from shortlist.errors import EvaluationFailed, InvalidInput
 from shortlist.validation import MOST_RETRIES, seconds, shown, whole
 
 logger = logging.getLogger("shortlist.engine")
+FIRST_PAUSE = 0.5  # seconds before the first retry; each further one waits twice as long,
+LONGEST_PAUSE = 60.0  # up to this
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +43,39 @@ class Attempts:
 
     def make(self, evaluate: Callable[[], Any]) -> Any:
         """What the first attempt that does not fail returns; what the last one raises."""
-        for _ in range(self.retries):
+        try:
+            return self._once(evaluate)
+        except Exception as error:
+            if not self.retries:
+                raise
+            failed = error
+        return self.again(evaluate, failed)
+
+    def again(self, evaluate: Callable[[], Any], failed: Exception) -> Any:
+        """`make` after the first attempt failed."""
+        for retry in range(1, self.retries + 1):
+            time.sleep(_pause(retry, failed))
             try:
                 return self._once(evaluate)
             except Exception as error:
-                _say(error)
-        return self._once(evaluate)
+                failed = error
+        failed.add_note(f"this was attempt {self.retries + 1} of {self.retries + 1}")
+        raise failed
 
     async def make_async(self, evaluate: Callable[[], Awaitable[Any]]) -> Any:
         """`make` with what is to be awaited."""
-        for _ in range(self.retries):
+        for retry in range(1, self.retries + 1):
             try:
                 return await self._once_async(evaluate)
             except Exception as error:
-                _say(error)
-        return await self._once_async(evaluate)
+                pause = _pause(retry, error)
+            await asyncio.sleep(pause)
+        try:
+            return await self._once_async(evaluate)
+        except Exception as error:
+            if self.retries:
+                error.add_note(f"this was attempt {self.retries + 1} of {self.retries + 1}")
+            raise
 
     def _once(self, evaluate: Callable[[], Any]) -> Any:
         """One attempt, in a thread of its own if its time is limited.
@@ -94,12 +112,16 @@ def _fulfil(future: "Future[Any]", evaluate: Callable[[], Any]) -> None:
         future.set_exception(error)
 
 
-def _say(error: Exception) -> None:
-    logger.warning("An evaluation failed and is made again: %s", str(error) or type(error).__name__)
+def _pause(retry: int, error: Exception) -> float:
+    """Log an error, and say how long to wait before this retry: exponential back-off with jitter.
+
+    The jitter is not from the seed: it must not change what a run draws."""
+    reason = str(error) or type(error).__name__
+    logger.warning("An evaluation failed and is made again: %s", reason)
+    return min(FIRST_PAUSE * 2.0 ** (retry - 1), LONGEST_PAUSE) * random.uniform(0.5, 1.5)
 
 
 ONCE = Attempts()
-AT_ONCE = 1024  # calls looked up together: more would only be held in memory
 BY_NAME = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -110,11 +132,12 @@ class Call(NamedTuple):
     lost, is known to be the same."""
 
     ticket: int
-    label: Label
+    label: OwnLabel
     draw: int  # the first pull that it makes, counted per arm from 0
     times: int
     seed: int | None  # None if the function does not want one
     item: Any = None  # of a test set, or a list of `times` of them
+    first: bool = False  # of a run: an error of it is no accident, and it is not made again
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +149,7 @@ class Evaluation:
     wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
     on_items: bool = False  # takes the item, or a list of items, beside the arm
     attempts: Attempts = ONCE
+    is_async: bool = False
 
     @classmethod
     def of(
@@ -142,11 +166,13 @@ class Evaluation:
                 raise InvalidInput(f"`{name}` is {shown(function)}, but must be a function")
         if pull is not None and pull_many is None:
             _check_places(pull, "an arm and an item" if on_items else "an arm", 1 + on_items)
-            return cls(pull, False, wanted_by(pull), on_items, attempts)
+            kind = asynchronous(pull)
+            return cls(pull, False, wanted_by(pull), on_items, attempts, kind)
         if pull_many is not None and pull is None:
             beside = "a list of items" if on_items else "a number of pulls"
             _check_places(pull_many, f"an arm and {beside}", 2)
-            return cls(pull_many, True, wanted_by(pull_many), on_items, attempts)
+            kind = asynchronous(pull_many)
+            return cls(pull_many, True, wanted_by(pull_many), on_items, attempts, kind)
         both = "`pull` and `pull_many`"
         given = f"neither of {both} is" if pull is None else f"both {both} are"
         raise InvalidInput(f"{given} given, but it must be one of them")
@@ -163,13 +189,19 @@ class Evaluation:
             arguments = (call.label, call.item)
         elif self.many:
             arguments = (call.label, call.times)
-        named = {name: getattr(call, name) for name in self.wanted}
-        if self.attempts == ONCE:
+        named = {name: getattr(call, name) for name in self.wanted} if self.wanted else {}
+        attempts = replace(self.attempts, retries=0) if call.first else self.attempts
+        if self.is_async:
+            return attempts.make_async(partial(self.function, *arguments, **named))
+        if attempts.timeout is not None:
+            return attempts.make(partial(self.function, *arguments, **named))
+        try:
             return self.function(*arguments, **named)
-        evaluate = partial(self.function, *arguments, **named)
-        if asynchronous(self.function):
-            return self.attempts.make_async(evaluate)
-        return self.attempts.make(evaluate)
+        except Exception as error:
+            if not attempts.retries:
+                raise
+            failed = error
+        return attempts.again(partial(self.function, *arguments, **named), failed)
 
 
 def asynchronous(function: object) -> bool:
@@ -205,37 +237,6 @@ def _check_places(function: Callable[..., Any], first: str, places: int) -> None
 
 def _required(parameter: Parameter | None) -> bool:
     return parameter is not None and parameter.default is Parameter.empty
-
-
-def draw_seed(seed: int, arm: int, draw: int) -> int:
-    """The seed of one pull: 63 bits made of the run's seed, the arm's position and the draw."""
-    state = np.random.SeedSequence(seed, spawn_key=(arm, draw)).generate_state(1, np.uint64)
-    return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
-
-
-def calls_of(
-    numbering: Numbering,
-    labels: Sequence[Label],
-    seed: int | None,
-    cells: Cells | None = None,
-    *,
-    many: bool = False,
-) -> Iterator[Call]:
-    """The calls of a request, in the order of their tickets; `seed` is that of the run."""
-    for first in range(numbering.first, numbering.end, AT_ONCE):
-        tickets = np.arange(first, min(first + AT_ONCE, numbering.end))
-        _, *columns = numbering.places(tickets)
-        rows = zip(tickets.tolist(), *(column.tolist() for column in columns), strict=True)
-        for ticket, arm, draw, times in rows:
-            own = None if seed is None else draw_seed(seed, arm, draw)
-            item = None if cells is None else _item(cells, arm, draw, times, many)
-            yield Call(ticket, labels[arm], draw, times, own, item)
-
-
-def _item(cells: Cells, arm: int, draw: int, times: int, many: bool) -> Any:
-    if many:
-        return [cells.label(arm, each) for each in range(draw, draw + times)]
-    return cells.label(arm, draw)
 
 
 CONCURRENT = 16  # evaluations of an async function under way at a time, unless told

@@ -71,12 +71,12 @@ class Sameness:
         self._first: dict[object, float] = {}
         self._repeated = 0
         self._inside: tuple[object, float] | None = None  # an arm, and its reward between the ends
-        self._settled = False
+        self.settled = False  # whether there is nothing more to say
 
     def see(self, label: object, rewards: Iterable[float]) -> None:
         """Take note of rewards of an arm."""
         for reward in rewards:
-            if self._settled:
+            if self.settled:
                 return
             self._see(label, float(reward))
 
@@ -94,13 +94,13 @@ class Sameness:
 
     def _see(self, label: object, reward: float) -> None:
         known = label in self._first
-        self._settled = self._first.setdefault(label, reward) != reward
+        self.settled = self._first.setdefault(label, reward) != reward
         self._repeated += known
         if reward not in self._ends:
             self._inside = label, reward
-        if self._settled or self._inside is None or self._likely:
+        if self.settled or self._inside is None or self._likely:
             return
-        self._settled = True
+        self.settled = True
         label, reward = self._inside
         caution(
             f"every arm gave one number again and again, as {label!r} {reward:.15g}, but rewards"

@@ -1,7 +1,7 @@
 """One run of a program: what it prints is read to a bound, and nothing it started outlives it.
 
-A program may print without end, or leave a child behind that keeps its pipes open. So reading goes
-on for as long as the program itself lives, and no longer: then its whole process group is ended.
+A program may print without end, or leave a child behind that keeps its pipes open. So output
+is read as long as the program itself runs, and no longer: then its whole process group is ended.
 
 A program that prints a number, or two, as a function that evaluates an arm."""
 
@@ -76,7 +76,7 @@ class Program:
         )
 
     def wait(self, timeout: float | None) -> int:
-        """Read until the program ends; its exit status. TimeoutError after so many seconds."""
+        """Read until the program ends; its exit status. TimeoutError after `timeout` seconds."""
         if sys.platform == "win32":
             return self._wait_for_all(timeout)
         end = None if timeout is None else time.monotonic() + timeout
@@ -131,7 +131,7 @@ class Program:
                 quiet *= 2
 
     def _read_what_is_left(self, open_pipes: selectors.BaseSelector) -> None:
-        """Up to the end; who left the group may go on printing, and is not waited for."""
+        """Read to the end, without waiting for processes that left the group."""
         end = time.monotonic() + GRACE
         while open_pipes.get_map() and time.monotonic() < end:
             if not _read(open_pipes, 0):
@@ -143,13 +143,13 @@ class Program:
             return self._process.poll() is not None
         try:
             state = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-        except ChildProcessError:  # somebody reaps all children of this process
+        except ChildProcessError:  # another part of this process reaps all its children
             return True
         return state is not None
 
 
 def _read(open_pipes: selectors.BaseSelector, seconds: float) -> bool:
-    """Take in what comes within so many seconds; whether anything did."""
+    """Read the output of the next `seconds`; whether there was any."""
     ready = open_pipes.select(seconds)
     for key, _ in ready:
         pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
@@ -180,7 +180,7 @@ class Command:
     of the script: it can run commands. There, write "$SHORTLIST_ARM" for {arm}: they are in the
     environment, too, and what a variable holds is never run.
 
-    It prints the reward, and behind it, if it is not what was declared, what the pull did cost. A
+    It prints the reward, and after it the actual cost, if that differs from the declared one. A
     failure is an exit status other than 0, an output that is not one number or two, or more than
     `timeout` seconds; its message ends with the last line that the program wrote to stderr, and a
     note holds more of them. Of what it prints, 64 KiB are kept. When it ends, or its time does, all

@@ -1,25 +1,25 @@
-"""The rest of a search, simulated from where it stands.
+"""How many pulls a search still needs: its rest, simulated from where it stands.
 
 A simulated run is sent what the search was sent, and from there on rewards that are drawn around
 means, which are drawn from the posterior. Nothing is promised by it: the posterior is an estimate,
-and the rewards to come are drawn like those that came.
-
-How many pulls a search will take in all, simulated in spare moments while it is under way."""
+and the rewards to come are drawn like those that came."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, Run, unit_tally
-from shortlist.errors import ShortlistError
+from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.formatting import in_words, plural
 from shortlist.interim import MOST_RANKED, Tally, posterior_after
 from shortlist.problem import Problem
 from shortlist.search import Pulls, Rewards, advance, rewards_of
+from shortlist.validation import MOST_RUNS, seeded, whole
 
 MOST_REPLIES = 100_000  # that are kept: more take too long to run through again
 LEAST_SPREAD = 1e-4  # of rewards around their mean, as a share of what 0/1 rewards have
@@ -242,3 +242,85 @@ class Foresight:
                 self._retired = underway.retired
             self._before = int((underway.tally.pulls + underway.tally.waiting).sum())
             self._run = underway.rest(self._rng.spawn(1)[0])
+
+
+class Simulable(Protocol):
+    """An experiment whose rest can be simulated."""
+
+    def position(self) -> int:
+        """Entries of its log; brings it up to date."""
+
+    def underway(self) -> Underway | None:
+        """The search as it is now; None once there is an answer."""
+
+    def pace(self) -> float | None:
+        """Pulls told per second."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What an experiment still needs, in every simulated run."""
+
+    pulls: IntArray = field(repr=False)  #: (runs,) pulls still to be told
+    rounds: IntArray = field(repr=False)  #: (runs,) requests still to come, the present included
+    pace: float | None  #: pulls told a second so far; None if that is not known
+
+    @property
+    def median(self) -> int:
+        """Pulls that half of the runs still need at most."""
+        return int(np.quantile(self.pulls, 0.5, method="higher"))
+
+    @property
+    def high(self) -> int:
+        """Pulls that 90 % of the runs still need at most."""
+        return int(np.quantile(self.pulls, HIGH, method="higher"))
+
+    def seconds(self, pulls: int) -> float | None:
+        """How long so many pulls take at the pace so far."""
+        return None if self.pace is None else pulls / self.pace
+
+    def summary(self) -> dict[str, object]:
+        """The figures of the command line's JSON."""
+        return {
+            "runs": self.pulls.size,
+            "pulls": {"median": self.median, "high": self.high},
+            "rounds": {"median": float(np.median(self.rounds)), "max": int(self.rounds.max())},
+            "seconds": {"median": self.seconds(self.median), "high": self.seconds(self.high)},
+        }
+
+    def __str__(self) -> str:
+        line = f"{plural(self.median, 'pull')} more in the median, {self.high:,} in 90 %"
+        if self.pace is None:
+            return f"{line} of {self.pulls.size} simulated runs"
+        times = [in_words(pulls / self.pace) for pulls in (self.median, self.high)]
+        return f"{line} of {self.pulls.size} simulated runs: about {times[0]}, and {times[1]}"
+
+
+def outlook(experiment: Simulable, *, runs: int = RUNS, seed: int = 0) -> Outlook:
+    """How many pulls an experiment still needs, by `runs` simulations from where it stands.
+
+    It takes as long as `runs` replays and as many simulations of the rest."""
+    runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
+    rng = np.random.default_rng(seeded(seed))
+    experiment.position()  # whatever others told
+    underway = experiment.underway()
+    if underway is None:
+        none: IntArray = np.zeros(runs, dtype=np.int64)
+        return Outlook(none, none, experiment.pace())
+    if not underway.problem.rewards.has_range:
+        raise InvalidInput("`rewards` have no range, but an outlook needs one: say (low, high)")
+    if not underway.can_be_simulated:
+        raise InvalidInput("too many requests were made to go through all of them again")
+    pulls, rounds = np.array([_rest(underway, each) for each in rng.spawn(runs)]).T
+    return Outlook(pulls, rounds, experiment.pace())
+
+
+def _rest(underway: Underway, rng: np.random.Generator) -> Rest:
+    """One simulation to its end."""
+    run = underway.rest(rng)
+    while True:
+        try:
+            next(run)
+        except StopIteration as stop:
+            rest: Rest = stop.value
+            return rest

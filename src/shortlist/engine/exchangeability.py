@@ -156,11 +156,11 @@ class Exchangeability:
         begins = np.flatnonzero(changes)
         ends = np.append(begins[1:], arms.size) - 1
         owner = arms[begins]
-        goes_on = places[begins] % size > 0  # the group that was open
+        continued = places[begins] % size > 0  # the group that was open
         ones = np.add.reduceat(bits, begins)  # (groups,)
         earlier = self.ones[owner] + total_before(owner, ones)
-        earlier = np.where(goes_on, self._earlier[level, owner], earlier)
-        ones += np.where(goes_on, self._open[level, owner], 0)
+        earlier = np.where(continued, self._earlier[level, owner], earlier)
+        ones += np.where(continued, self._open[level, owner], 0)
         complete = places[ends] % size == size - 1
         gained = _log_group(ones, size, earlier, group[begins] * size)
         np.add.at(self._closed[level], owner[complete], gained[complete])

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from shortlist.engine.worker_pool import Evaluate, Flight, Here, OnExecutor
+from shortlist.engine.worker_pool import Evaluate, ExecutorPool
 from shortlist.errors import InvalidInput
 from shortlist.validation import check_sendable, shown
 
@@ -117,28 +117,24 @@ KINDS = (
 
 
 @contextmanager
-def opened(executor: object, workers: int | None, evaluate: Evaluate) -> Iterator[Flight]:
-    """A flight of calls of `evaluate` on what the user named; what is started here is ended here.
+def pool_on(executor: object, workers: int | None, evaluate: Evaluate) -> Iterator[ExecutorPool]:
+    """A pool for calls of `evaluate` on the executor that the user named; an executor that is
+    started here is ended here.
 
     `workers` alone means threads; for an executor of the user's it bounds the calls under way."""
-    if executor is None and workers in (None, 1):
-        yield Here(evaluate)
-        return
     context, capacity = _chosen(executor, workers)
-    with context as pool:
-        yield OnExecutor(pool, capacity, evaluate)
+    with context as chosen:
+        yield ExecutorPool(chosen, capacity, evaluate)
 
 
 def _chosen(executor: object, workers: int | None) -> tuple[AbstractContextManager[Executor], int]:
-    """The executor, and how many calls it holds at a time.
-
-    They are two a worker where we know how many workers there are, so that none waits for us."""
+    """The executor, and how many calls it holds at a time."""
     size = workers or os.cpu_count() or 1
     kind = executor if isinstance(executor, str) else ""
-    if executor is None or kind == "threads":
-        return ThreadPoolExecutor(size), 2 * size
+    if kind == "threads":
+        return ThreadPoolExecutor(size), size
     if kind == "processes":
-        return Processes(size), 2 * size
+        return Processes(size), size
     if kind == "ray":
         return RayExecutor(), workers or IN_FLIGHT
     if isinstance(executor, Executor):

@@ -1,62 +1,51 @@
-"""An experiment as it is read: what every program sees that has it open, whoever writes.
-
-An experiment as it is written: one writer at a time, who has read all that is there.
-
-Which tickets are dealt out next, and whether there is anything left to deal.
-
-Run an experiment with a function, wherever the experiment is kept.
-
-Ask for pulls, tell what they gave, stop at any moment and go on: a search over a store."""
+"""Ask for pulls, tell their rewards, stop at any moment and continue: a search over a store."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from math import inf
 from threading import RLock
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Self
+
+import numpy as np
 
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
-from shortlist.engine.calls import CONCURRENT, asynchronous, refuse_executor, run_here
 from shortlist.engine.checks import Sameness
-from shortlist.engine.durations import Durations
 from shortlist.engine.eta import Underway
-from shortlist.engine.handout import (
+from shortlist.engine.leases import AGAIN, WAIT, Durations, checked_worker, due_of
+from shortlist.engine.locate import Place, checked_name, opened, the_only
+from shortlist.engine.log_entries import (
     Asking,
-    checked_overdue,
-    given_back,
-    handed_out,
-    is_current,
-    named_tickets,
-    new_lease,
-    stretches,
-)
-from shortlist.engine.leases import AGAIN, WAIT
-from shortlist.engine.locate import Place, checked_name, checked_worker, opened, the_only
-from shortlist.engine.progress import display
-from shortlist.engine.replay import Replay
-from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
-from shortlist.engine.state import Replica
-from shortlist.engine.status import ArmsTold, Status, arms_told
-from shortlist.engine.telling import (
     Report,
     Telling,
     affordable,
+    checked_overdue,
     costs_of,
     ending,
+    given_back,
+    handed_out,
+    is_current,
     known_id,
+    named_tickets,
+    new_lease,
     new_tellings,
+    plain_tellings,
     report,
+    stretches,
     triples,
     unused_costs,
 )
-from shortlist.engine.tickets import Handout, Receipt, State, Ticket
-from shortlist.engine.workers import Job, Work, work, work_async
-from shortlist.errors import InvalidInput, ShortlistError, Unfinished, caution
+from shortlist.engine.replay import Replay, Replica
+from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
+from shortlist.engine.state import NONE
+from shortlist.engine.status import ArmsTold, Status, arms_told
+from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
+from shortlist.engine.workers import Runnable
+from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result
@@ -70,379 +59,12 @@ from shortlist.stores.memory import MemoryStore
 from shortlist.stores.retry import insist, insistent
 from shortlist.validation import flag, text, words
 
-
-class View:
-    """A replica of the log, and what can be said from it; nothing here writes."""
-
-    def __init__(
-        self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
-    ) -> None:
-        """`clock` is instead of that of the store; `owned`: whether `close` closes the store."""
-        self.name = name
-        self.settings = settings
-        self._store = store
-        self._clock = store.now if clock is None else clock
-        self._owned = owned
-        self._lock = RLock()
-        self._known = Replica(name, settings)
-        self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
-
-    @property
-    def store(self) -> Store:
-        """Where it is kept.
-
-        `export_lines` reads it, even if its file was deleted under the open experiment."""
-        return self._store
-
-    def status(self) -> Status:
-        """Where the experiment stands."""
-        with self._lock:
-            self._catch_up()
-            status = self._known.status(self._now())
-            last = self._arms
-            same = last is not None and last[0] == self._known.ledger.position
-            counted = None if same else self._known.counted()
-        if counted is not None:  # nobody waits while this is worked out
-            last = self._arms = counted.position, arms_told(counted, self.settings.labels)
-        assert last is not None
-        return status(arms=last[1])
-
-    def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is.
-
-        It is cheap, and as of the last call of anything else."""
-        return self._known.ledger.made, self._known.progress
-
-    def spent(self) -> float:
-        """What the pulls that were told cost, in the unit of the costs.
-
-        As cheap as `standing`."""
-        return self._known.ledger.spent
-
-    def pace(self) -> float | None:
-        """Pulls told a second, from the first ticket to the last reward; None if not known.
-
-        As cheap as `standing`."""
-        ledger = self._known.ledger
-        seconds = ledger.ended - ledger.began
-        return ledger.made / seconds if ledger.made and 0 < seconds < inf else None
-
-    def underway(self) -> Underway | None:
-        """The search as it is now, to be simulated from here; None once there is an answer."""
-        with self._lock:
-            return self._known.underway()
-
-    def position(self) -> int:
-        """How many entries the log has: whatever happens to the experiment adds one.
-
-        It is cheap, and brings what `standing`, `held` and `state` say up to date."""
-        with self._lock:
-            self._catch_up()
-            return self._known.ledger.position
-
-    def version(self) -> str:
-        """What changes whenever `status` does: with the log, and as time goes by.
-
-        As cheap as `position`."""
-        with self._lock:
-            self._catch_up()
-            now = self._now()
-            held = self._known.ledger.held(now)
-            overdue = sum(lease.due <= now for lease in held)
-            return f"{self._known.ledger.position}-{len(held)}-{overdue}"
-
-    def state(self) -> State:
-        """Whether there are tickets, an answer, or trouble.
-
-        As cheap as `standing`."""
-        with self._lock:
-            return self._known.state(self._now())
-
-    def course(self) -> list[tuple[int, Progress]]:
-        """How far the search was after so many pulls, whenever it asked for more.
-
-        As cheap as `standing`."""
-        with self._lock:
-            return list(self._known.replay.course)
-
-    def pulls_counted(self) -> tuple[IntArray, FloatArray]:
-        """The arms, by their numbers, and the rewards of all pulls that are counted, in order.
-
-        As of the last call of anything else."""
-        with self._lock:
-            return self._known.pulls_counted()
-
-    def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends.
-
-        As cheap as `standing`."""
-        with self._lock:
-            now = self._now()
-            ends = [lease.end for lease in self._known.ledger.held(now)]
-            return len(ends), max(ends, default=now)
-
-    def result(self, *, partial: bool = False) -> Result:
-        """The answer, once there is one; with `partial` also before that, as it would be now.
-
-        A partial result has the bound that the search has earned, if it knows one at any time, and
-        says nothing but the intervals otherwise. Rewards of an arm are counted up to its first pull
-        that is missing; `waiting` of every arm says how many came in before that one. `seconds` are
-        those from the first ticket to the last reward."""
-        flag("partial", partial)
-        with self._lock:
-            self._catch_up()
-            if self._known.replay.outcome is not None:
-                return self._known.answer
-            if not partial:
-                raise Unfinished(self._known.trouble() or self._known.missing())
-            return self._known.present()
-
-    def close(self) -> None:
-        """Let go of the file, if this opened one.
-
-        Nothing needs saving: what was told is in the store."""
-        if self._owned:
-            self._store.close()
-
-    def __repr__(self) -> str:
-        now = 0.0  # a store that is closed, or cannot be reached: as it was then
-        with self._lock, suppress(ShortlistError):
-            self._catch_up()
-            now = self._now()
-        state = self._known.state(now)
-        told = plural(self._known.ledger.made, "pull")
-        return (
-            f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _now(self) -> float:
-        """The time; a clock that is out of order must not get into the log."""
-        return checked_time(self._clock())
-
-    def _catch_up(self) -> None:
-        """Take in what is new in the log."""
-        self._known.read(self._store)
-
-
 logger = logging.getLogger("shortlist.engine")
-
-
-class Writer(View):
-    """Transactions on the log of an experiment."""
-
-    _behind = False  # its clock was found to be behind that of another program
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Let all that is done inside be one transaction: one wait for the disk, and after an error
-        nothing of it was written."""
-        with self._writing():
-            yield
-
-    @contextmanager
-    def _writing(self) -> Iterator[float]:
-        """Be up to date, and be the only one who writes; the time at which that begins."""
-        with self._lock:
-            self._catch_up()  # the search may think for long, and should not while others wait
-            self._tell_missed()
-            position: float = inf
-            try:
-                with self._store.exclusive():
-                    self._catch_up()
-                    position = self._known.ledger.position
-                    now = self._now()
-                    self._compare_clocks(now)
-                    yield now
-                    self._settle(now)
-            except BaseException:
-                if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known, self._arms = Replica(self.name, self.settings), None
-                raise
-
-    def _settle(self, now: float) -> None:
-        """Add what follows from what was written, whoever reads it."""
-
-    def _compare_clocks(self, now: float) -> None:
-        """Warn, once, of a clock that is behind that of a program which told a reward before."""
-        behind = self._known.ledger.ended - now
-        if behind > JUMP and not self._behind:
-            self._behind = True
-            logger.warning(
-                "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
-                " another program has another clock. Leases end by the clock of whoever looks.",
-                *(behind, self.name),
-            )
-
-    def _tell_missed(self) -> None:
-        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
-        if self.settings.on_late not in (WAIT, AGAIN) and self._known.missed(self._now()):
-            with self._store.exclusive():
-                self._catch_up()
-                now = self._now()
-                told = self._known.late_rewards(now)
-                late = [
-                    Event(Kind.LATE, first, span, "", now)
-                    for first, span in stretches([ticket for ticket, *_ in told])
-                ]
-                self._store.append(self.name, told=told, events=late)
-            self._catch_up()
-
-
-def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
-    """The settings of an experiment that is made now, or of the one that is there."""
-    with store.exclusive():
-        if not (exist_ok and name in store.names()):
-            store.create(name, settings.to_json())
-            return settings
-        made = Settings.from_json(store.settings(name), f"experiment {name!r}")
-        settings.check_same(made, name)
-        return made
-
-
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
+GOING = (State.READY, State.PENDING)  # states in which there may be tickets
 
 
-class Dealer(Writer):
-    """What `ask` deals out: nothing of arms that left, nothing that the budget does not pay for."""
-
-    def _next_tickets(self, holder: str, limit: int, now: float) -> list[int]:
-        """The tickets to hand out, after those of arms that left were told."""
-        self._tell_worst(now, holder, limit)
-        available = list(islice(self._known.available(holder, now), limit))
-        return affordable(self._known, available, now)
-
-    def _settle(self, now: float) -> None:
-        """Leave the log so that every reader knows whether there are tickets to hand out."""
-        if self._known.ledger.retired:  # else the search goes on when nobody waits for it
-            self._catch_up()
-            if self._known.ledger.steps:  # before the first ticket the clock does not run
-                self._tell_worst(now)
-
-    def _tell_worst(self, now: float, holder: str = "", limit: int = 1) -> None:
-        """Tell the worst reward of the next tickets that are of arms that left."""
-        while self._known.ledger.retired and self._known.replay.outcome is None:
-            window = list(islice(self._known.available(holder, now), max(limit, WINDOW)))
-            told, unpaid = worst_rewards(self._known, window, now)
-            if not told:
-                break
-            events = [*self._known.new_steps(now), *unpaid]
-            self._store.append(self.name, told=told, events=events)
-            self._catch_up()
-
-    def _end_if_spent(self, now: float, state: State) -> State:
-        """End the experiment if its budget does not pay for what it asked for; its state then."""
-        events = ending(self._known, now)
-        if not events:
-            return state
-        self._store.append(self.name, events=events)
-        self._catch_up()
-        return self._known.state(now)
-
-
-class Kept(Work, Protocol):
-    """What it takes to be run: an experiment here or at a service."""
-
-    @property
-    def settings(self) -> Settings:
-        """What it was made with."""
-
-    def standing(self) -> tuple[int, Progress]:
-        """How many pulls were told, and how far the search is."""
-
-    def spent(self) -> float | None:
-        """What the pulls cost; None if that is not known here."""
-
-    def underway(self) -> Underway | None:
-        """The search as it is now; None if that is not known here."""
-
-    def result(self) -> Result:
-        """The answer."""
-
-
-class Runnable:
-    """The methods that make pulls, for whatever can be asked and told."""
-
-    def spent(self) -> float | None:
-        """What the pulls that were told cost, in the unit of the costs; None if not known here."""
-        return None
-
-    def underway(self) -> Underway | None:
-        """The search as it is now, to be simulated from here; None if it is not here."""
-        return None
-
-    def run(
-        self: Kept,
-        pull: Callable[..., Any],
-        *,
-        workers: int | None = None,
-        retries: int = 0,
-        executor: Any = None,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """Make the pulls with a function until the experiment is over; return its result.
-
-        `pull(arm)`, or `pull(arm, item)` on a test set, returns a reward, and may take a `seed`, as
-        in `select`; it may be async, or a `Command`. `workers` calls are under way at a time (1, or
-        16 of an async function), in threads or on an `executor`. A call that raises has failed;
-        this worker tries it `retries` times more before the experiment hears of it. An experiment
-        that stops because a pull failed too often raises `Unfinished`.
-
-        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call goes on. Any number of programs may run the same experiment at once."""
-        if not asynchronous(pull):
-            with _shown(self, progress) as show:
-                many = 1 if workers is None else workers
-                job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
-                return _over(self, work(self, job, executor))
-        refuse_executor(executor)
-        how: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
-        return run_here(Runnable.run_async(self, pull, progress=progress, **how), "run")
-
-    async def run_async(
-        self: Kept,
-        pull: Callable[..., Any],
-        *,
-        workers: int | None = None,
-        retries: int = 0,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
-        if not asynchronous(pull):
-            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
-        with _shown(self, progress) as show:
-            many = CONCURRENT if workers is None else workers
-            job = Job.of(pull, many, retries, worker, show, on_items=self.settings.on_items)
-            return _over(self, await work_async(self, job))
-
-
-@contextmanager
-def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
-    """What a worker is to call after every step."""
-    with display(progress, kept.settings.problem, kept.underway) as show:
-        yield lambda: show(*kept.standing(), kept.spent())
-
-
-def _over(kept: Kept, state: State) -> Result:
-    """The result, when there is nothing to do any more; or why there is none."""
-    if state is State.STOPPED:
-        raise Unfinished(kept.status().trouble)
-    return kept.result()
-
-
-class Experiment(Dealer, Runnable):
+class Experiment(Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -459,8 +81,17 @@ class Experiment(Dealer, Runnable):
     def __init__(
         self, store: Store, name: str, settings: Settings, clock: Clock | None, owned: bool
     ) -> None:
-        """Use `create` or `open`. `owned`: whether `close` closes the store."""
-        super().__init__(store, name, settings, clock, owned)
+        """Use `create` or `open`. `clock` is instead of that of the store; `owned`: whether `close`
+        closes the store."""
+        self.name = name
+        self.settings = settings
+        self._store = store
+        self._clock = store.now if clock is None else clock
+        self._owned = owned
+        self._lock = RLock()
+        self._known = Replica(name, settings)
+        self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
+        self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
         self._sameness = Sameness(settings.problem.rewards)
         self._warned: set[str] = set()  # of what tests of the rewards found
@@ -559,39 +190,73 @@ class Experiment(Dealer, Runnable):
         """Up to `limit` tickets: pulls that the search wants next.
 
         A worker that gives a name gets its own open tickets first, as after a crash, and their
-        leases anew. `lease` is in seconds, that of the experiment if it is not given. `alive` is a
-        promise to ask again within so many seconds: who does not is gone, and its tickets are
-        handed out again. If there are fewer tickets than asked for, the `state` of what is returned
-        says why; if that is PENDING, `meanwhile` is the best arm so far, for who cannot wait."""
-        limit, holder, _, alive = Asking.of(limit, worker, lease, alive)
+        leases again from the start.
+
+        Args:
+            limit: The most tickets to hand out.
+            worker: Name of the worker, for its lease; without one the tickets are nobody's.
+            lease: Seconds until the results are due; default: those of the experiment.
+            alive: A promise to ask again within this many seconds. A worker that does not is gone,
+                and its tickets are handed out again.
+
+        Returns:
+            The tickets. If there are fewer than asked for, their `state` says why; if that is
+            PENDING, `meanwhile` is the best arm so far, for callers who cannot wait."""
+        asking = Asking.of(limit, worker, lease, alive)
+        with self._handing_out(asking) as (ids, due, state):
+            tickets = self._known.tickets(ids, due)
+            meanwhile = self._known.best_so_far() if state is State.PENDING else None
         self._caution()
-        seconds = self._durations.lease(lease)
+        return Handout(tickets, state, meanwhile)
+
+    @insistent
+    def ask_block(
+        self,
+        limit: int,
+        worker: str,
+        *,
+        alive: float | None = None,
+        holding: Sequence[int] = (),
+        renew: bool = False,
+        seeded: bool = True,
+        batch: int | None = 1,
+    ) -> Block:
+        """`ask`, with the tickets as columns: for workers that make many short pulls.
+
+        Args:
+            limit: The most tickets to hand out, beyond those that the worker is `holding`.
+            worker: Name of the worker.
+            alive: As in `ask`.
+            holding: Tickets that the worker has already, and is not handed again ...
+            renew: ... unless their leases are to begin again.
+            seeded: Whether the tickets need their seeds, which take longest to compute.
+            batch: The most pulls of one call, for `Block.calls`; None for any number."""
+        asking = Asking(limit + len(holding), worker, None, alive)
+        with self._handing_out(asking, () if renew else holding) as (ids, due, state):
+            block = self._known.block(ids, due, state, seeded=seeded, batch=batch)
+        self._caution()
+        return block
+
+    @contextmanager
+    def _handing_out(
+        self, asking: Asking, without: Sequence[int] = ()
+    ) -> Iterator[tuple[IntArray, list[float], State]]:
+        """The tickets of one `ask`, when each is due, and why there are no more."""
+        seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
-            going = state in (State.READY, State.PENDING)
-            ids = self._next_tickets(holder, limit, now) if going else []
-            if going and not ids:
+            ids = self._next_tickets(asking, without, now) if state in GOING else NONE
+            if state in GOING and not ids.size:
                 state = self._end_if_spent(now, state)
-                going = state in (State.READY, State.PENDING)
-            terms = new_lease(holder, self.settings.on_late, now, seconds, alive)
+            terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
             self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
-            tickets = self._known.tickets(ids, due)
-            meanwhile = self._known.best_so_far() if going and len(ids) < limit else None
-            self._durations.begin(ids, self._known.ledger.held_by(holder), now)
-        if len(tickets) == limit:
-            return Handout(tickets, State.READY)
-        if going:
-            return Handout(tickets, State.PENDING, meanwhile)
-        self._caution()
-        return Handout(tickets, state)
-
-    def _caution(self) -> None:
-        """Say what tests of the rewards found, each once."""
-        for message in self._known.replay.checks.warnings:
-            if message not in self._warned:
-                self._warned.add(message)
-                caution(message)
+            held = self._known.ledger.held_by(asking.worker)
+            self._durations.begin(ids.tolist(), held, now)
+            if state in GOING:
+                enough = ids.size + len(without) >= asking.limit
+                state = State.READY if enough else State.PENDING
+            yield ids, due, state
 
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
@@ -613,6 +278,30 @@ class Experiment(Dealer, Runnable):
         report(receipt, self.settings.on_late)
         return receipt
 
+    def tell_block(
+        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+    ) -> Receipt:
+        """`tell_many`, with columns instead of tuples: for workers that make many short pulls."""
+        if costs is not None or not self._told_plainly(tickets, rewards):
+            paid = [None] * len(tickets) if costs is None else costs
+            return self.tell_many(zip(tickets, rewards, paid, strict=True))
+        return Receipt()
+
+    @insistent
+    def _told_plainly(self, tickets: list[int], rewards: list[float]) -> bool:
+        """Tell rewards that need not be looked at one by one; False, and nothing told, if they
+        do."""
+        with self._writing() as now:
+            told = plain_tellings(tickets, rewards, self._known, now)
+            if told is None:
+                return False
+            self._durations.end(tickets, self._known.ledger.lease, now)
+            self._store.append(self.name, told=told)
+        if not self._sameness.settled:
+            for arm, reward in zip(told.arms.tolist(), rewards, strict=True):
+                self._sameness.see(self.settings.labels[arm], [reward])
+        return True
+
     @insistent
     def _tell(
         self, told: Sequence[tuple[Ticket | int, float, float | None]]
@@ -622,7 +311,7 @@ class Experiment(Dealer, Runnable):
             rows = [telling.row(now) for telling in tellings]
             events = [*costs_of(tellings, now), *unused_costs(paid, now)]
             self._store.append(self.name, told=rows, events=events)
-            self._durations.end([each.ticket for each in tellings], self._known.ledger, now)
+            self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
 
     @insistent
@@ -703,3 +392,269 @@ class Experiment(Dealer, Runnable):
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
             self._store.append(self.name, events=[event])
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no other program can have its tickets."""
+        return isinstance(self._store, MemoryStore)
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept.
+
+        `export_lines` reads it, even if its file was deleted under the open experiment."""
+        return self._store
+
+    def status(self) -> Status:
+        """Where the experiment stands."""
+        with self._lock:
+            self._catch_up()
+            status = self._known.status(self._now())
+            last = self._arms
+            same = last is not None and last[0] == self._known.ledger.position
+            counted = None if same else self._known.counted()
+        if counted is not None:  # nobody waits while this is worked out
+            last = self._arms = counted.position, arms_told(counted, self.settings.labels)
+        assert last is not None
+        return status(arms=last[1])
+
+    def standing(self) -> tuple[int, Progress]:
+        """How many pulls were told, and how far the search is.
+
+        It is cheap, and as of the last call of anything else."""
+        return self._known.ledger.made, self._known.progress
+
+    def spent(self) -> float:
+        """What the pulls that were told cost, in the unit of the costs.
+
+        As cheap as `standing`."""
+        return self._known.ledger.spent
+
+    def pace(self) -> float | None:
+        """Pulls told a second, from the first ticket to the last reward; None if not known.
+
+        As cheap as `standing`."""
+        ledger = self._known.ledger
+        seconds = ledger.ended - ledger.began
+        return ledger.made / seconds if ledger.made and 0 < seconds < inf else None
+
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None once there is an answer."""
+        with self._lock:
+            return self._known.underway()
+
+    def position(self) -> int:
+        """How many entries the log has: whatever happens to the experiment adds one.
+
+        It is cheap, and brings what `standing`, `held` and `state` say up to date."""
+        with self._lock:
+            self._catch_up()
+            return self._known.ledger.position
+
+    def version(self) -> str:
+        """What changes whenever `status` does: with the log, and as time goes by.
+
+        As cheap as `position`."""
+        with self._lock:
+            self._catch_up()
+            now = self._now()
+            held = self._known.ledger.held(now)
+            overdue = int((due_of(self._known.ledger.ends(held)) <= now).sum())
+            return f"{self._known.ledger.position}-{held.size}-{overdue}"
+
+    def state(self) -> State:
+        """Whether there are tickets, an answer, or trouble.
+
+        As cheap as `standing`."""
+        with self._lock:
+            return self._known.state(self._now())
+
+    def course(self) -> list[tuple[int, Progress]]:
+        """How far the search was after so many pulls, whenever it asked for more.
+
+        As cheap as `standing`."""
+        with self._lock:
+            return list(self._known.replay.course)
+
+    def pulls_counted(self) -> tuple[IntArray, FloatArray]:
+        """The arms, by their numbers, and the rewards of all pulls that are counted, in order.
+
+        As of the last call of anything else."""
+        with self._lock:
+            return self._known.pulls_counted()
+
+    def held(self) -> tuple[int, float]:
+        """How many tickets somebody works on, and when the last of their leases ends.
+
+        As cheap as `standing`."""
+        with self._lock:
+            now = self._now()
+            ledger = self._known.ledger
+            ends = ledger.ends(ledger.held(now))
+            return ends.size, float(ends.max()) if ends.size else now
+
+    def result(self, *, partial: bool = False) -> Result:
+        """The answer, once there is one; with `partial` also before that, as it would be now.
+
+        A partial result has the bound that the search has earned, if it knows one at any time, and
+        says nothing but the intervals otherwise. Rewards of an arm are counted up to its first pull
+        that is missing; `waiting` of every arm says how many came in before that one. `seconds` are
+        those from the first ticket to the last reward."""
+        flag("partial", partial)
+        with self._lock:
+            self._catch_up()
+            if self._known.replay.outcome is not None:
+                return self._known.answer
+            if not partial:
+                raise Unfinished(self._known.trouble() or self._known.missing())
+            return self._known.present()
+
+    def close(self) -> None:
+        """Let go of the file, if this opened one.
+
+        Nothing needs saving: what was told is in the store."""
+        if self._owned:
+            self._store.close()
+
+    def __repr__(self) -> str:
+        now = 0.0  # a store that is closed, or cannot be reached: as it was then
+        with self._lock, suppress(ShortlistError):
+            self._catch_up()
+            now = self._now()
+        state = self._known.state(now)
+        told = plural(self._known.ledger.made, "pull")
+        return (
+            f"<Experiment {self.name!r}: {state}, {told} told, {len(self.settings.labels):,} arms>"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is done inside be one transaction: one wait for the disk, and after an error
+        nothing of it was written."""
+        with self._writing():
+            yield
+
+    def _caution(self) -> None:
+        """Say what tests of the rewards found, each once."""
+        for message in self._known.replay.checks.warnings:
+            if message not in self._warned:
+                self._warned.add(message)
+                caution(message)
+
+    def _next_tickets(self, asking: Asking, without: Sequence[int], now: float) -> IntArray:
+        """The tickets to hand out, after those of arms that left were told."""
+        self._tell_worst(now, asking.worker, asking.limit)
+        available = self._known.available(asking.worker, now, asking.limit)
+        if without:
+            available = available[~np.isin(available, without)]
+        return affordable(self._known, available, now)
+
+    @contextmanager
+    def _writing(self) -> Iterator[float]:
+        """Be up to date, and be the only one who writes; the time at which that begins."""
+        with self._lock:
+            self._catch_up()  # the search may think for long, and should not while others wait
+            self._tell_missed()
+            position: float = inf
+            try:
+                with self._store.exclusive():
+                    self._catch_up()
+                    position = self._known.ledger.position
+                    now = self._now()
+                    self._compare_clocks(now)
+                    yield now
+                    self._settle(now)
+            except BaseException:
+                if self._known.ledger.position > position:  # it read what is not in the log
+                    self._known, self._arms = Replica(self.name, self.settings), None
+                raise
+
+    def _settle(self, now: float) -> None:
+        """Leave the log so that every reader knows whether there are tickets to hand out."""
+        if self._known.ledger.retired:  # else the search goes on when nobody waits for it
+            self._catch_up()
+            if self._known.ledger.steps:  # before the first ticket the clock does not run
+                self._tell_worst(now)
+
+    def _tell_worst(self, now: float, holder: str = "", limit: int = 1) -> None:
+        """Tell the worst reward of the next tickets that are of arms that left."""
+        while self._known.ledger.retired and self._known.replay.outcome is None:
+            window = self._known.available(holder, now, max(limit, WINDOW))
+            told, unpaid = worst_rewards(self._known, window.tolist(), now)
+            if not told:
+                break
+            events = [*self._known.new_steps(now), *unpaid]
+            self._store.append(self.name, told=told, events=events)
+            self._catch_up()
+
+    def _end_if_spent(self, now: float, state: State) -> State:
+        """End the experiment if its budget does not pay for what it asked for; its state then."""
+        events = ending(self._known, now)
+        if not events:
+            return state
+        self._store.append(self.name, events=events)
+        self._catch_up()
+        return self._known.state(now)
+
+    def _compare_clocks(self, now: float) -> None:
+        """Warn, once, of a clock that is behind that of a program which told a reward before."""
+        behind = self._known.ledger.ended - now
+        if behind > JUMP and not self._behind:
+            self._behind = True
+            logger.warning(
+                "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
+                " another program has another clock. Leases end by the clock of whoever looks.",
+                *(behind, self.name),
+            )
+
+    def _tell_missed(self) -> None:
+        """Count what is late as was agreed, for good, whatever becomes of what is written next."""
+        if self.settings.on_late not in (WAIT, AGAIN) and self._known.missed(self._now()).size:
+            with self._store.exclusive():
+                self._catch_up()
+                now = self._now()
+                told = self._known.late_rewards(now)
+                late = [
+                    Event(Kind.LATE, first, span, "", now)
+                    for first, span in stretches(np.array([ticket for ticket, *_ in told]))
+                ]
+                self._store.append(self.name, told=told, events=late)
+            self._catch_up()
+
+    def _now(self) -> float:
+        """The time; a clock that is out of order must not get into the log."""
+        return checked_time(self._clock())
+
+    def _catch_up(self) -> None:
+        """Take in what is new in the log."""
+        self._known.read(self._store)
+
+
+def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
+    """The settings of an experiment that is made now, or of the one that is there."""
+    with store.exclusive():
+        if not (exist_ok and name in store.names()):
+            store.create(name, settings.to_json())
+            return settings
+        made = Settings.from_json(store.settings(name), f"experiment {name!r}")
+        settings.check_same(made, name)
+        return made
+
+
+def unsaved(settings: Settings) -> Experiment:
+    """An experiment that is kept nowhere, not even in a form that could be: its labels may be any
+    objects, and its search any function."""
+    store = MemoryStore()
+    store.create("experiment", "")
+    return Experiment(store, "experiment", settings, None, True)

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
 from shortlist.engine.locate import Place, checked_name, opened, the_only
-from shortlist.engine.log_checks import MOST_UNDER_WAY
-from shortlist.engine.state import Replica
-from shortlist.engine.telling import told_reward
+from shortlist.engine.log_entries import told_reward
+from shortlist.engine.replay import Replica
+from shortlist.engine.state import MOST_UNDER_WAY
 from shortlist.errors import (
     CannotReplay,
     InvalidInput,

@@ -70,8 +70,3 @@ def checked_name(name: object) -> str:
     if not text("name", name):
         raise InvalidInput("`name` is '', but must be a text that is not empty")
     return str(name)
-
-
-def checked_worker(worker: object) -> str:
-    """The name of a worker; None and an empty one are nobody's."""
-    return "" if worker is None else text("worker", worker)

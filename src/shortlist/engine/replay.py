@@ -1,20 +1,61 @@
-"""The search of an experiment, run again from its beginning with the rewards that were told."""
+"""The search of an experiment, run again from its beginning with the rewards that were told.
 
-from collections.abc import Mapping
+A `Replica` is all that one program knows of an experiment: its log, and the search behind it."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property, partial
 from hashlib import blake2b
 
 import numpy as np
 
+from shortlist.arms import Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.driver import Outcome, Run, counted
+from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
-from shortlist.engine.eta import MOST_REPLIES
-from shortlist.engine.numbering import Numbering
-from shortlist.engine.rewards import Received
-from shortlist.errors import CannotReplay
-from shortlist.search import Progress, Pulls, Rewards, advance
+from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
+from shortlist.engine.leases import FREE, due_of
+from shortlist.engine.rewards import Received, by_entry
+from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
+from shortlist.engine.status import Counted, Status
+from shortlist.engine.tickets import Block, Numbering, State, Ticket, draw_seed
+from shortlist.errors import CannotReplay, StoreDamaged
+from shortlist.formatting import plural, printable
+from shortlist.interim import Tally, scored
+from shortlist.problem import Problem
+from shortlist.result import Result
+from shortlist.result.result import Ending
+from shortlist.search import Answer, Progress, Pulls, Rewards, advance
 from shortlist.settings import Settings
+from shortlist.stores import Event, Kind, RewardRow, Store
+
+PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md
+
+
+def promised(top: Iterable[int], retired: Collection[int], algorithm: str) -> bool:
+    """Whether the bound of this choice holds among the arms that stay."""
+    return not retired or (algorithm in PROVED and not set(retired).intersection(top))
+
+
+def staying(
+    outcome: Outcome, retired: Collection[int], problem: Problem, algorithm: str, seed: int
+) -> Outcome:
+    """The outcome as it is, if no arm that it chose has left and its bound is known to hold then.
+
+    Otherwise nothing is promised, and the best of the others take the places of those that left,
+    ties broken by lot."""
+    top = outcome.answer.top
+    if promised(top.tolist(), retired, algorithm):
+        return outcome
+    kept = np.setdiff1d(top, list(retired))
+    others = np.setdiff1d(np.arange(problem.n_arms), [*retired, *kept])
+    worth = np.nan_to_num(problem.sign * outcome.means(problem)[others], nan=-np.inf)
+    lots = np.random.default_rng(seed).random(problem.n_arms)[others]
+    best_first = others[np.lexsort((lots, -worth))]
+    joined = np.concatenate([kept, best_first[: top.size - kept.size]])
+    return replace(outcome, answer=Answer(np.sort(joined)))
+
 
 NOBODY = np.empty(0, dtype=np.int64)
 NOTHING = Pulls(NOBODY, NOBODY)
@@ -79,10 +120,7 @@ class Replay:
                 f"rewards of tickets {numbering.first} to {numbering.end - 1} are not those asked"
                 " for"
             )
-        received = Received(numbering, self._drawn.size)
-        received.take_all(rewards)
-        for ticket, cost in costs.items():
-            received.pay(ticket, cost)
+        received = Received(numbering, rewards, costs)
         self._drawn = self.asked
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
         reply = received.rewards(self._prices, single=self._on_items)
@@ -114,3 +152,319 @@ class Replay:
         content = b"".join(array.astype("<i8").tobytes() for array in arrays)
         self.digests.append(blake2b(content, digest_size=8).hexdigest())
         self.spans.append((self.numbering.first, self.numbering.total))
+
+
+STATES = {Ending.EPSILON: State.FINISHED, Ending.BUDGET: State.BUDGET}
+
+
+class Replica:
+    """The log as read so far, and the search as far as the log takes it.
+
+    The invariant of every experiment: a replica changes in one way only, by reading the log.
+    Whoever has something to say appends it to the log and reads it back like everybody else. So all
+    programs that have read the same log agree, and a program that fails half-way has not changed
+    anything: what it did not append never happened."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        self.settings = settings
+        self.identity = _identity(name, settings)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know nothing of the log."""
+        self.replay = Replay(self.settings)
+        self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
+        self._compared = 0  # steps of the search that are those of the log
+        self._halfway = False  # in reading
+
+    def read(self, store: Store) -> None:
+        """Take in what is new in the log, and let the search go on as far as it can."""
+        if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
+            self._forget()
+        news = store.read(self.name, self.ledger.position)
+        if news.last == self.ledger.position:
+            return
+        check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
+        self._halfway = True
+        self.ledger.take_in(news)
+        while self.replay.outcome is None and self.ledger.told >= self.replay.end:
+            numbering, ledger = self.replay.numbering, self.ledger
+            span = slice(numbering.first, self.replay.end)
+            costs = ledger.costs_in(range(numbering.first, self.replay.end))
+            retired = ledger.retired_by(len(self.replay.digests))
+            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
+        self._compare_steps()
+        self._check_asked()
+        if self.ledger.spent_at is not None and self.replay.outcome is None:
+            self.replay.cut(self._outcome_so_far())
+        self._halfway = False
+
+    def _compare_steps(self) -> None:
+        """Refuse to go on if the search asks for something else than it once did.
+
+        An update may have changed it."""
+        both = min(len(self.replay.digests), len(self.ledger.steps))
+        for step in range(self._compared, both):
+            if self.replay.digests[step] != self.ledger.steps[step]:
+                raise CannotReplay(
+                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did"
+                    " the first time: continue it with the shortlist and the numpy that made it, or"
+                    " export its rewards"
+                )
+            self._compared = step + 1
+
+    def _check_asked(self) -> None:
+        """Refuse a log in which more was handed out, or more steps were taken, than the search
+        asked for."""
+        ledger, replay = self.ledger, self.replay
+        if ledger.issued > replay.end or len(ledger.steps) > len(replay.digests):
+            raise StoreDamaged(
+                f"{ledger.issued} tickets in {len(ledger.steps)} steps were handed out in"
+                f" experiment {self.name!r}, but its search asked for {replay.end} in"
+                f" {len(replay.digests)}"
+            )
+
+    @property
+    def _cut(self) -> bool:
+        """Whether the budget ended within a request."""
+        return self.ledger.spent_at is not None
+
+    def available(self, worker: str, now: float, limit: int) -> IntArray:
+        """Up to `limit` tickets that this worker may be handed now."""
+        again = self.ledger.available(worker, now)
+        if again.size and isinstance(self.settings.on_late, float):
+            again = again[~np.isin(again, self.missed(now))]
+        end = min(self.replay.end, self.ledger.told + MOST_UNDER_WAY)
+        first = self.ledger.issued
+        new = np.arange(first, max(first, min(end, first + limit - min(limit, again.size))))
+        return np.concatenate([again[:limit], new])
+
+    def missed(self, now: float) -> IntArray:
+        """Tickets that count as was agreed for what is late: their lease is over."""
+        lapsed = self.ledger.lapsed(now) if isinstance(self.settings.on_late, float) else NONE
+        missed: IntArray = lapsed[self.ledger.ends(lapsed) != FREE]
+        return missed
+
+    def late_rewards(self, now: float) -> list[RewardRow]:
+        """What is to be told of the tickets that were missed."""
+        missed = self.missed(now)
+        arms = self.replay.numbering.arms(missed).tolist()
+        late = float(self.settings.on_late)
+        return [(ticket, arm, late, now) for ticket, arm in zip(missed.tolist(), arms, strict=True)]
+
+    def new_steps(self, now: float) -> list[Event]:
+        """What the search asked for and nobody wrote down yet."""
+        done = len(self.ledger.steps)
+        steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
+        return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
+
+    def tickets(self, ids: IntArray, due: list[float]) -> list[Ticket]:
+        """The tickets of these numbers, all of the present request."""
+        _, arms, draws = self.replay.numbering.places(ids)
+        labels, seed = self.settings.labels, self.settings.seed
+        cells = self.settings.cells
+        rows = zip(ids.tolist(), arms.tolist(), draws.tolist(), due, strict=True)
+        return [
+            Ticket(
+                id_,
+                labels[arm],
+                draw,
+                draw_seed(seed, arm, draw),
+                expires,
+                self.identity,
+                None if cells is None else cells.label(arm, draw),
+            )
+            for id_, arm, draw, expires in rows
+        ]
+
+    def block(
+        self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
+    ) -> Block:
+        """The same as columns; `batch` is the most pulls that one call makes, None for any."""
+        settings, numbering = self.settings, self.replay.numbering
+        _, places, draws = numbering.places(ids)
+        calls = None if batch == 1 else numbering.calls(ids, batch).tolist()
+        arms, nth = places.tolist(), draws.tolist()
+        both = list(zip(arms, nth, strict=True))
+        seeds = [draw_seed(settings.seed, *each) for each in both] if seeded else None
+        cells = settings.cells
+        items = None if cells is None else [cells.label(*each) for each in both]
+        labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]
+        return Block(ids.tolist(), labels, nth, due, state, seeds, items, calls)
+
+    def best_so_far(self) -> Label | None:
+        """The best arm of the present choice by its mean, drawn to that of all by one pull.
+
+        None that left or is at its limit: if all of the choice are, the best of the others, and
+        nobody if there is none. Only what is counted bears on it: of two arms the one whose good
+        rewards are quicker would be preferred by what was told."""
+        problem, ledger = self.settings.problem, self.ledger
+        tally = scored(problem, self.tally())
+        usual = tally.sums.sum() / max(1, tally.pulls.sum())
+        good = problem.sign * (tally.sums + usual) / (tally.pulls + 1)
+        closed = self.replay.asked >= problem.most_in_all
+        closed[list(ledger.retired)] = True
+        good[closed] = -np.inf
+        chosen = np.zeros_like(closed)
+        chosen[self._chosen_so_far()] = True
+        best = int(np.lexsort((-good, ~chosen, closed))[0])
+        return None if closed[best] else self.settings.labels[best]
+
+    def _chosen_so_far(self) -> IntArray:
+        """The present choice among the arms that stay, as `present` has it."""
+        settings = self.settings
+        how = settings.problem, settings.algorithm, settings.seed
+        return staying(self._outcome_so_far(), self.ledger.retired, *how).answer.top
+
+    def state(self, now: float) -> State:
+        """Where the experiment stands."""
+        if self.replay.outcome is not None:
+            return STATES.get(self.answer.ended_by, State.ENDED)
+        if self.ledger.stopped is not None:
+            return State.STOPPED
+        return State.READY if self.available("", now, 1).size else State.PENDING
+
+    def status(self, now: float) -> Callable[..., Status]:
+        """Where the experiment stands, as a record, but for what was told of every arm."""
+        ledger = self.ledger
+        held = ledger.held(now)
+        holders = Counter(ledger.holders(held))
+        return partial(
+            Status,
+            name=self.name,
+            state=self.state(now),
+            trouble=self.trouble(),
+            told=ledger.made,
+            undrawn=ledger.undrawn,
+            held=holders.total(),
+            late=ledger.late,
+            unused=len(ledger.unused),
+            wanted=0 if self._cut else self._missing - holders.total(),
+            failures=ledger.failures.total(),
+            workers={worker: count for worker, count in holders.items() if worker},
+            progress=self.progress,
+            overdue=int((due_of(ledger.ends(held)) <= now).sum()),
+            spent=ledger.spent,
+            budget=self.settings.problem.goal.budget,
+            bound=self._bound(),
+            warnings=self.replay.checks.warnings,
+            notes=self.replay.checks.notes,
+        )
+
+    @property
+    def progress(self) -> Progress:
+        """How far the search is; its bound only if that holds among the arms that stay."""
+        progress = self.replay.numbering.pulls.progress
+        if progress.top is None or promised(
+            progress.top, self.ledger.retired, self.settings.algorithm
+        ):
+            return progress
+        return replace(progress, bound=None, top=None)
+
+    def _bound(self) -> float | None:
+        """What is proved of the present choice, in the user's units."""
+        progress = self.progress
+        if self.replay.outcome is not None:
+            return self.answer.regret_bound
+        if progress.bound is None or progress.top is None:
+            return None
+        return self.present().regret_bound
+
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None once there is an answer."""
+        if self.replay.outcome is not None or self.settings.searched_by().guarded:
+            return None
+        replay, ledger, settings = self.replay, self.ledger, self.settings
+        tickets = np.flatnonzero(ledger.counted(replay.numbering))
+        tickets = tickets[tickets >= replay.numbering.first]
+        rewards = ledger.rewards[tickets]
+        problem, tally = ledger.seen(settings.problem), self.tally()
+        partly = Partly(*by_entry(replay.numbering, tickets, rewards))
+        replies = tuple(replay.replies)
+        return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
+
+    def tally(self) -> Tally:
+        """What is counted of every arm, and what waits: all that is shown comes from here."""
+        return self.ledger.tally(self.replay.numbering)
+
+    def pulls_counted(self) -> tuple[IntArray, FloatArray]:
+        """The arms and the rewards of all pulls that are counted, in the order of their tickets."""
+        tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
+        return self.ledger.arms[tickets], self.ledger.rewards[tickets]
+
+    def counted(self) -> Counted:
+        """What is counted of every arm."""
+        ledger, chosen = self.ledger, None
+        problem = ledger.seen(self.settings.problem)
+        if self.replay.outcome is not None:
+            how = problem, self.settings.algorithm, self.settings.seed
+            outcome = staying(self.replay.outcome, ledger.retired, *how)
+            chosen = frozenset(outcome.answer.top.tolist())
+        told = ledger.position, problem, self.tally(), self.replay.asked
+        return Counted(*told, chosen, frozenset(ledger.retired))
+
+    @cached_property
+    def answer(self) -> Result:
+        """The answer; there must be one."""
+        outcome = self.replay.outcome
+        assert outcome is not None
+        return self._result(outcome)
+
+    def present(self) -> Result:
+        """What the answer would be if the experiment ended now."""
+        return replace(self._result(self._outcome_so_far()), partial=True)
+
+    def _outcome_so_far(self) -> Outcome:
+        problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
+        return present_outcome(problem, self.tally(), progress, self.settings.seed)
+
+    def _result(self, outcome: Outcome) -> Result:
+        settings = self.settings
+        if self.ledger.retired:  # the search was sent rewards that nobody drew
+            tally = self.tally()
+            pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
+            outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
+        how = settings.problem, settings.algorithm, settings.seed
+        outcome = staying(outcome, self.ledger.retired, *how)
+        outcome = replace(outcome, spending=self.ledger.spending())
+        seconds = max(0.0, self.ledger.ended - self.ledger.began)
+        problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
+        run = algorithm, settings.seed, seconds, self.ledger.retired
+        result = Result.of(outcome, settings.labels, problem, *run)
+        result = replace(result, control=settings.control)
+        return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
+
+    def trouble(self) -> str:
+        """Why the experiment is stopped, in words; empty if it is not."""
+        event = self.ledger.stopped
+        if event is None:
+            return ""
+        times = plural(self.settings.retries + 1, "time")
+        return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
+
+    def missing(self) -> str:
+        """What the search waits for, in words."""
+        made = self.ledger.made
+        were = "was" if made == 1 else "were"
+        return (
+            f"{plural(made, 'pull')} {were} told, but the search waits for {self._missing:,} more"
+        )
+
+    @property
+    def _missing(self) -> int:
+        """Pulls that the search waits for: none of arms that left."""
+        missing = self.replay.end - self.ledger.told
+        if not self.ledger.retired:
+            return missing
+        numbering, left = self.replay.numbering, list(self.ledger.retired)
+        asked = numbering.pulls.times[np.isin(numbering.pulls.arms, left)].sum()
+        span = slice(numbering.first, self.ledger.issued)
+        told = ~np.isnan(self.ledger.rewards[span]) & np.isin(self.ledger.arms[span], left)
+        return missing - int(asked - told.sum())
+
+
+def _identity(name: str, settings: Settings) -> str:
+    """What the tickets of an experiment carry; a copy under another name is another experiment."""
+    content = f"{name}\n{settings.identity}"
+    return blake2b(content.encode(errors="backslashreplace"), digest_size=8).hexdigest()

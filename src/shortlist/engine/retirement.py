@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
-from shortlist.engine.state import Replica
+from shortlist.engine.replay import Replica
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.stores import Event, Kind, RewardRow
@@ -52,7 +52,7 @@ def retirement(
     It leaves after all that was told, whatever the clocks of others say: so the log tells what was
     drawn of it from the worst rewards that come later."""
     now = max(now, float(np.nextafter(known.ledger.ended, inf)))
-    held = sorted(known.ledger.leases)
+    held = known.ledger.open_tickets().tolist()
     theirs = [ticket for ticket, own in zip(held, arms_of(known, held), strict=True) if own == arm]
     stopped = known.ledger.stopped
     # the batch in which it leaves is written down before, for the search is told in its reply

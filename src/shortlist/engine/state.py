@@ -1,327 +1,380 @@
-"""What the log of an experiment says: which tickets are told, who holds which of the others, what
-failed.
+"""What the log of an experiment says: which tickets are told, who holds the others, what failed.
 
-The search of an experiment, run again from its beginning with the rewards that were told.
+A store sees that its entries are those that were written. That an experiment with these settings
+could have written them is checked here: a file may come from anywhere."""
 
-What one program knows of an experiment: a replica of its log, and of the search behind it."""
-
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import cached_property, partial
-from hashlib import blake2b
+from collections import Counter, defaultdict
+from math import inf, isfinite
 
 import numpy as np
 
-from shortlist.arms import Label
-from shortlist.arrays import FloatArray, IntArray
-from shortlist.driver import Outcome, present_outcome
-from shortlist.engine.calls import draw_seed
-from shortlist.engine.eta import Partly, Underway
-from shortlist.engine.leases import FREE
-from shortlist.engine.ledger import Ledger
-from shortlist.engine.log_checks import MOST_UNDER_WAY, check_news
-from shortlist.engine.remaining_arms import promised, staying
-from shortlist.engine.replay import Replay
-from shortlist.engine.rewards import by_entry
-from shortlist.engine.status import Counted, Status
-from shortlist.engine.tickets import State, Ticket
-from shortlist.errors import CannotReplay, StoreDamaged
-from shortlist.formatting import plural, printable
-from shortlist.interim import Tally, scored
-from shortlist.result import Result
-from shortlist.result.result import Ending
-from shortlist.search import Progress
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.budget import spending
+from shortlist.confidence import counted_pulls
+from shortlist.engine.leases import FREE, Lease
+from shortlist.engine.tickets import Numbering
+from shortlist.errors import StoreDamaged
+from shortlist.interim import Tally
+from shortlist.problem import MOST_COST, Problem
+from shortlist.search import Rewards
 from shortlist.settings import Settings
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores import Event, Kind, News, Told
 
-STATES = {Ending.EPSILON: State.FINISHED, Ending.BUDGET: State.BUDGET}
+NONE: IntArray = np.empty(0, dtype=np.int64)
 
 
-class Replica:
-    """The log as read so far, and the search as far as the log takes it.
+class Ledger:
+    """The log, taken in stretch by stretch, as arrays by ticket."""
 
-    The invariant of every experiment: a replica changes in one way only, by reading the log.
-    Whoever has something to say appends it to the log and reads it back like everybody else. So all
-    programs that have read the same log agree, and a program that fails half-way has not changed
-    anything: what it did not append never happened."""
+    def __init__(self, retries: int, prices: FloatArray) -> None:
+        """`prices` are what a pull of every arm is declared to cost."""
+        self._retries = retries
+        self._prices = prices
+        self.declared = 0.0  # what the pulls told were to cost, and
+        self.spent = 0.0  # what they did
+        self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
+        self.unused: dict[int, float] = {}  # what pulls cost that were told after their arm left
+        self.spent_at: float | None = None  # when the budget ended within a request
+        self.retired: dict[int, str] = {}  # arms that left, and why,
+        self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
+        self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
+        self.position = 0  # in the log
+        self.told = 0  # rewards that the search has, and of these
+        self._worst = 0  # the worst ones, told in place of pulls of arms that left, and
+        self.late = 0  # those that count because a lease was over
+        self.issued = 0  # tickets handed out so far are those below
+        # by ticket, NaN where not told; may be longer than `issued`
+        self.rewards: FloatArray = np.empty(0)
+        self.arms: IntArray = np.empty(0, dtype=np.int64)
+        self.drawn: BoolArray = np.empty(0, dtype=np.bool_)
+        self._missed: BoolArray = np.empty(0, dtype=np.bool_)  # where the reward is for lateness
+        # of tickets issued and not told: when their lease ends, and the number of its holder
+        self._ends: FloatArray = np.empty(0)
+        self._holders: IntArray = np.empty(0, dtype=np.int64)
+        self._workers: dict[str, int] = {"": 0}  # numbers of holders
+        self._open = 0  # every ticket below is told
+        self._earliest = inf  # no lease ends before
+        self.failures: Counter[int] = Counter()  # by ticket, since the experiment was resumed
+        self.stopped: Event | None = None  # the failure that was one too many
+        self.steps: list[str] = []  # digests of what the search asked for
+        # when the first step was taken and the last reward was told
+        self.began, self.ended = inf, -inf
 
-    def __init__(self, name: str, settings: Settings) -> None:
-        self.name = name
-        self.settings = settings
-        self.identity = _identity(name, settings)
-        self._forget()
+    def reward(self, ticket: int) -> float | None:
+        """What was told of a ticket."""
+        if ticket >= self.rewards.size or np.isnan(self.rewards[ticket]):
+            return None
+        return float(self.rewards[ticket])
 
-    def _forget(self) -> None:
-        """Know nothing of the log."""
-        self.replay = Replay(self.settings)
-        self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
-        self._compared = 0  # steps of the search that are those of the log
-        self._halfway = False  # in reading
+    def cost(self, ticket: int, arm: int) -> float:
+        """What a pull that was told did cost."""
+        return self.costs.get(ticket, self.price(arm))
 
-    def read(self, store: Store) -> None:
-        """Take in what is new in the log, and let the search go on as far as it can."""
-        if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
-            self._forget()
-        news = store.read(self.name, self.ledger.position)
-        if news.last == self.ledger.position:
+    def price(self, arm: int) -> float:
+        """What a pull of an arm is declared to cost."""
+        return float(self._prices[arm])
+
+    def retired_by(self, batch: int) -> IntArray | None:
+        """The arms that left before all of this batch was told, counted from 1; None if none did.
+
+        The log says so by its order: an arm leaves after the last batch that was written down."""
+        left = [arm for arm, batches in self._left_in.items() if batches <= batch]
+        return np.array(sorted(left), dtype=np.int64) if left else None
+
+    def costs_in(self, tickets: range) -> dict[int, float]:
+        """What those of these pulls did cost of which that was said."""
+        if not self.costs:
+            return {}
+        return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
+
+    def is_late(self, ticket: int) -> bool:
+        """Whether the reward of a ticket counts because its lease was over."""
+        return ticket < self._missed.size and bool(self._missed[ticket])
+
+    def is_worst(self, ticket: int) -> bool:
+        """Whether a ticket was told the worst reward because its arm left."""
+        return self.reward(ticket) is not None and not self.drawn[ticket]
+
+    @property
+    def made(self) -> int:
+        """Pulls that were made and whose reward counts."""
+        return self.told - self._worst - self.late
+
+    @property
+    def undrawn(self) -> int:
+        """Pulls of arms that left and that nobody made, as far as is known."""
+        return self._worst - len(self.unused)
+
+    def counted(self, numbering: Numbering) -> BoolArray:
+        """Which tickets are counted in what is shown: (issued,).
+
+        Rewards of an arm are, up to its first ticket that is missing or that nobody drew.
+        `numbering` is that of the present request, to which all tickets belong that are missing."""
+        arms = self.arms[: self.issued].copy()
+        missing = np.flatnonzero(np.isnan(self.rewards[: self.issued]))
+        if missing.size:
+            arms[missing] = numbering.arms(missing)
+        return counted_pulls(arms, self.drawn[: self.issued], self._prices.size)
+
+    def tally(self, numbering: Numbering) -> Tally:
+        """What is counted of every arm, and what waits."""
+        counted, tally = self.counted(numbering), Tally(self._prices.size)
+        tickets = np.flatnonzero(counted)
+        rewards = self.rewards[tickets]
+        tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
+        early = np.flatnonzero(self.drawn[: self.issued] & ~counted)
+        tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
+        return tally
+
+    def spending(self) -> FloatArray:
+        """What the pulls of every arm that were made and told cost: (n,)."""
+        pulls = np.bincount(self.arms[self.drawn], minlength=self._prices.size)
+        said: defaultdict[int, list[float]] = defaultdict(list)
+        for ticket, cost in self.costs.items():
+            said[int(self.arms[ticket])].append(cost)
+            pulls[self.arms[ticket]] -= self.drawn[ticket]
+        for ticket, cost in self.unused.items():
+            said[int(self.arms[ticket])].append(cost)
+        return spending(pulls, self._prices, said)
+
+    def due(self, ticket: int) -> float:
+        """When the result of a ticket is expected; FREE if nobody holds it."""
+        lease = self.lease(ticket)
+        return FREE if lease is None else lease.due
+
+    def lease(self, ticket: int) -> Lease | None:
+        """Who holds a ticket that is not told, and until when; None of any other."""
+        if not 0 <= ticket < self.issued or not np.isnan(self.rewards[ticket]):
+            return None
+        return Lease(self._names[self._holders[ticket]], float(self._ends[ticket]))
+
+    def open_tickets(self) -> IntArray:
+        """Tickets that were issued and are not told, in order."""
+        untold = np.flatnonzero(np.isnan(self.rewards[self._open : self.issued]))
+        tickets: IntArray = untold + self._open
+        self._open = int(tickets[0]) if tickets.size else self.issued
+        return tickets
+
+    def held(self, now: float) -> IntArray:
+        """Tickets that a worker holds now."""
+        tickets = self.open_tickets()
+        held: IntArray = tickets[self._ends[tickets] > now]
+        return held
+
+    def ends(self, tickets: IntArray) -> FloatArray:
+        """When the leases of these open tickets end."""
+        return self._ends[tickets]
+
+    def holders(self, tickets: IntArray) -> list[str]:
+        """The workers of these open tickets, one per ticket."""
+        names = self._names
+        return [names[number] for number in self._holders[tickets].tolist()]
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self._workers)
+
+    def seen(self, problem: Problem) -> Problem:
+        """The problem as it turned out by the rewards so far."""
+        least = np.fmin.reduce(self.rewards, initial=np.nan)
+        return problem.seen(float(least), float(np.fmax.reduce(self.rewards, initial=np.nan)))
+
+    def available(self, worker: str, now: float) -> IntArray:
+        """Issued tickets that this worker may be handed: its own first, then those let go of."""
+        if now < self._earliest and worker not in self._workers:
+            return NONE
+        own, lapsed = self.handed_to(worker), self.lapsed(now)
+        return np.concatenate([own, np.setdiff1d(lapsed, own, assume_unique=True)])
+
+    def lapsed(self, now: float) -> IntArray:
+        """Tickets whose lease is over; nothing to look for before the earliest end of one."""
+        if now < self._earliest:
+            return NONE
+        tickets = self.open_tickets()
+        ends = self._ends[tickets]
+        self._earliest = float(ends.min(initial=inf))
+        over: IntArray = tickets[ends <= now]
+        return over
+
+    def handed_to(self, worker: str) -> IntArray:
+        """Tickets that this worker was handed last, none of nobody, and that are not told."""
+        if not worker or worker not in self._workers:
+            return NONE
+        tickets = self.open_tickets()
+        own: IntArray = tickets[self._holders[tickets] == self._workers[worker]]
+        return own
+
+    def held_by(self, worker: str) -> IntArray:
+        """Those of them that were not given back."""
+        tickets = self.handed_to(worker)
+        own: IntArray = tickets[self._ends[tickets] != FREE]
+        return own
+
+    def take_in(self, news: News) -> None:
+        """Add a stretch of the log. Rewards come first: what an event says of a ticket told does
+        not matter. Only who left is known before: of whom nothing more is drawn."""
+        for event in news.events:
+            if event.kind is Kind.RETIRE and event.span not in self.retired:
+                self.retired[event.span] = event.text
+                self.left_at[event.span] = event.time
+        self._take_rewards(news.told)
+        for event in news.events:
+            if event.kind is Kind.LEASE:
+                self._take_lease(event)
+            else:
+                self._take_event(event)
+        self.position = news.last
+
+    def _take_rewards(self, told: Told) -> None:
+        if not told.tickets.size:
             return
-        check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
-        self._halfway = True
-        self.ledger.take_in(news)
-        while self.replay.outcome is None and self.ledger.told >= self.replay.end:
-            numbering, ledger = self.replay.numbering, self.ledger
-            span = slice(numbering.first, self.replay.end)
-            costs = ledger.costs_in(range(numbering.first, self.replay.end))
-            retired = ledger.retired_by(len(self.replay.digests))
-            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
-        self._compare_steps()
-        self._check_asked()
-        if self.ledger.spent_at is not None and self.replay.outcome is None:
-            self.replay.cut(self._outcome_so_far())
-        self._halfway = False
+        before, self.issued = self.issued, max(self.issued, int(told.tickets.max()) + 1)
+        self._make_room(self.issued)
+        self.rewards[told.tickets] = told.rewards
+        self.arms[told.tickets] = told.arms
+        self.told += told.tickets.size
+        # times of an arm are in order: `retirement` and `worst_rewards` in leaving.py see to it
+        drawn = told.times < self.left_at[told.arms]
+        self.drawn[told.tickets] = drawn
+        self._worst += int((~drawn).sum())
+        prices = self._prices[told.arms]
+        self.declared += float(prices.sum())
+        self.spent += float(prices[drawn].sum())
+        self.ended = max(self.ended, float(told.times.max()))
+        # worst rewards are told before their turn: the tickets that they overtake are free
+        if np.isnan(self.rewards[before : self.issued]).any():
+            self._earliest = FREE
 
-    def _compare_steps(self) -> None:
-        """Refuse to go on if the search asks for something else than it once did.
+    def _take_lease(self, event: Event) -> None:
+        end = event.ticket + event.span
+        self.issued = max(self.issued, end)
+        self._make_room(self.issued)
+        self._ends[event.ticket : end] = event.time
+        self._holders[event.ticket : end] = self._workers.setdefault(event.text, len(self._workers))
+        self._earliest = min(self._earliest, event.time)
 
-        An update may have changed it."""
-        both = min(len(self.replay.digests), len(self.ledger.steps))
-        for step in range(self._compared, both):
-            if self.replay.digests[step] != self.ledger.steps[step]:
-                raise CannotReplay(
-                    f"experiment {self.name!r} asks for other pulls in step {step + 1} than it did"
-                    " the first time: continue it with the shortlist and the numpy that made it, or"
-                    " export its rewards"
-                )
-            self._compared = step + 1
+    def _take_event(self, event: Event) -> None:
+        if event.kind is Kind.STEP:
+            self.steps.append(event.text)
+            self.began = min(self.began, event.time)
+        elif event.kind is Kind.RESUME:
+            self.failures.clear()
+            self.stopped = None
+        elif event.kind is Kind.RETIRE:
+            self._left_in.setdefault(event.span, len(self.steps))
+        elif event.kind is Kind.COST:
+            if event.ticket not in self.costs:
+                self.costs[event.ticket] = float(event.text)
+                price = float(self._prices[self.arms[event.ticket]])
+                paid = price if self.drawn[event.ticket] else 0.0
+                self.spent += self.costs[event.ticket] - paid
+        elif event.kind is Kind.LATE:
+            span = slice(event.ticket, event.ticket + event.span)
+            self.late += int((~self._missed[span]).sum())
+            self._missed[span] = True
+        elif event.kind is Kind.UNUSED:
+            if event.ticket not in self.unused:
+                self.unused[event.ticket] = float(event.text)
+                self.spent += self.unused[event.ticket]
+        elif event.kind is Kind.SPENT:
+            self.spent_at = event.time
+        elif event.kind is Kind.FAIL:
+            self.failures[event.ticket] += 1
+            if self.lease(event.ticket) is not None:
+                self._ends[event.ticket] = self._earliest = FREE
+            if self.failures[event.ticket] > self._retries and self.stopped is None:
+                self.stopped = event
 
-    def _check_asked(self) -> None:
-        """Refuse a log in which more was handed out, or more steps were taken, than the search
-        asked for."""
-        ledger, replay = self.ledger, self.replay
-        if ledger.issued > replay.end or len(ledger.steps) > len(replay.digests):
-            raise StoreDamaged(
-                f"{ledger.issued} tickets in {len(ledger.steps)} steps were handed out in"
-                f" experiment {self.name!r}, but its search asked for {replay.end} in"
-                f" {len(replay.digests)}"
-            )
+    def _make_room(self, size: int) -> None:
+        """Let the arrays hold that many tickets; doubled, so that growing costs little however
+        often."""
+        if size > self.rewards.size:
+            more = max(size, 2 * self.rewards.size) - self.rewards.size
+            self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
+            nobody = np.zeros(more, dtype=np.int64)
+            self.arms = np.concatenate([self.arms, nobody])
+            self._holders = np.concatenate([self._holders, nobody])
+            self._ends = np.concatenate([self._ends, np.full(more, FREE)])
+            none = np.zeros(more, dtype=np.bool_)
+            self.drawn = np.concatenate([self.drawn, none])
+            self._missed = np.concatenate([self._missed, none])
 
-    @property
-    def _cut(self) -> bool:
-        """Whether the budget ended within a request."""
-        return self.ledger.spent_at is not None
 
-    def available(self, worker: str, now: float) -> Iterator[int]:
-        """Tickets that this worker may be handed now."""
-        missed = self.missed(now)
-        room = self.ledger.told + MOST_UNDER_WAY
-        tickets = self.ledger.available(worker, now, min(self.replay.end, room))
-        return (ticket for ticket in tickets if ticket not in missed)
+ABOUT_REWARDS = {Kind.COST: "the cost", Kind.UNUSED: "the cost", Kind.LATE: "the lateness"}
+MOST_UNDER_WAY = 1_000_000  # tickets handed out and not told: each takes memory
 
-    def missed(self, now: float) -> set[int]:
-        """Tickets that count as was agreed for what is late: their lease is over."""
-        if not isinstance(self.settings.on_late, float):
-            return set()
-        return {ticket for ticket in self.ledger.lapsed(now) if self.ledger.due(ticket) != FREE}
 
-    def late_rewards(self, now: float) -> list[RewardRow]:
-        """What is to be told of the tickets that were missed."""
-        missed = sorted(self.missed(now))
-        arms = self.replay.numbering.arms(missed).tolist()
-        late = float(self.settings.on_late)
-        return [(ticket, arm, late, now) for ticket, arm in zip(missed, arms, strict=True)]
-
-    def new_steps(self, now: float) -> list[Event]:
-        """What the search asked for and nobody wrote down yet."""
-        done = len(self.ledger.steps)
-        steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
-        return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
-
-    def tickets(self, ids: list[int], due: list[float]) -> list[Ticket]:
-        """The tickets of these numbers, all of the present request."""
-        _, arms, draws, _ = self.replay.numbering.places(ids)
-        labels, seed = self.settings.labels, self.settings.seed
-        item = self.settings.item
-        rows = zip(ids, arms.tolist(), draws.tolist(), due, strict=True)
-        return [
-            Ticket(
-                id_,
-                labels[arm],
-                draw,
-                draw_seed(seed, arm, draw),
-                expires,
-                self.identity,
-                item(arm, draw),
-            )
-            for id_, arm, draw, expires in rows
-        ]
-
-    def best_so_far(self) -> Label | None:
-        """The best arm of the present choice by its mean, drawn to that of all by one pull.
-
-        None that left or is at its limit: if all of the choice are, the best of the others, and
-        nobody if there is none. Only what is counted bears on it: of two arms the one whose good
-        rewards are quicker would be preferred by what was told."""
-        problem, ledger = self.settings.problem, self.ledger
-        tally = scored(problem, self.tally())
-        usual = tally.sums.sum() / max(1, tally.pulls.sum())
-        good = problem.sign * (tally.sums + usual) / (tally.pulls + 1)
-        closed = self.replay.asked >= problem.most_in_all
-        closed[list(ledger.retired)] = True
-        good[closed] = -np.inf
-        chosen = np.zeros_like(closed)
-        chosen[self._chosen_so_far()] = True
-        best = int(np.lexsort((-good, ~chosen, closed))[0])
-        return None if closed[best] else self.settings.labels[best]
-
-    def _chosen_so_far(self) -> IntArray:
-        """The present choice among the arms that stay, as `present` has it."""
-        settings = self.settings
-        how = settings.problem, settings.algorithm, settings.seed
-        return staying(self._outcome_so_far(), self.ledger.retired, *how).answer.top
-
-    def state(self, now: float) -> State:
-        """Where the experiment stands."""
-        if self.replay.outcome is not None:
-            return STATES.get(self.answer.ended_by, State.ENDED)
-        if self.ledger.stopped is not None:
-            return State.STOPPED
-        anything = next(self.available("", now), None)
-        return State.PENDING if anything is None else State.READY
-
-    def status(self, now: float) -> Callable[..., Status]:
-        """Where the experiment stands, as a record, but for what was told of every arm."""
-        ledger = self.ledger
-        held = ledger.held(now)
-        holders = Counter(lease.worker for lease in held)
-        return partial(
-            Status,
-            name=self.name,
-            state=self.state(now),
-            trouble=self.trouble(),
-            told=ledger.made,
-            undrawn=ledger.undrawn,
-            held=holders.total(),
-            late=ledger.late,
-            unused=len(ledger.unused),
-            wanted=0 if self._cut else self._missing - holders.total(),
-            failures=ledger.failures.total(),
-            workers={worker: count for worker, count in holders.items() if worker},
-            progress=self.progress,
-            overdue=sum(lease.due <= now for lease in held),
-            spent=ledger.spent,
-            budget=self.settings.problem.goal.budget,
-            bound=self._bound(),
-            warnings=self.replay.checks.warnings,
-            notes=self.replay.checks.notes,
+def check_news(news: News, ledger: Ledger, settings: Settings, where: str) -> None:
+    """Refuse entries that no experiment with these settings could have written."""
+    if news.last == ledger.position:
+        return
+    _check_rewards(news.told, settings, where)
+    for event in news.events:
+        _check_event(event, settings.problem.n_arms, where)
+    _check_enough_stay(news, ledger, settings, where)
+    _check_paid(news, ledger, where)
+    leases = [event.ticket + event.span for event in news.events if event.kind is Kind.LEASE]
+    handed_out = max([*leases, _largest(news.told.tickets) + 1])
+    told = ledger.told + news.told.tickets.size
+    if handed_out > told + MOST_UNDER_WAY:
+        raise StoreDamaged(
+            f"{where} has handed out ticket {handed_out - 1} when {told} were told, but at most"
+            f" {MOST_UNDER_WAY:,} are under way at a time"
         )
 
-    @property
-    def progress(self) -> Progress:
-        """How far the search is; its bound only if that holds among the arms that stay."""
-        progress = self.replay.numbering.pulls.progress
-        if progress.top is None or promised(
-            progress.top, self.ledger.retired, self.settings.algorithm
-        ):
-            return progress
-        return replace(progress, bound=None, top=None)
 
-    def _bound(self) -> float | None:
-        """What is proved of the present choice, in the user's units."""
-        progress = self.progress
-        if self.replay.outcome is not None:
-            return self.answer.regret_bound
-        if progress.bound is None or progress.top is None:
-            return None
-        return self.present().regret_bound
+def _check_rewards(told: Told, settings: Settings, where: str) -> None:
+    model, n_arms = settings.problem.rewards, settings.problem.n_arms
+    admitted = np.asarray(model.admits(told.rewards) & np.isfinite(told.times))  # (rewards,)
+    if admitted.all() and _largest(told.arms) < n_arms:
+        return
+    wrong = np.flatnonzero(~admitted | ((told.arms < 0) | (told.arms >= n_arms)))[0]
+    raise StoreDamaged(
+        f"the reward of ticket {told.tickets[wrong]} in {where} is {told.rewards[wrong]} of arm"
+        f" {told.arms[wrong]} at {told.times[wrong]}, but must be {model.rule}, of an arm below"
+        f" {n_arms}"
+    )
 
-    def underway(self) -> Underway | None:
-        """The search as it is now, to be simulated from here; None once there is an answer."""
-        if self.replay.outcome is not None:
-            return None
-        replay, ledger, settings = self.replay, self.ledger, self.settings
-        tickets = np.flatnonzero(ledger.counted(replay.numbering))
-        tickets = tickets[tickets >= replay.numbering.first]
-        rewards = ledger.rewards[tickets]
-        problem, tally = ledger.seen(settings.problem), self.tally()
-        partly = Partly(*by_entry(replay.numbering, tickets, rewards, rewards**2))
-        replies = tuple(replay.replies)
-        return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
 
-    def tally(self) -> Tally:
-        """What is counted of every arm, and what waits: all that is shown comes from here."""
-        return self.ledger.tally(self.replay.numbering)
-
-    def pulls_counted(self) -> tuple[IntArray, FloatArray]:
-        """The arms and the rewards of all pulls that are counted, in the order of their tickets."""
-        tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
-        return self.ledger.arms[tickets], self.ledger.rewards[tickets]
-
-    def counted(self) -> Counted:
-        """What is counted of every arm."""
-        return Counted.of(self.ledger, self.settings, self.replay)
-
-    @cached_property
-    def answer(self) -> Result:
-        """The answer; there must be one."""
-        outcome = self.replay.outcome
-        assert outcome is not None
-        return self._result(outcome)
-
-    def present(self) -> Result:
-        """What the answer would be if the experiment ended now."""
-        return replace(self._result(self._outcome_so_far()), partial=True)
-
-    def _outcome_so_far(self) -> Outcome:
-        problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
-        return present_outcome(problem, self.tally(), progress, self.settings.seed)
-
-    def _result(self, outcome: Outcome) -> Result:
-        settings = self.settings
-        if self.ledger.retired:  # the search was sent rewards that nobody drew
-            tally = self.tally()
-            pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
-            outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
-        how = settings.problem, settings.algorithm, settings.seed
-        outcome = staying(outcome, self.ledger.retired, *how)
-        outcome = replace(outcome, spending=self.ledger.spending())
-        seconds = max(0.0, self.ledger.ended - self.ledger.began)
-        problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
-        run = algorithm, settings.seed, seconds, self.ledger.retired
-        result = Result.of(outcome, settings.labels, problem, *run)
-        result = replace(result, control=settings.control)
-        return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
-
-    def trouble(self) -> str:
-        """Why the experiment is stopped, in words; empty if it is not."""
-        event = self.ledger.stopped
-        if event is None:
-            return ""
-        times = plural(self.settings.retries + 1, "time")
-        return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
-
-    def missing(self) -> str:
-        """What the search waits for, in words."""
-        made = self.ledger.made
-        were = "was" if made == 1 else "were"
-        return (
-            f"{plural(made, 'pull')} {were} told, but the search waits for {self._missing:,} more"
+def _check_enough_stay(news: News, ledger: Ledger, settings: Settings, where: str) -> None:
+    """Refuse a log in which too few arms stay to choose from."""
+    left = {event.span for event in news.events if event.kind is Kind.RETIRE}
+    if left and settings.problem.n_arms - len(left | ledger.retired.keys()) <= settings.problem.k:
+        raise StoreDamaged(
+            f"{len(left | ledger.retired.keys())} of {settings.problem.n_arms} arms retire in"
+            f" {where}, but more than {settings.problem.k} must stay"
         )
 
-    @property
-    def _missing(self) -> int:
-        """Pulls that the search waits for: none of arms that left."""
-        missing = self.replay.end - self.ledger.told
-        if not self.ledger.retired:
-            return missing
-        numbering, left = self.replay.numbering, list(self.ledger.retired)
-        asked = numbering.pulls.times[np.isin(numbering.pulls.arms, left)].sum()
-        span = slice(numbering.first, self.ledger.issued)
-        told = ~np.isnan(self.ledger.rewards[span]) & np.isin(self.ledger.arms[span], left)
-        return missing - int(asked - told.sum())
+
+def _check_paid(news: News, ledger: Ledger, where: str) -> None:
+    """Refuse what is said of the reward of a ticket that has none."""
+    about = [event for event in news.events if event.kind in ABOUT_REWARDS]
+    told = set(news.told.tickets.tolist()) if about else set()
+    for event in about:
+        for ticket in range(event.ticket, event.ticket + event.span):
+            if ticket not in told and ledger.reward(ticket) is None:
+                said = ABOUT_REWARDS[event.kind]
+                raise StoreDamaged(f"{said} of ticket {ticket} is in {where}, but not its reward")
 
 
-def _identity(name: str, settings: Settings) -> str:
-    """What the tickets of an experiment carry; a copy under another name is another experiment."""
-    content = f"{name}\n{settings.identity}"
-    return blake2b(content.encode(errors="backslashreplace"), digest_size=8).hexdigest()
+def is_cost(text: str) -> bool:
+    """Whether an event may say that a pull did cost this."""
+    try:
+        return 0 <= float(text) <= MOST_COST
+    except ValueError:
+        return False
+
+
+def _largest(numbers: IntArray) -> int:
+    """The largest of numbers from 0; one below 0 counts as larger than all."""
+    return int(numbers.view(np.uint64).max()) if numbers.size else -1
+
+
+def _check_event(event: Event, n_arms: int, where: str) -> None:
+    nobody = event.kind is Kind.RETIRE and event.span >= n_arms
+    nobody |= event.kind in (Kind.COST, Kind.UNUSED) and not is_cost(event.text)
+    if event.ticket < 0 or event.span < 0 or nobody or not isfinite(event.time):
+        raise StoreDamaged(
+            f"{event.kind} of {event.span} tickets from {event.ticket} at {event.time} is in"
+            f" {where}, but no such event can be"
+        )

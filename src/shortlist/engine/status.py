@@ -10,9 +10,6 @@ from shortlist.arms import Label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import estimates, places
 from shortlist.driver import unit_tally
-from shortlist.engine.ledger import Ledger
-from shortlist.engine.remaining_arms import staying
-from shortlist.engine.replay import Replay
 from shortlist.engine.tickets import State
 from shortlist.formatting import (
     Tabular,
@@ -28,7 +25,6 @@ from shortlist.formatting import (
 from shortlist.interim import Tally, chances
 from shortlist.problem import Problem
 from shortlist.search import Progress
-from shortlist.settings import Settings
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
@@ -242,17 +238,6 @@ class Counted:
     asked: IntArray
     chosen: frozenset[int] | None  # once there is an answer
     retired: frozenset[int]
-
-    @classmethod
-    def of(cls, ledger: Ledger, settings: Settings, replay: Replay) -> "Counted":
-        """What the ledger says now."""
-        problem, chosen = ledger.seen(settings.problem), None
-        if replay.outcome is not None:
-            how = problem, settings.algorithm, settings.seed
-            outcome = staying(replay.outcome, ledger.retired, *how)
-            chosen = frozenset(outcome.answer.top.tolist())
-        tally, retired = ledger.tally(replay.numbering), frozenset(ledger.retired)
-        return cls(ledger.position, problem, tally, replay.asked, chosen, retired)
 
 
 def arms_told(counted: Counted, labels: tuple[Label, ...]) -> ArmsTold:

@@ -1,10 +1,26 @@
-"""A ticket is one pull that somebody was asked to make."""
+"""A ticket is one pull that a worker was asked to make; tickets are numbered in one order.
+
+The pulls of a batch are dealt out like cards: every entry gets its first pull, then every entry its
+second, and so on. So a change in the world while a batch is worked off, the time of day for one,
+meets all arms alike. Take arms 7, 4 and 9, to be pulled 1, 3 and 2 times, with tickets from 10 on:
+
+    round 0    10 -> arm 4    11 -> arm 9    12 -> arm 7
+    round 1    13 -> arm 4    14 -> arm 9
+    round 2    15 -> arm 4
+
+Rounds of the same width form a *stretch*. Tickets are looked up, never stored: bisection finds the
+stretch, a division the round and the rank in it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, NamedTuple
 
-from shortlist.arms import Label
+import numpy as np
+
+from shortlist.arms import Label, OwnLabel
+from shortlist.arrays import IntArray, total_before
+from shortlist.search import Pulls
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +101,99 @@ class Handout(list[Ticket]):
 
     def __repr__(self) -> str:
         return f"Handout({super().__repr__()}, {self.state!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Tickets handed out together, as columns: to make a `Ticket` of each takes longer than a short
+    evaluation."""
+
+    ids: list[int]
+    labels: list[OwnLabel]
+    draws: list[int]
+    due: list[float]
+    state: State
+    seeds: list[int] | None = None
+    items: list[Any] | None = None
+    calls: list[int] | None = None  # tickets with the same number may be made by one call
+
+    def ticket(self, place: int) -> Ticket:
+        """One of them on its own."""
+        seed = 0 if self.seeds is None else self.seeds[place]
+        item = None if self.items is None else self.items[place]
+        label: Any = self.labels[place]
+        return Ticket(self.ids[place], label, self.draws[place], seed, self.due[place], item=item)
+
+
+def draw_seed(seed: int, arm: int, draw: int) -> int:
+    """The seed of one pull: 63 bits made of the run's seed, the arm's position and the draw."""
+    state = np.random.SeedSequence(seed, spawn_key=(arm, draw)).generate_state(1, np.uint64)
+    return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
+
+
+Tickets = Iterable[int] | IntArray
+
+
+class Places(NamedTuple):
+    """Where tickets belong, one figure per ticket."""
+
+    entries: IntArray  # of the batch
+    arms: IntArray
+    draws: IntArray  # which pull of its arm it is, counted over the whole run
+
+
+class Numbering:
+    """The tickets `first`, `first` + 1, ... of a batch, one for every pull.
+
+    `drawn` says how often each arm was asked for before."""
+
+    def __init__(self, pulls: Pulls, first: int, drawn: IntArray) -> None:
+        self.pulls = pulls
+        self.first = first
+        times = pulls.times  # (entries,)
+        self.total = int(times.sum())
+        self._first_draws = drawn[pulls.arms] + total_before(pulls.arms, times)
+        # Most pulls first: then every round goes to the first entries of this order.
+        self._order = np.argsort(-times, kind="stable")
+        tops = np.unique(times[times > 0])  # (stretches,): rounds after which some entry is done
+        self._bottoms = np.concatenate([[0], tops[:-1]])  # the first round of every stretch
+        self._widths = times.size - np.searchsorted(np.sort(times), tops)  # entries still in it
+        sizes = (tops - self._bottoms) * self._widths
+        self._starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])  # its first ticket
+
+    @property
+    def end(self) -> int:
+        """The first ticket after these."""
+        return self.first + self.total
+
+    @property
+    def tickets(self) -> IntArray:
+        """All tickets, in order."""
+        return np.arange(self.first, self.end)
+
+    def arms(self, tickets: Tickets) -> IntArray:
+        """The arm of each of the tickets."""
+        _, _, entries = self._turns(tickets)
+        return self.pulls.arms[entries]
+
+    def places(self, tickets: Tickets) -> Places:
+        """Where each of the tickets belongs."""
+        stretch, rounds, entries = self._turns(tickets)
+        draws: IntArray = self._first_draws[entries] + self._bottoms[stretch] + rounds
+        return Places(entries, self.pulls.arms[entries], draws)
+
+    def calls(self, tickets: Tickets, most: int | None) -> IntArray:
+        """The number of the call that makes each of the tickets, where a call makes up to `most`
+        pulls of an entry; without a limit, all of them."""
+        stretch, rounds, entries = self._turns(tickets)
+        nth = self._bottoms[stretch] + rounds  # pull of its entry
+        size = entries.max(initial=0) + 1
+        number: IntArray = entries if most is None else entries + size * (nth // most)
+        return number
+
+    def _turns(self, tickets: Tickets) -> tuple[IntArray, IntArray, IntArray]:
+        """The stretch of each of the tickets, its round in it, and its entry."""
+        offsets = np.asarray(tickets, dtype=np.int64) - self.first
+        stretch = self._starts.searchsorted(offsets, side="right") - 1
+        rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
+        return stretch, rounds, self._order[ranks]

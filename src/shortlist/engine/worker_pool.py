@@ -1,138 +1,35 @@
-"""Keep calls under way: in this thread, on an executor or in an event loop.
-
-A flight holds calls that were submitted and hands back those that are done, in the order in which
-they end. `keep_busy` feeds it the calls of one request: all workers are busy until fewer calls than
-workers are left, however long some of them take."""
+"""Calls under way, on an executor or in an event loop: pools that hand back calls as they end."""
 
 from asyncio import Queue, Task, create_task, gather, timeout
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from shortlist.driver import BudgetEnded
 from shortlist.engine.calls import Call
 
 Evaluate = Callable[[Call], Any]
-ATTEMPTS = 3  # a call that ends its worker every time must not go on for ever
+ATTEMPTS = 3  # a call that ends its worker process every time must not be made for ever
 OWN = "_raised_by_evaluation"  # travels with an error from worker to us, as all its attributes do
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A call that has ended, with what it returned or raised."""
+    """A call that has ended, with the value it returned or the error it raised."""
 
     call: Call
     value: Any = None
     error: BaseException | None = None
 
-    def result(self) -> Any:
-        """What it returned; what it raised is raised, with the arm in its notes."""
-        if self.error is not None:
-            raise named(self.error, self.call)
-        return self.value
-
 
 def named(error: BaseException, call: Call) -> BaseException:
     """The same error, with the arm in its notes."""
-    error.add_note(f"raised while evaluating arm {call.label!r}, pull {call.draw}")
+    item = "" if call.item is None else f", item {call.item!r}"
+    error.add_note(f"raised while evaluating arm {call.label!r}{item}, pull {call.draw}")
     return error
-
-
-Receive = Callable[[Done], None]
-Reserve = Callable[[Call], bool]  # whether there is enough left to begin a call
-
-
-def always(call: Call) -> bool:  # noqa: ARG001
-    """Begin every call."""
-    return True
-
-
-class Flight(Protocol):
-    """Calls under way, `capacity` of them at most at a time."""
-
-    capacity: int
-
-    @property
-    def under_way(self) -> int:
-        """How many calls were submitted and not collected."""
-
-    def submit(self, call: Call) -> None:
-        """Begin a call."""
-
-    def collect(self, seconds: float | None = None) -> list[Done]:
-        """Wait for the first call to end and return all that have; none after so many seconds."""
-
-    def finish(self) -> list[Done]:
-        """Wait for all calls that were submitted and not collected, after an interrupt as well."""
-
-    def cancel(self) -> None:
-        """Give up what has not begun."""
-
-
-def keep_busy(
-    flight: Flight, calls: Iterable[Call], receive: Receive, reserve: Reserve = always
-) -> None:
-    """Make all calls; `receive` hears of each as it ends, and may raise.
-
-    A call that `reserve` refuses waits for others to end; if none is under way, the budget has."""
-    try:
-        for call in calls:
-            while not reserve(call):
-                if not flight.under_way:
-                    raise BudgetEnded
-                _hand_over(flight.collect(), receive)
-            flight.submit(call)
-            while flight.under_way >= flight.capacity:
-                _hand_over(flight.collect(), receive)
-        while flight.under_way:
-            _hand_over(flight.collect(), receive)
-    except BaseException:
-        flight.cancel()
-        raise
-
-
-def _hand_over(done: Iterable[Done], receive: Receive) -> None:
-    for each in done:
-        receive(each)
-
-
-class Here:
-    """One call after the other, in this thread."""
-
-    capacity = 1
-
-    def __init__(self, evaluate: Evaluate) -> None:
-        self._evaluate = evaluate
-        self._done: list[Done] = []
-
-    @property
-    def under_way(self) -> int:
-        """How many calls were submitted and not collected."""
-        return len(self._done)
-
-    def submit(self, call: Call) -> None:
-        """Make a call at once."""
-        try:
-            self._done.append(Done(call, self._evaluate(call)))
-        except Exception as error:
-            self._done.append(Done(call, error=error))
-
-    def collect(self, seconds: float | None = None) -> list[Done]:  # noqa: ARG002
-        """All calls that were made since."""
-        done = self._done
-        self._done = []
-        return done
-
-    def finish(self) -> list[Done]:
-        """The same."""
-        return self.collect()
-
-    def cancel(self) -> None:
-        """Nothing is ever left to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +47,7 @@ class Marked:
             raise
 
 
-class OnExecutor:
+class ExecutorPool:
     """Calls on an executor of `concurrent.futures`; one whose worker is lost is submitted again.
 
     A worker is lost where the future is cancelled, or fails with an error that the evaluation did
@@ -176,10 +73,10 @@ class OnExecutor:
         except Exception as error:
             raise named(error, call) from None
         self._calls[future] = call
-        future.add_done_callback(self._ended.put)  # unlike `wait`, no dearer with more under way
+        future.add_done_callback(self._ended.put)  # unlike `wait`, no slower with more under way
 
     def collect(self, seconds: float | None = None) -> list[Done]:
-        """Wait for the first call to end and return all that have; none after so many seconds."""
+        """Wait for the first call to end and return all that have; none after `seconds`."""
         done: list[Done] = []
         while not done:
             try:
@@ -228,7 +125,7 @@ def _lost(future: Future[Any]) -> bool:
     return error is not None and not getattr(error, OWN, False)
 
 
-class InLoop:
+class EventLoopPool:
     """Calls of an async function in the event loop that is running."""
 
     def __init__(self, capacity: int, evaluate: Evaluate) -> None:
@@ -249,7 +146,7 @@ class InLoop:
         task.add_done_callback(self._ended.put_nowait)
 
     async def collect(self, seconds: float | None = None) -> list[Done]:
-        """Wait for the first call to end and return all that have; none after so many seconds."""
+        """Wait for the first call to end and return all that have; none after `seconds`."""
         done: list[Done] = []
         with suppress(TimeoutError):
             async with timeout(seconds):
@@ -271,23 +168,3 @@ class InLoop:
             return Done(call, task.result())
         except BaseException as error:
             return Done(call, error=error)
-
-
-async def keep_busy_async(
-    flight: InLoop, calls: Iterable[Call], receive: Receive, reserve: Reserve = always
-) -> None:
-    """`keep_busy` in the event loop that is running."""
-    try:
-        for call in calls:
-            while not reserve(call):
-                if not flight.under_way:
-                    raise BudgetEnded
-                _hand_over(await flight.collect(), receive)
-            flight.submit(call)
-            while flight.under_way >= flight.capacity:
-                _hand_over(await flight.collect(), receive)
-        while flight.under_way:
-            _hand_over(await flight.collect(), receive)
-    except BaseException:
-        await flight.cancel()
-        raise

@@ -1,47 +1,91 @@
-"""Make the pulls of an experiment with a function, several at a time, until it is over."""
+"""Make the pulls of an experiment with a function, several at a time, until it is over.
+
+There is one way, wherever the experiment is kept: a `Worker` asks for a block of tickets, makes
+their calls, and tells the rewards as a block. A block is as large as can be evaluated in 50 ms, and
+rewards of calls shorter than half a millisecond wait that long to be told together; all others are
+told at once. So a store commits many short calls together, a program that dies loses little, and a
+search in memory spends its time on the function."""
 
 import asyncio
 import logging
 import os
 import socket
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shortlist.engine.calls import Call, Evaluation
+import numpy as np
+
+from shortlist.engine.calls import (
+    CONCURRENT,
+    Attempts,
+    Call,
+    Evaluation,
+    asynchronous,
+    refuse_executor,
+    run_here,
+)
 from shortlist.engine.command import Command
-from shortlist.engine.executors import opened
-from shortlist.engine.leases import FOREVER
-from shortlist.engine.locate import checked_worker
-from shortlist.engine.rewards import with_cost
+from shortlist.engine.eta import Underway
+from shortlist.engine.executors import pool_on
+from shortlist.engine.leases import FOREVER, checked_worker
+from shortlist.engine.log_entries import Report
+from shortlist.engine.progress import display
+from shortlist.engine.rewards import checked_cost, checked_reward, checked_rewards, with_cost
 from shortlist.engine.status import Status
-from shortlist.engine.telling import Report as Result
-from shortlist.engine.tickets import Handout, Receipt, State, Ticket
-from shortlist.engine.worker_pool import Done, InLoop, named
-from shortlist.errors import ConflictingReward, InvalidInput
+from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
+from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
+from shortlist.errors import ConflictingReward, InvalidInput, Unfinished
 from shortlist.formatting import plural, printable
+from shortlist.result import Result
+from shortlist.search import Progress
+from shortlist.settings import Settings
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
-PATIENCE = 2.0  # seconds of that before it is said: who works beside others often waits
-# seconds within which a crew that lives asks again, so its tickets are lost so long if it dies
+PATIENCE = 2.0  # seconds of that before it is logged: a worker among others often waits
+# seconds within which a worker that lives asks again, so its tickets are lost so long if it dies
 LEASE = 60.0
+STRETCH = 0.05  # seconds that a block takes, and that a reward waits to be told at most
+# seconds of a call below which that costs less than telling each at once, even if the program dies
+SHORT = 0.0005
+MOST_TICKETS = 10_000  # in a block
+WHOLE_BATCH = 1_000_000  # tickets in a block where one call makes many of them
+# what a reward nearly always is: anything else is looked at more closely
+PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
 logger = logging.getLogger("shortlist.engine")
 
 
 class Work(Protocol):
-    """What a crew needs of an experiment."""
+    """What a worker needs of an experiment, here or at a service."""
 
-    def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
-        """Up to `limit` tickets, those that the worker holds first."""
+    @property
+    def settings(self) -> Settings:
+        """What it was made with."""
+
+    def ask_block(
+        self,
+        limit: int,
+        worker: str,
+        *,
+        alive: float | None = None,
+        holding: Sequence[int] = (),
+        renew: bool = False,
+        seeded: bool = True,
+        batch: int | None = 1,
+    ) -> Block:
+        """Up to `limit` tickets beyond those that the worker is holding."""
+
+    def tell_block(
+        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+    ) -> Receipt:
+        """Record the rewards of many tickets: all of them, or after an error none."""
 
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket."""
-
-    def tell_many(self, results: Iterable[Result]) -> Receipt:
-        """Record the rewards of many tickets: all of them, or after an error none."""
 
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made."""
@@ -52,7 +96,7 @@ class Work(Protocol):
         """Take back the tickets of a worker, or some of them."""
 
     def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends."""
+        """How many tickets workers hold, and when the last of their leases ends."""
 
     def status(self) -> Status:
         """Where the experiment stands."""
@@ -63,28 +107,33 @@ class Job:
     """How the pulls of an experiment are made."""
 
     evaluation: Evaluation
-    workers: int  # at a time
-    retries: int  # of a pull that failed, before the experiment hears of it
-    worker: str
+    workers: int | None  # calls at a time; None for as many as suit the executor
+    worker: str  # its name
     show: Callable[[], None]  # called after every step
     raising: bool = False  # whether a pull that fails ends the work, instead of being told
+    batch: int | None = 1  # the most pulls in a call; None for any number
+    here: bool = False  # whether calls are made in this thread, as is possible where none can lapse
+    lasting: bool = True  # whether rewards told after an error are of use
 
     @classmethod
     def of(
         cls,
         pull: Callable[..., Any],
-        workers: int,
+        workers: int | None,
         retries: int,
         worker: str | None,
         show: Callable[[], None],
         *,
         on_items: bool = False,
+        here: bool = False,
     ) -> "Job":
-        """Take what a user said, if it makes sense; a worker without a name gets one."""
+        """Take the arguments of `run`, if they make sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
-        workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
+        if workers is not None:
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
-        return cls(Evaluation.of(pull, on_items=on_items), workers, retries, name, show)
+        evaluation = Evaluation.of(pull, attempts=Attempts(retries), on_items=on_items)
+        return cls(evaluation, workers, name, show, here=here)
 
 
 def work(experiment: Work, job: Job, executor: object) -> State:
@@ -92,54 +141,84 @@ def work(experiment: Work, job: Job, executor: object) -> State:
 
     If this is interrupted, programs that are running are ended; what was evaluated by then is told,
     and the rest is given back."""
-    release_the_dead(experiment)
+    if job.lasting:
+        release_the_dead(experiment)
+    if job.here and executor is None and job.workers in (None, 1):
+        return _work_here(Worker(experiment, job, 1))
     where = "threads" if executor is None else executor
-    with opened(where, job.workers, job.evaluation) as flight:
-        crew = Crew(experiment, job, flight.submit)
-        try:
-            while (state := crew.ask()) is None:
-                if crew.tickets:
-                    crew.take_in(flight.collect(LEASE / 3))
-                else:
-                    time.sleep(crew.pause())
-                job.show()
-        except BaseException:
-            if isinstance(job.evaluation.function, Command):
-                job.evaluation.function.stop()
-            flight.cancel()
-            while flight.under_way:
-                crew.take_in_rewards(flight.finish())
-            experiment.release(job.worker)
-            raise
+    workers = job.workers or (1 if executor is None else None)
+    with pool_on(where, workers, job.evaluation) as pool:
+        return _work_in(pool, Worker(experiment, job, pool.capacity, LEASE))
+
+
+def _work_here(worker: "Worker") -> State:
+    """Make the calls in this thread, one after the other."""
+    try:
+        while (state := worker.step()) is None:
+            if worker.queue:
+                worker.evaluate()
+            else:
+                time.sleep(worker.pause())
+            worker.job.show()
+    except BaseException:
+        worker.give_back()
+        raise
+    return state
+
+
+def _work_in(pool: ExecutorPool, worker: "Worker") -> State:
+    """Make the calls on an executor, as many at a time as it has room for."""
+    job = worker.job
+    try:
+        while (state := worker.step()) is None:
+            while worker.queue and pool.under_way < pool.capacity:
+                pool.submit(worker.begin())
+            if pool.under_way:
+                worker.take_in(pool.collect(worker.patience()))
+            else:
+                time.sleep(worker.pause())
+            job.show()
+    except BaseException:
+        if isinstance(job.evaluation.function, Command):
+            job.evaluation.function.stop()
+        pool.cancel()
+        while job.lasting and pool.under_way:
+            with suppress(InvalidInput):
+                worker.take_in_rewards(pool.finish())
+        worker.give_back()
+        raise
     return state
 
 
 async def work_async(experiment: Work, job: Job) -> State:
     """`work` with an async function, in the event loop that is running."""
-    release_the_dead(experiment)
-    flight = InLoop(job.workers, job.evaluation)
-    crew = Crew(experiment, job, flight.submit)
+    if job.lasting:
+        release_the_dead(experiment)
+    pool = EventLoopPool(job.workers or CONCURRENT, job.evaluation)
+    worker = Worker(experiment, job, pool.capacity, LEASE)
     try:
-        while (state := crew.ask()) is None:
-            if crew.tickets:
-                crew.take_in(await flight.collect(LEASE / 3))
+        while (state := worker.step()) is None:
+            while worker.queue and pool.under_way < pool.capacity:
+                pool.submit(worker.begin())
+            if pool.under_way:
+                worker.take_in(await pool.collect(worker.patience()))
             else:
-                await asyncio.sleep(crew.pause())
+                await asyncio.sleep(worker.pause())
             job.show()
     except BaseException:
-        await flight.cancel()
-        experiment.release(job.worker)
+        await pool.cancel()
+        worker.give_back()
         raise
     return state
 
 
 def this_program() -> str:
-    """The name of a worker who was given none."""
+    """The name of a worker that was given none."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def release_the_dead(experiment: Work) -> None:
-    """Take back what programs hold that ran on this machine and are gone, as after a crash."""
+    """Take back the tickets of programs that ran on this machine and are gone, as after a crash."""
     for holder in experiment.status().workers:
         host, _, process = holder.rpartition(":")
         if host == socket.gethostname() and process.isdecimal() and not _is_alive(int(process)):
@@ -159,50 +238,141 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-class Crew:
-    """The tickets under way.
+class Worker:
+    """The tickets of one run: queued, under way, and evaluated but not told.
 
-    Asking again renews their leases, so a lease only ends when the whole crew is gone."""
+    `holding` are all of them. Asking now and then renews their leases, so that a lease only ends
+    when the whole program is gone."""
 
-    def __init__(self, experiment: Work, job: Job, submit: Callable[[Call], None]) -> None:
+    def __init__(
+        self, experiment: Work, job: Job, capacity: int, alive: float | None = None
+    ) -> None:
+        """`alive` are the seconds within which it promises to ask again."""
         self.experiment = experiment
         self.job = job
-        self.submit = submit
-        self.tickets: dict[int, Ticket] = {}
-        self.tries: Counter[int] = Counter()  # of a ticket that failed here, before this one
-        self.idle = 0.0  # seconds of waiting for others,
-        self.said = False  # and whether that was said
-        self.asked = time.monotonic()  # the last time
+        self.capacity = capacity
+        self.queue: deque[Call] = deque()
+        self.under_way: dict[int, Call] = {}  # by ticket
+        self._held: dict[int, float] = {}  # when tickets that were not told are due
+        self._members: dict[int, list[int]] = {}  # tickets of a call, where they are several
+        self._ids: list[int] = []  # of rewards that wait to be told, with
+        self._rewards: list[float] = []
+        self._costs: list[float | None] = []
+        self._paid = False  # whether one of them has a cost
+        self._since = 0.0  # when the first of them came in
+        self._model = experiment.settings.problem.rewards
+        self._admits: Callable[[Any], Any] = self._model.admits
+        self._budget = experiment.settings.problem.goal.budget
+        self._careful = False  # whether calls cost other amounts than declared, within a budget
+        self._size = capacity  # tickets in the next block
+        self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
+        self._begun = 0  # calls
+        self._dry = False  # whether there were no more tickets the last time
+        self._idle = 0.0  # seconds of waiting for others,
+        self._logged = False  # and whether that was logged
+        self._renewed = time.monotonic()
+        self._resumed = 0.0  # when calls could begin after the last step
+        self._alive = alive
+        self._many = job.evaluation.many
 
-    def ask(self) -> State | None:
-        """Ask and begin what is new; the state of the experiment once there is nothing to do."""
-        self._check_alive()
-        handout = self.experiment.ask(self.job.workers, self.job.worker, alive=LEASE)
-        new = [ticket for ticket in handout if ticket.id not in self.tickets]
-        renewed = {ticket.id: ticket for ticket in handout if ticket.id in self.tickets}
-        self.tickets |= renewed
-        free = self.job.workers - len(self.tickets)
-        for ticket in new[:free]:
-            self.tickets[ticket.id] = ticket
-            self.submit(_call(ticket))
-        if new[free:]:  # late results are still under way, and these would be late by waiting
-            self.experiment.release(tickets=new[free:])
-        over = not self.tickets and handout.state is not State.PENDING
-        return handout.state if over else None
+    def step(self) -> State | None:
+        """Tell rewards and ask for more tickets, where that is due; the state of the experiment
+        once there is nothing left to do."""
+        if self._ids and self._is_due():
+            self.tell()
+        return self._ask() if self._wants_more() else None
 
-    def _check_alive(self) -> None:
-        """Say that the promise to ask again was not kept: what was under way is not ours alone."""
-        before, self.asked = self.asked, time.monotonic()
-        if self.tickets and self.asked - before > LEASE:
+    def _is_due(self) -> bool:
+        """Whether to tell now: when no call is left, or the first reward has waited for long."""
+        idle = not self.under_way and not self.queue
+        return idle or self._careful or time.monotonic() - self._since >= self._hold
+
+    def _wants_more(self) -> bool:
+        """Whether to ask now: when there is room for calls, or leases have to be renewed."""
+        if not self.queue and not self.under_way:
+            return True
+        now = time.monotonic()
+        if self._alive is not None and now - self._renewed > LEASE / 3:
+            return True
+        if self.queue or self._many or len(self.under_way) >= self.capacity:
+            return False
+        return not self._dry
+
+    def _ask(self) -> State | None:
+        """Ask for tickets; the state of the experiment if there are none and none is held."""
+        if self._ids:
+            self.tell()
+        now = time.monotonic()
+        renew = self._held and self._alive is not None and now - self._renewed > LEASE / 3
+        if not self._held or renew:
+            self._check_alive(now)
+            self._renewed = now
+        block = self.experiment.ask_block(
+            self._limit(),
+            self.job.worker,
+            alive=self._alive,
+            holding=list(self._held),
+            renew=bool(renew),
+            seeded=self.job.evaluation.seeded,
+            batch=self.job.batch,
+        )
+        self._queue(block)
+        self._dry = block.state is not State.READY
+        self._resumed = time.monotonic()
+        over = not self._held and not self.under_way and block.state is not State.PENDING
+        return block.state if over else None
+
+    def _limit(self) -> int:
+        """How many tickets to ask for."""
+        if self._many:
+            return 0 if self.under_way or self.queue else WHOLE_BATCH
+        free = self.capacity - len(self.under_way)
+        if self.queue or not free:  # leases are renewed, and that is all
+            return 0
+        return free if self._careful else max(free, self._size)
+
+    def _queue(self, block: Block) -> None:
+        """Queue the calls of the tickets that are new; the others were renewed."""
+        new = [place for place, id_ in enumerate(block.ids) if id_ not in self._held]
+        self._held.update(zip(block.ids, block.due, strict=True))
+        if block.calls is None:
+            self.queue.extend(self._call(block, [place]) for place in new)
+            return
+        calls: dict[int, list[int]] = {}  # in the order of the first ticket of each
+        for place in new:
+            calls.setdefault(block.calls[place], []).append(place)
+        for places in calls.values():
+            self._members[block.ids[places[0]]] = [block.ids[place] for place in places]
+            self.queue.append(self._call(block, places))
+
+    def _call(self, block: Block, places: list[int]) -> Call:
+        first, self._begun = places[0], self._begun + 1
+        seed = None if block.seeds is None else block.seeds[first]
+        item = None
+        if block.items is not None:
+            item = [block.items[each] for each in places] if self._many else block.items[first]
+        eager = self.job.raising and self._begun == 1
+        label, draw = block.labels[first], block.draws[first]
+        return Call(block.ids[first], label, draw, len(places), seed, item, eager)
+
+    def _check_alive(self, now: float) -> None:
+        """Log that the promise to ask again was not kept: others may have the same tickets now."""
+        if self._held and now - self._renewed > LEASE:
             silent = "This program was kept from asking for %.3g s, more than the %g s after which"
             cure = "its pulls are made again; let evaluations run on executor='processes'."
-            logger.warning(f"{silent} {cure}", self.asked - before, LEASE)
+            logger.warning(f"{silent} {cure}", now - self._renewed, LEASE)
+
+    def patience(self) -> float:
+        """How many seconds to wait for a call to end before the next step."""
+        if self._ids:
+            return max(0.0, self._since + self._hold - time.monotonic())
+        return LEASE / 3
 
     def pause(self) -> float:
-        """How long to give others time; said, once, if that is not over at once."""
-        self.idle += PAUSE
-        if self.idle >= PATIENCE and not self.said:
-            self.said = True
+        """How long to give others time; logged, once, if that takes long."""
+        self._idle += PAUSE
+        if self._idle >= PATIENCE and not self._logged:
+            self._logged = True
             held, until = self.experiment.held()
             whose = "that another worker holds" if held == 1 else "that other workers hold"
             end = (
@@ -213,62 +383,316 @@ class Crew:
             logger.warning("Waiting for %s %s%s.", plural(held, "pull"), whose, end)
         return PAUSE
 
+    def begin(self) -> Call:
+        """The next call, which is under way from now on."""
+        call = self.queue.popleft()
+        self.under_way[call.ticket] = call
+        return call
+
+    def evaluate(self) -> None:
+        """Make queued calls in this thread, for as long as a block takes."""
+        self._idle, evaluate, until = 0.0, self.job.evaluation, time.monotonic() + STRETCH
+        while self.queue:
+            call = self.queue.popleft()
+            try:
+                value = evaluate(call)
+            except Exception as error:
+                self._failed(call, error)
+            else:
+                self._accept(call, value)
+            if time.monotonic() >= until:
+                break
+
     def take_in(self, done: Iterable[Done]) -> None:
-        """Tell the rewards; what failed is tried again, or its reason is told."""
+        """Take the rewards; a call that failed ends the run, or its reason is told."""
         done = list(done)
-        self.idle = 0.0
+        self._idle = 0.0
         self.take_in_rewards(done)
         for each in done:
             if each.error is not None:
-                self._failed(each.call, each.error)
+                self._failed(self.under_way.pop(each.call.ticket), each.error)
 
     def take_in_rewards(self, done: Iterable[Done]) -> None:
-        """Tell what was evaluated."""
-        results: list[tuple[Ticket | int, float, float | None]] = [
-            (self.tickets.pop(each.call.ticket), *with_cost(each.value))
-            for each in done
-            if each.error is None
-        ]
-        try:
-            self.experiment.tell_many(results)
-        except InvalidInput:  # one of them: none was told
-            for ticket, reward, cost in results:
-                self._tell(ticket, reward, cost)
+        """Take the rewards of the calls that did not fail."""
+        wrong: InvalidInput | None = None
+        for each in done:
+            if each.error is None:
+                try:
+                    self._accept(self.under_way.pop(each.call.ticket), each.value)
+                except InvalidInput as error:
+                    wrong = wrong or error
+        if wrong is not None:
+            raise wrong
 
-    def _tell(self, ticket: Ticket | int, reward: float, cost: float | None) -> None:
-        """Tell a reward; one that came too late is noted, one that cannot be is a failure."""
+    def _accept(self, call: Call, value: Any) -> None:
+        """Keep a reward to be told, if it is one."""
+        if not self._ids:
+            self._since = time.monotonic()
+        if type(value) in PLAIN and not self._many and self._admits(value):
+            self._ids.append(call.ticket)
+            self._rewards.append(float(value))
+            self._costs.append(None)
+            return
         try:
-            self.experiment.tell(ticket, reward, cost)
-        except ConflictingReward as error:
-            _note(ticket, str(error))
+            rewards, cost = self._checked(call, value)
         except InvalidInput as error:
             if self.job.raising:
                 raise
-            self._fail(ticket, str(error))
+            self._fail(call, str(error))
+            return
+        tickets = self._members.pop(call.ticket, [call.ticket])
+        self._ids += tickets
+        self._rewards += rewards
+        self._costs += _shares(cost, len(tickets))
+        if cost is not None:
+            self._take_cost()
+
+    def _checked(self, call: Call, value: Any) -> tuple[list[float], float | None]:
+        """The rewards of a call, and its cost if it reported one."""
+        value, said = with_cost(value, many=self._many)
+        ticket = f"ticket {call.ticket} (arm {call.label!r})"
+        whose = f"a pull of arm {call.label!r}" if self.job.raising else ticket
+        cost = checked_cost(said, f"the cost of {whose}")
+        if self._many:
+            return checked_rewards(value, call.times, call.label, self._model).tolist(), cost
+        name = f"a reward of arm {call.label!r}" if self.job.raising else f"the reward of {ticket}"
+        return [checked_reward(value, name, self._model)], cost
+
+    def _take_cost(self) -> None:
+        """Go back to a call at a time per worker where what calls cost may end the budget: calls
+        that have not begun are paid for only if there is enough left by then."""
+        self._paid = True
+        if self._budget is None:
+            return
+        self._careful = True
+        if self.queue:
+            self._release_queue()
+
+    def _release_queue(self) -> None:
+        tickets = [id_ for call in self.queue for id_ in self._of(call)]
+        self.queue.clear()
+        self.experiment.release(tickets=tickets)
+        for id_ in tickets:
+            del self._held[id_]
+
+    def _of(self, call: Call) -> list[int]:
+        return self._members.pop(call.ticket, [call.ticket])
+
+    def tell(self) -> None:
+        """Tell the rewards that wait, all at once if possible."""
+        self._grow()
+        costs = self._costs if self._paid else None
+        try:
+            self.experiment.tell_block(self._ids, self._rewards, costs)
+        except InvalidInput:  # one of them: none was told
+            self._tell_one_by_one()
+        for id_ in self._ids:
+            self._held.pop(id_, None)
+        self._ids, self._rewards, self._costs = [], [], []
+        self._paid = self._dry = False
+        self._resumed = time.monotonic()
+
+    def _tell_one_by_one(self) -> None:
+        """A reward that came too late is logged, one that cannot be told is a failure."""
+        for id_, reward, cost in zip(self._ids, self._rewards, self._costs, strict=True):
+            try:
+                self.experiment.tell(id_, reward, cost)
+            except ConflictingReward as error:
+                _log(f"ticket {id_}", str(error))
+
+    def _grow(self) -> None:
+        """Fit the size of blocks to the pace at which calls are made."""
+        seconds = max(time.monotonic() - self._resumed, 1e-9)
+        fitting = int(len(self._ids) / seconds * STRETCH)
+        self._size = max(self.capacity, min(fitting, 2 * self._size, MOST_TICKETS))
+        short = seconds * self.capacity < SHORT * len(self._ids)
+        self._hold = STRETCH if self.job.here or short else 0.0
 
     def _failed(self, call: Call, error: BaseException) -> None:
-        self.tries[call.ticket] += 1
-        reason = str(error) or type(error).__name__
-        notes = getattr(error, "__notes__", ())
-        if self.tries[call.ticket] <= self.job.retries:
-            _note(self.tickets[call.ticket], "\n".join([reason, *notes]))
-            self.submit(call)
-        elif self.job.raising:
+        if self.job.raising:
             raise named(error, call)
-        else:
-            self._fail(self.tickets.pop(call.ticket), reason, *notes)
+        reason = str(error) or type(error).__name__
+        self._fail(call, reason, *getattr(error, "__notes__", ()))
 
-    def _fail(self, ticket: Ticket | int, reason: str, *more: str) -> None:
-        """Say that a pull failed; `more` is for those who are there, and not kept."""
+    def _fail(self, call: Call, reason: str, *more: str) -> None:
+        """Tell that a pull failed; `more` is for the log of this program only."""
+        due = self._held.pop(call.ticket)
+        label: Any = call.label
+        ticket = Ticket(call.ticket, label, call.draw, call.seed or 0, due, item=call.item)
         self.experiment.fail(ticket, reason)
-        _note(ticket, "\n".join([reason, *more]))
+        pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
+        _log(pull, "\n".join([reason, *more]))
+        self._dry = False
+
+    def give_back(self) -> None:
+        """Tell the rewards that are there, and give back all other tickets."""
+        with suppress(InvalidInput):
+            if self._ids:
+                self.tell()
+        self.experiment.release(self.job.worker)
 
 
-def _call(ticket: Ticket) -> Call:
-    return Call(ticket.id, ticket.arm, ticket.draw, 1, ticket.seed, ticket.item)
+def _shares(cost: float | None, times: int) -> list[float | None]:
+    """The cost of a call, spread over its pulls."""
+    if cost is None or times == 1:
+        return [cost] * times
+    each = cost / times
+    return [*[each] * (times - 1), cost - each * (times - 1)]
 
 
-def _note(ticket: Ticket | int, reason: str) -> None:
-    if isinstance(ticket, Ticket):
-        pull = f"Pull {ticket.draw} of {ticket.arm!r} (ticket {ticket.id})"
-        logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
+def _log(pull: str, reason: str) -> None:
+    logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
+
+
+class Runnable:
+    """The methods that make pulls, of an experiment here or at a service."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no other program can have its tickets."""
+        return False
+
+    def ask_block(
+        self: "Asked",
+        limit: int,
+        worker: str,
+        *,
+        alive: float | None = None,
+        holding: Sequence[int] = (),
+        renew: bool = False,  # noqa: ARG002  # `ask` always does
+        seeded: bool = True,  # noqa: ARG002
+        batch: int | None = 1,  # noqa: ARG002
+    ) -> Block:
+        """`ask`, with the tickets as columns."""
+        given = self.ask(limit + len(holding), worker, alive=alive)
+        on_items = self.settings.on_items
+        return Block(
+            [each.id for each in given],
+            [each.arm for each in given],
+            [each.draw for each in given],
+            [each.expires for each in given],
+            given.state,
+            [each.seed for each in given],
+            [each.item for each in given] if on_items else None,
+        )
+
+    def tell_block(
+        self: "Asked",
+        tickets: list[int],
+        rewards: list[float],
+        costs: list[float | None] | None = None,
+    ) -> Receipt:
+        """`tell_many`, with columns instead of tuples."""
+        paid = [None] * len(tickets) if costs is None else costs
+        return self.tell_many(list(zip(tickets, rewards, paid, strict=True)))
+
+    def spent(self) -> float | None:
+        """What the pulls that were told cost, in the unit of the costs; None if not known here."""
+        return None
+
+    def underway(self) -> Underway | None:
+        """The search as it is now, to be simulated from here; None if it is not here."""
+        return None
+
+    def run(
+        self: "Kept",
+        pull: Callable[..., Any],
+        *,
+        workers: int | None = None,
+        retries: int = 2,
+        executor: Any = None,
+        worker: str | None = None,
+        progress: bool = True,
+    ) -> Result:
+        """Make the pulls with a function until the experiment is over; return its result.
+
+        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
+        call continues. Any number of programs may run the same experiment at once.
+
+        Args:
+            pull: `pull(arm)`, or `pull(arm, item)` on a test set; it returns a reward, and may take
+                a `seed`, as in `select`. It may be async, or a `Command`.
+            workers: Calls under way at a time; default: 1, or 16 of an async function.
+            retries: How often this worker retries a call that raised, with growing pauses, before
+                the experiment records a failure.
+            executor: Where calls are made, as in `select`; default: threads.
+            worker: Name of this worker; default: made of the machine and the process.
+            progress: Whether to show progress on stderr.
+
+        Returns:
+            The result.
+
+        Raises:
+            Unfinished: The experiment stopped because a pull failed too often."""
+        if not asynchronous(pull):
+            with _shown(self, progress) as show:
+                how = {"on_items": self.settings.on_items, "here": self.in_memory}
+                job = Job.of(pull, workers, retries, worker, show, **how)
+                return _over(self, work(self, job, executor))
+        refuse_executor(executor)
+        given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
+        return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
+
+    async def run_async(
+        self: "Kept",
+        pull: Callable[..., Any],
+        *,
+        workers: int | None = None,
+        retries: int = 2,
+        worker: str | None = None,
+        progress: bool = True,
+    ) -> Result:
+        """`run` with an async function, in the event loop that is running."""
+        if not asynchronous(pull):
+            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
+        with _shown(self, progress) as show:
+            job = Job.of(pull, workers, retries, worker, show, on_items=self.settings.on_items)
+            return _over(self, await work_async(self, job))
+
+
+class Asked(Protocol):
+    """What it takes to be asked in blocks."""
+
+    @property
+    def settings(self) -> Settings:
+        """What it was made with."""
+
+    def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
+        """Up to `limit` tickets, those that the worker holds first."""
+
+    def tell_many(self, results: Iterable[Report]) -> Receipt:
+        """Record the rewards of many tickets: all of them, or after an error none."""
+
+
+class Kept(Work, Protocol):
+    """What it takes to be run: an experiment here or at a service."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no other program can have its tickets."""
+
+    def standing(self) -> tuple[int, Progress]:
+        """How many pulls were told, and how far the search is."""
+
+    def spent(self) -> float | None:
+        """What the pulls cost; None if that is not known here."""
+
+    def underway(self) -> Underway | None:
+        """The search as it is now; None if that is not known here."""
+
+    def result(self) -> Result:
+        """The answer."""
+
+
+@contextmanager
+def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
+    """What a worker is to call after every step."""
+    with display(progress, kept.settings.problem, kept.underway) as show:
+        yield lambda: show(*kept.standing(), kept.spent())
+
+
+def _over(kept: Kept, state: State) -> Result:
+    """The result, when there is nothing to do any more; or why there is none."""
+    if state is State.STOPPED:
+        raise Unfinished(kept.status().trouble)
+    return kept.result()

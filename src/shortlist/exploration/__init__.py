@@ -1,3 +1,3 @@
-"""Where to pull next: what is believed about every arm, and pulls shared out by expected loss.
+"""Where to pull next: a posterior of every arm, and pulls shared out by expected loss.
 
-It guides and proves nothing; the guarantee is the business of `certification`."""
+Nothing is proved here; the guarantees are those of `certificates`."""

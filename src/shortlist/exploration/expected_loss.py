@@ -1,12 +1,8 @@
-"""How large a batch of pulls is, and how it is shared out by priority, ties broken at random.
+"""Exploration by expected loss: spend each batch where it is largest per pull already spent.
 
-Exploration where pulls of some arms cost more than those of others.
-
-The next pull goes where the expected loss is largest per pull already spent and per cost of a
-pull. At first only arms that cost no more than usual are pulled: what they show of all arms says
-which of the dear ones, if any, are worth a first look. docs/costs.md says what that can save.
-
-Exploration by expected loss: spend each batch where that is largest per pull already spent."""
+Where costs differ, per cost of a pull too. At first only arms that cost no more than average are
+pulled: their rewards show which of the expensive ones, if any, are worth a first pull.
+docs/costs.md says what that can save."""
 
 from collections.abc import Generator
 
@@ -29,7 +25,7 @@ def explore_paid(
     least: int,
     rounds: int | None,
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until the purse does not pay for any pull that `caps` allow; as `explore` does."""
+    """As `explore`, where costs differ: until the budget pays for no pull that `caps` allow."""
     most = np.full(posterior.n_arms, COUNTABLE) if caps is None else caps
     whole = purse.left
     request = 0
@@ -53,14 +49,14 @@ def explore_paid(
 
 
 def _money_left(posterior: Posterior, purse: Purse, caps: IntArray) -> float:
-    """What may still be spent; 0 if it does not pay for any pull that caps allow."""
+    """The rest of the budget; 0 if it does not pay for any pull that caps allow."""
     assert purse.costs is not None
     allowed = purse.costs[posterior.pulls < caps]
     return purse.left if allowed.size and allowed.min() <= purse.left else 0.0
 
 
 def _first(purse: Purse, left: float, least: int, aim: float, *, every: bool) -> IntArray:
-    """The first pulls: of the arms that cost no more than usual, or of `every` arm; (arms,)."""
+    """The first pulls: of the arms that cost no more than average, or of `every` arm; (arms,)."""
     assert purse.costs is not None
     now = np.ones(purse.costs.size, dtype=np.bool_) if every else purse.costs <= purse.usual
     price = float(purse.costs[now].sum())
@@ -77,9 +73,9 @@ def _paid_shares(
     size: int,
     aim: float,
 ) -> IntArray:
-    """About `size` pulls, and as many as cost `aim`, within what is `left`: (arms,).
+    """About `size` pulls, and as many as cost `aim`, within the `left` budget: (arms,).
 
-    No arm grows by more than half, or by twice what all of them have to grow by."""
+    No arm grows by more than half, or by twice the growth of all of them."""
     assert purse.costs is not None
     costs, pulls = purse.costs, posterior.pulls
     chosen, boundary = posterior.split(rng)
@@ -88,7 +84,7 @@ def _paid_shares(
     more = np.minimum(affordable, caps - pulls)
     growth = max(0.5, 2 * size / posterior.spent, 2 * aim / max(purse.spent, purse.least))
     own = np.minimum(np.maximum(1, growth * pulls).astype(np.int64), more)
-    if own.sum() < size or own @ costs < aim:  # what some arms may not take, the others do
+    if own.sum() < size or own @ costs < aim:  # the others take what caps deny some arms
         own = more
     order = descending(loss / np.maximum(pulls, tuning.FIRST) / costs, rng)
     times, price = own[order], (own * costs)[order]
@@ -107,11 +103,11 @@ def explore(
     least: int = 0,
     rounds: int | None = None,
 ) -> Generator[Pulls, Rewards, None]:
-    """Explore until the purse is empty, or every arm is pulled as often as `caps` says.
+    """Explore until the budget is spent, or every arm is pulled as often as `caps` says.
 
-    Every request has at least `least` pulls, or what is left, and a first one less what caps take
-    from its even shares. With `rounds` there are at most so many requests, and what is spent grows
-    with their square."""
+    Every batch has at least `least` pulls, or the rest; the first one may have fewer where caps cut
+    its even shares. With `rounds` there are at most that many batches, and the total spent grows
+    with the square of the round."""
     if purse.costs is not None:
         return (yield from explore_paid(posterior, purse, rng, caps, least, rounds))
     most = purse.spent + _left(posterior, purse, caps)
@@ -126,7 +122,7 @@ def explore(
 
 
 def _left(posterior: Posterior, purse: Purse, caps: IntArray | None) -> int:
-    """Pulls that the purse and the caps allow."""
+    """Pulls that the budget and the caps allow."""
     left = int(purse.left)
     if caps is None:
         return left
@@ -144,11 +140,11 @@ def explore_once(
     least: int = 0,
     purse: Purse | None = None,
 ) -> Generator[Pulls, Rewards, None]:
-    """Ask for one batch of at most `at_most` pulls and take in its reply.
+    """Ask for one batch of at most `at_most` pulls and add its rewards.
 
-    A batch is the share `early` of what was spent until it has a pull an arm, then `growth`, by
-    default GROWTH, and at least `least`. No arm is pulled more than `cap` times in all, which may
-    differ by arm. A `purse` pays for it."""
+    A batch is the share `early` of all pulls so far until it has a pull per arm, then the share
+    `growth`, by default GROWTH, and at least `least`. No arm is pulled more than `cap` times in
+    all, which may differ by arm. `purse` counts the cost."""
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
@@ -185,7 +181,7 @@ def _shares(
         half = np.maximum(half, np.minimum(twice, batch).astype(np.int64))
     if isinstance(cap, np.ndarray):  # arms that are alike may have different limits
         own = np.minimum(half[posterior.row], cap - posterior.pulls)  # (arms,)
-        if own.sum() < least:  # what some arms may not take, the others do
+        if own.sum() < least:  # the others take what caps deny some arms
             own = np.minimum(batch, cap - posterior.pulls)
         kinds = posterior.kinds(chosen)
         return share_out(batch, np.arange(own.size), priority.ravel()[kinds], own, rng)

@@ -1,37 +1,24 @@
-"""What may be tuned about a budget of cells. It costs regret, and nothing is proved by it.
+"""A budget of cells on a test set: score arms where the expected loss is large.
 
-What it is if one of them is halved or doubled:
-
-    python benchmarks/items.py --only tuning --matrices 3 --runs 8 --seed 8000
-
-Read them as `item_tuning.NAME`, so that a benchmark can vary them.
-
-The cells of a test set that were seen, and all that is used of their scores: sums.
-
-What scores say of arms that did not see the same items: effects of arms and of items.
+Scores of arms that did not see the same items are compared by effects of arms and of items:
 
     x_is = a_i + b_s + noise,   a_i ~ N(0, arms),   b_s ~ N(mu, items)
 
-An arm's mean over all items is then what it scored and, on items it has not seen, a_i + b_s. The
-three variances are fitted along the way by steps of EM. That of arms is the one that few items say
-little of, and that all depends on: it is shrunk to a small share of the noise. Where arms have
-orders of their own, places in the order have nothing in common, and the variance of items goes to 0
-by itself.
-
-Searle, Casella, McCulloch (1992), two-way crossed classification, chapter 7.
-
-The least regret for a number of cells: score arms where much is expected to be lost.
+An arm's mean over all items is then its scores and, on items it has not seen, a_i + b_s. The three
+variances are fitted by steps of EM. That of arms is the one that few items say little about, and
+that everything depends on: it is shrunk to a small share of the noise. Where arms have orders of
+their own, places in the order have nothing in common, and the variance of items goes to 0. Searle,
+Casella, McCulloch (1992), two-way crossed classification, chapter 7.
 
 loss_i = E[(theta_j - theta_i)_+] for an arm i inside the present choice, with j the best of the
-others, and E[(theta_i - theta_j)_+] for one outside, with j the last that is chosen. Means, and
-what is not known of differences, come from effects of arms and of items (item_effects.py): an arm
-that met easy items is not taken for a good one, what two arms saw of the same items is compared
-item by item, and an arm that saw all items is known exactly.
+others, and E[(theta_i - theta_j)_+] for one outside, with j the last one chosen. An arm that met
+easy items is not taken for a good one, two arms are compared item by item where they saw the same
+items, and an arm that saw all items is known exactly.
 
-That all arms have about the same loss per item they saw is what successive rejects bring about on
-average (Audibert, Bubeck, Munos 2010; on shared items Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs),
-by a schedule that does not look at gaps; here it is so for the gaps that are seen, and arms that
-saw many items already are favoured a little."""
+Successive rejects make the loss per item about the same for all arms on average (Audibert, Bubeck,
+Munos 2010; on shared items Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs), by a schedule that does
+not depend on gaps; here it is so for the observed gaps, and arms that saw many items are favoured a
+little."""
 
 from collections.abc import Generator
 
@@ -42,19 +29,16 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.problem import Items, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
-# items that every arm is scored on before there is anything to compare
-FIRST = 6
-# requests that the budget is parted into
-REQUESTS = 120
-# further items of an arm at once, as a share of those it has seen
-FURTHER = 0.25
-# what is believed of the variance of arms before anything is seen, in units of that of the noise,
-SCATTER = 0.025
-# and what that counts for, in units of the arms there are
-BELIEF = 0.5
-# the loss of an arm is divided by the number of items it saw to this power: the larger it is, the
-# more evenly cells are spread
-PATIENCE = 0.7
+# they cost regret only: benchmarks/items.py --only tuning varies them
+FIRST_ITEMS = 6  # items per arm in the first batch
+BATCHES = 120  # number of batches
+FURTHER = 0.25  # further items of an arm at once, as a share of those it has seen
+PRIOR_VARIANCE = 0.025  # of arms before any score is seen, in units of that of the noise ...
+BELIEF = 0.5  # ... and its weight, in units of the number of arms
+EVENNESS = 0.7  # power of the items of an arm by which its loss is divided
+EM_STEPS = 3  # of alternating between arms and items per batch
+START = 0.004, 0.08, 0.15  # variances of arms, items and noise: about those of 0/1 scores
+LEAST_EFFECT = 1e-9  # least variance
 
 
 class ItemSums:
@@ -76,12 +60,12 @@ class ItemSums:
         self.missing: IntArray = unseen.sum(1)  # (arms,)
 
     def missing_among(self, first: int) -> IntArray:
-        """How many of the first items every arm was not scored on: (arms,)."""
+        """Number of the first items that every arm was not scored on: (arms,)."""
         missing: IntArray = first - self.seen[:, :first].sum(1).astype(np.int64)
         return missing
 
     def take(self, times: IntArray, scores: FloatArray) -> None:
-        """Take in scores on so many further items of every arm, arm by arm."""
+        """Add scores on `times` further items of every arm, arm by arm."""
         arms = np.repeat(np.arange(times.size), times)
         turn = np.arange(arms.size) - np.repeat(np.cumsum(times) - times, times)
         places = self._places[arms, self._asked[arms] + turn]
@@ -95,11 +79,6 @@ class ItemSums:
         self.squares += float(scores @ scores)
 
 
-STEPS = 3  # of alternating between arms and items, each time more was seen
-START = 0.004, 0.08, 0.15  # variances of arms, items and noise: about those of 0/1 scores
-LEAST = 1e-9  # of a variance
-
-
 class ItemEffects:
     """The posterior of arms and items, given all that was seen."""
 
@@ -109,11 +88,11 @@ class ItemEffects:
         self.of_arms, self.of_items, self.noise = START
 
     def refresh(self) -> None:
-        """Take in what was seen since; some cell was."""
+        """Update the effects by the cells seen since."""
         sums = self.sums
         self._reach = int(np.flatnonzero(sums.seers)[-1]) + 1  # no arm was scored beyond
         self._seen = sums.seen[:, : self._reach]
-        for _ in range(STEPS):
+        for _ in range(EM_STEPS):
             item = self._alternate()
         explained = self._seen @ item
         self._gained: FloatArray = sums.by_arm - explained  # beyond what items explain
@@ -131,9 +110,8 @@ class ItemEffects:
         return item
 
     def _trust(self, seers: FloatArray) -> FloatArray:
-        """Of what an item's scores say, the share that is taken for its own effect."""
-        trust: FloatArray = seers / (seers + self.noise / self.of_items)
-        return trust
+        """The share of the mean of an item's scores that is its own effect."""
+        return seers / (seers + self.noise / self.of_items)
 
     def _learn(self, item: FloatArray, explained: FloatArray) -> None:
         """The three variances."""
@@ -142,33 +120,33 @@ class ItemEffects:
         squares = sums.squares - 2 * self.arm @ sums.by_arm - 2 * item @ sums.by_item[: item.size]
         squares += self.arm**2 @ sums.counts + item**2 @ seers + 2 * self.arm @ explained
         freedom = sums.counts.sum() - self.arm.size - self._trust(seers).sum()
-        self.noise = max(float(squares) / max(1.0, float(freedom)), LEAST)
+        self.noise = max(float(squares) / max(1.0, float(freedom)), LEAST_EFFECT)
         self.of_arms = self._believed(self._variance(self.arm, self.of_arms, sums.counts))
         around = item[there] - item[there].mean()
         self.of_items = self._variance(around, self.of_items, seers[there])
 
     def _believed(self, found: float) -> float:
-        """The variance of arms, shrunk to what is believed of it."""
+        """The variance of arms, shrunk to its prior value."""
         weight = BELIEF
-        return (found + weight * SCATTER * self.noise) / (1 + weight)
+        return (found + weight * PRIOR_VARIANCE * self.noise) / (1 + weight)
 
     def _variance(self, effects: FloatArray, before: float, counts: FloatArray) -> float:
-        """The mean square of effects, what is not known of each included."""
+        """The mean square of effects, including their posterior variances."""
         unknown = self.noise * before / (self.noise + counts * before)
-        return max(float((effects**2 + unknown).mean()), LEAST)
+        return max(float((effects**2 + unknown).mean()), LEAST_EFFECT)
 
     @property
     def means(self) -> FloatArray:
-        """Means over all items, less what all arms have in common: (arms,)."""
+        """Means over all items, up to a constant of all arms: (arms,)."""
         size = self.sums.seers.size
-        means: FloatArray = (self._gained + (size - self.sums.counts) * self.arm) / size
-        return means
+        return (self._gained + (size - self.sums.counts) * self.arm) / size
 
     def apart(self, opponent: int) -> FloatArray:
-        """Variances of the differences of all arms to one, all that seeing more could reduce.
+        """Variances of the differences of all arms to one, as far as more items reduce them:
+        (arms,).
 
-        On an item that both have seen its effect cancels out; on one that only one of them has, its
-        effect is known as well as the other arms that saw it tell: (arms,)."""
+        On an item that both have seen its effect cancels out; on one that only one of them has
+        seen, its effect is known from the other arms that saw it."""
         seers = self.sums.seers[: self._reach]
         others = self.noise / self.of_items + np.maximum(seers - 1, 0)
         alone = others / (others + 1)  # what an item is worth that the other arm has not seen
@@ -185,12 +163,8 @@ class ItemEffects:
         return variances + unseen * self.noise / size
 
 
-CERTAIN = 30.0  # standard deviations, from which on nothing is expected to be lost
-NONE = 1e-300  # of a variance
-
-
 class Board:
-    """The cells that were seen, and what they say of every arm."""
+    """The cells seen so far, and the next ones to score."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         assert problem.items is not None
@@ -201,7 +175,7 @@ class Board:
         self.effects = ItemEffects(self.sums)
 
     def score(self, times: IntArray) -> Generator[Pulls, Rewards, None]:
-        """Score every arm on so many further items of its order."""
+        """Score every arm on `times` further items of its order."""
         arms = np.flatnonzero(times)
         if arms.size:
             reply = yield Pulls(arms, times[arms], Progress(undecided=arms.size))
@@ -212,7 +186,7 @@ class Board:
 
     def first(self) -> IntArray:
         """The same items for all arms, as many as a small share of the budget pays for."""
-        for items in range(min(FIRST, self.sums.seers.size), 0, -1):
+        for items in range(min(FIRST_ITEMS, self.sums.seers.size), 0, -1):
             times = self.sums.missing_among(items)
             if times.sum() <= self.left:
                 break
@@ -223,7 +197,7 @@ class Board:
         return np.lexsort((self.ties, -self.effects.means))
 
     def losses(self) -> FloatArray:
-        """What each arm is expected to lose by standing on the wrong side: (arms,)."""
+        """Expected loss of each arm if it is on the wrong side: (arms,)."""
         means, ranked = self.effects.means, self.ranked()
         last, best = ranked[self.k - 1], ranked[self.k]  # that is chosen, of the others
         losses = _expected(means[last] - means, self.effects.apart(last))
@@ -232,11 +206,11 @@ class Board:
         return losses
 
     def shares(self, cells: int) -> IntArray:
-        """How to spend so many cells: largest loss first, no arm much farther at once."""
+        """Cells of every arm in a batch: largest loss first, no arm much further at once."""
         counts = np.maximum(self.sums.counts, 1)
         step = np.maximum(1, (FURTHER * counts).astype(np.int64))
         most = np.minimum(step, self.sums.missing)
-        order = np.lexsort((self.ties, -self.losses() / counts**PATIENCE))
+        order = np.lexsort((self.ties, -self.losses() / counts**EVENNESS))
         before = np.cumsum(most[order]) - most[order]
         times = np.zeros_like(most)
         times[order] = np.clip(min(cells, self.left) - before, 0, most[order])
@@ -245,8 +219,8 @@ class Board:
 
 def _expected(leads: FloatArray, variances: FloatArray) -> FloatArray:
     """E[(-D)_+] of normal differences D with these means and variances."""
-    spread = np.sqrt(np.maximum(variances, NONE))
-    z = np.minimum(leads / spread, CERTAIN)
+    spread = np.sqrt(np.maximum(variances, 1e-300))
+    z = np.minimum(leads / spread, 30.0)  # beyond, no loss is expected
     density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
     losses: FloatArray = spread * (density - z * ndtr(-z))
     return losses
@@ -255,7 +229,7 @@ def _expected(leads: FloatArray, variances: FloatArray) -> FloatArray:
 def explore_items(problem: Problem, rng: np.random.Generator) -> Search:
     """Spend the budget on cells, none twice; return the k arms of the largest estimated means."""
     board = Board(problem, rng)
-    batch = max(1, board.left // REQUESTS)
+    batch = max(1, board.left // BATCHES)
     yield from board.score(board.first())
     while board.left:
         yield from board.score(board.shares(batch))

@@ -1,14 +1,10 @@
-"""The means at which posteriors are held: an even grid at first, later finest at the boundary.
-
-A grid has to resolve the posterior of the arms that are known best. It is made anew only when they
-are known twice as well as when it was made, because a new grid means to fit the prior anew.
-
-What the rewards so far say about every arm: empirical Bayes, one prior shared by all arms.
+"""The posterior of every arm: empirical Bayes, one prior shared by all arms.
 
 The prior is a set of weights on a grid of means, fitted by nonparametric maximum likelihood (EM).
-It guides where to pull; no guarantee rests on it.
-
-The posterior where nothing was declared of rewards: their place and their spread are learned."""
+The grid is even at first, later finest at the boundary. It has to resolve the posterior of the arms
+that are known best; it is rebuilt only when they are known twice as well as when it was built,
+because a new grid needs a new prior. Where nothing was declared about rewards, their location and
+scale are learned. No guarantee rests on it."""
 
 import math
 from copy import copy, deepcopy
@@ -31,7 +27,7 @@ Span = tuple[float, float]
 
 
 class Grid:
-    """Points, the flat prior on them, and for which data they were made."""
+    """The means at which posteriors are held, and the flat prior on them."""
 
     def __init__(self, *, has_range: bool) -> None:
         self.has_range = has_range
@@ -53,9 +49,9 @@ class Grid:
             self.log_rest = np.log1p(-points)
 
     def fit(self, pulls: IntArray, sums: FloatArray, k: int, noise: float, span: Span) -> bool:
-        """Make the grid anew if arms are known twice as well by now, or means lie beyond it.
+        """Rebuild the grid if arms are known twice as well by now, or means lie beyond it.
 
-        `noise` is the variance of a reward, `span` where means can be. Whether it was made anew."""
+        `noise` is the variance of a reward, `span` the range of means. True if it was rebuilt."""
         error = standard_error(pulls, noise)
         low, high = span
         covered = self._covered[0] <= low and high <= self._covered[1]
@@ -97,7 +93,7 @@ def points_around(boundary: float, error: float, span: Span) -> FloatArray:
     return np.unique(points[inside])
 
 
-LARGEST_VARIANCE = 0.25  # of a reward on the unit scale, whatever its law
+LARGEST_VARIANCE = 0.25  # of a reward on the unit scale, whatever its distribution
 LEAST_VARIANCE = 1e-4  # below, grids of means without a range would be finer than floats need
 LEAST_DISPERSION = 1e-2  # below, a few equal rewards would pass for certainty
 LEAST_LEARNED = 1e-4  # the same where the dispersion of an arm is drawn to that of all
@@ -106,7 +102,7 @@ LEAST_LEARNED = 1e-4  # the same where the dispersion of an arm is drawn to that
 SHARED = 20.0, 1e3
 TINY = 1e-9  # stands in for a variance of 0 in a ratio
 MOST_IN_KEY = 2**31  # two numbers below this fit into one key
-UNCERTAIN = 1e-3  # so many arms on the wrong side are as good as none
+UNCERTAIN = 1e-3  # expected number of arms on the wrong side that counts as none
 NEGLIGIBLE = -60.0  # log-likelihoods below this are taken as zero: denormal numbers are slow
 
 
@@ -144,8 +140,7 @@ class Posterior:
     @property
     def _counts(self) -> IntArray:
         """Pulls to divide by: (arms,)."""
-        counts: IntArray = np.maximum(self.pulls, 1)
-        return counts
+        return np.maximum(self.pulls, 1)
 
     @property
     def spent(self) -> int:
@@ -153,7 +148,7 @@ class Posterior:
         return int(self.pulls.sum())
 
     def among(self, arms: IntArray) -> "Posterior":
-        """What the rewards of these arms say about them, if there are no others."""
+        """The posterior of these arms only."""
         some = copy(self)
         some.n_arms, some.row = arms.size, self.row[arms]
         some.pulls, some.sums, some.squares = self.pulls[arms], self.sums[arms], self.squares[arms]
@@ -164,27 +159,26 @@ class Posterior:
         return some
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
-        """Take in the reply to a request."""
+        """Add the rewards of a batch."""
         np.add.at(self.pulls, pulls.arms, pulls.times)
         np.add.at(self.sums, pulls.arms, rewards.sums)
         np.add.at(self.squares, pulls.arms, rewards.squares)
 
     def refresh(self) -> None:
         """Fit the prior to all arms and update every posterior."""
-        anew = self._fit_grid()
+        rebuilt = self._fit_grid()
         self.row_pulls, sums = self._group()
         self._log = self._log_likelihood(self.row_pulls, sums)
         likelihood = np.exp(self._log)
         if self.n_arms >= tuning.FEW:
-            self._fit_prior(likelihood, tuning.STEPS * (tuning.STEPS_ANEW if anew else 1))
+            self._fit_prior(likelihood, tuning.STEPS * (tuning.NEW_GRID_STEPS if rebuilt else 1))
         joint = likelihood * self.prior
         self.weights = joint / joint.sum(axis=1, keepdims=True)
         self._split = None
 
     def means(self) -> FloatArray:
         """Posterior mean of every arm."""
-        means: FloatArray = self._row_means()[self.row]
-        return means
+        return self._row_means()[self.row]
 
     def split(self, rng: np.random.Generator) -> tuple[BoolArray, float]:
         """The k arms of largest posterior mean as a mask, and the boundary halfway to the next one.
@@ -204,7 +198,7 @@ class Posterior:
         """The boundary with as many arms expected on the wrong side inside the choice as outside.
 
         There the derivative of the expected total distance on the wrong side is 0, so this boundary
-        minimises what a certificate has to charge. It depends on the tails of all arms, where that
+        minimises the charges of a certificate. It depends on the tails of all arms, where that
         of `split` depends on the means of two; with few pulls the two differ much."""
         # (grid,) each: expected number of arms at every mean
         outside, inside = product(self._sizes(chosen), self.weights)
@@ -217,8 +211,7 @@ class Posterior:
 
     def kinds(self, chosen: BoolArray) -> IntArray:
         """The kind of every arm, its row and its side: rows outside first, then rows inside."""
-        kinds: IntArray = self.row + self.row_pulls.size * chosen
-        return kinds
+        return self.row + self.row_pulls.size * chosen
 
     def expected_loss(self, chosen: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""
@@ -241,7 +234,7 @@ class Posterior:
         return float(np.clip(within / freedom, LEAST_VARIANCE, LARGEST_VARIANCE))
 
     @property
-    def scattered(self) -> bool:
+    def graded(self) -> bool:
         """Whether rewards have a range and are known to be more than 0 and 1."""
         if not self.rewards.has_range or self.rewards.is_binary:
             return False
@@ -275,7 +268,7 @@ class Posterior:
         return float(np.clip(own @ weight / max(weight.sum(), TINY), LEAST_LEARNED, 1.0))
 
     def _own_dispersions(self) -> tuple[FloatArray, FloatArray]:
-        """The dispersion of every arm by itself, and the weight it has among all: (arms,) each."""
+        """The dispersion of every arm on its own, and its weight among all: (arms,) each."""
         of_binary = np.maximum(self.sums * (1 - self.sums / self._counts), 0)  # variance, N times
         within = self.squares - self.sums**2 / self._counts
         ratio = np.clip(within / np.maximum(of_binary, TINY), 0, 1)
@@ -285,7 +278,7 @@ class Posterior:
     def _shared_freedom(self) -> float:
         """Rewards that the dispersion of all arms counts in that of one (Smyth 2004).
 
-        The less logarithms of dispersions vary beyond what chance does, the more."""
+        The less logarithms of dispersions vary beyond chance, the more."""
         own, weight = self._own_dispersions()
         known = (weight > TINY) & (self.pulls > 1)
         if known.sum() < 3:
@@ -298,14 +291,14 @@ class Posterior:
         return float(np.clip((1 + math.sqrt(1 + 2 * excess)) / excess, *SHARED))
 
     def _fit_grid(self) -> bool:
-        """Make the grid anew where that is due, with a flat prior on it. Whether it was."""
+        """Rebuild the grid where that is due, with a flat prior on it. True if it was."""
         noise = self.variance()
         if self.rewards.has_range:
-            noise = LARGEST_VARIANCE * (self._common_dispersion() if self.scattered else 1.0)
-        anew = self._grid.fit(self.pulls, self.sums, self.k, noise, self._span(noise))
-        if anew:
+            noise = LARGEST_VARIANCE * (self._common_dispersion() if self.graded else 1.0)
+        rebuilt = self._grid.fit(self.pulls, self.sums, self.k, noise, self._span(noise))
+        if rebuilt:
             self.prior = self.flat
-        return anew
+        return rebuilt
 
     def _fit_prior(self, likelihood: FloatArray, steps: int) -> None:
         """Steps of EM: the new prior is the mean posterior, mixed with a flat floor."""
@@ -316,7 +309,7 @@ class Posterior:
             self.prior = (1 - tuning.FLOOR) * mean_posterior + tuning.FLOOR * self.flat
 
     def _span(self, noise: float) -> Span:
-        """Where the means can be: [0, 1], or around what was seen if there is no range."""
+        """The range of means: [0, 1], or around the empirical means if there is no range."""
         if self.rewards.has_range:
             return 0.0, 1.0
         seen = self.pulls > 0
@@ -345,8 +338,8 @@ class Posterior:
         seen = np.maximum(pulls, 1)  # of an arm that was never pulled every mean is as likely
         if not self.rewards.has_range:
             log = -((self.grid - sums / seen) ** 2) * pulls / (2 * self.variance())
-        elif self.scattered:  # a row is an arm
-            log = self._log_scattered(pulls, sums / seen)
+        elif self.graded:  # a row is an arm
+            log = self._log_graded(pulls, sums / seen)
         else:
             dispersion = self.dispersion()
             successes = sums / dispersion * self._grid.log_points
@@ -361,7 +354,7 @@ class Posterior:
         log[log < NEGLIGIBLE] = -np.inf
         return log
 
-    def _log_scattered(self, pulls: IntArray, means: FloatArray) -> FloatArray:
+    def _log_graded(self, pulls: IntArray, means: FloatArray) -> FloatArray:
         """Log-likelihood where the variance is learned, too: that of Student's t, (arms, grid).
 
         Squared deviations are divergences, which fit means near 0 and 1 better."""
@@ -370,8 +363,7 @@ class Posterior:
         cross = means * self._grid.log_points + (1 - means) * self._grid.log_rest
         squared = 2 * pulls * np.maximum(entropy - cross, 0) / self.dispersions()[:, None]
         freedom = self._shared_freedom() + np.maximum(pulls - 1, 0)
-        log: FloatArray = -(freedom + 1) / 2 * np.log1p(squared / freedom)
-        return log
+        return -(freedom + 1) / 2 * np.log1p(squared / freedom)
 
     def _row_means(self) -> FloatArray:
         means: FloatArray = np.einsum("rg,g->r", self.weights, self.grid)
@@ -402,15 +394,15 @@ class Posterior:
 
 def _expected(functions: FloatArray, weights: FloatArray) -> FloatArray:
     """Every function of the mean, expected for every row: (functions, rows)."""
-    expected: FloatArray = np.einsum("fg,rg->fr", functions, weights)
-    return expected
+    result: FloatArray = np.einsum("fg,rg->fr", functions, weights)
+    return result
 
 
 TOLERANCE = 1e-9  # of a sum of squares beyond the sum that rounding may make up
 
 
 def posterior_of(n_arms: int, k: int, rewards: RewardModel) -> Posterior:
-    """The posterior that suits what was declared of rewards."""
+    """The posterior for these rewards."""
     if isinstance(rewards, Undeclared):
         return UndeclaredPosterior(n_arms, k)
     return Posterior(n_arms, k, rewards)
@@ -428,7 +420,7 @@ class UndeclaredPosterior(Posterior):
         self._centre, self._scale = 0.0, 1.0
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
-        """Take in the reply to a request."""
+        """Add the rewards of a batch."""
         super().add(pulls, self._scaled(pulls.times, rewards.sums, rewards.squares))
 
     def refresh(self) -> None:
@@ -438,7 +430,7 @@ class UndeclaredPosterior(Posterior):
         super().refresh()
 
     def _leave_range(self) -> None:
-        """Go over to the normal model, with the rewards so far."""
+        """Change to the normal model, with the rewards so far."""
         centre = float(self.sums.sum() / self.spent)
         spread = math.sqrt(max(0.0, float(self.squares.sum() / self.spent) - centre**2))
         self._centre, self._scale = centre, 2 * spread or 1.0
@@ -467,8 +459,7 @@ class UndeclaredPosterior(Posterior):
 
     def _within(self) -> FloatArray:
         """Squared deviations from every arm's mean: (arms,)."""
-        within: FloatArray = np.maximum(0.0, self.squares - self.sums**2 / self._counts)
-        return within
+        return np.maximum(0.0, self.squares - self.sums**2 / self._counts)
 
     def _log_likelihood(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """That of Student's t, where the variance of an arm is learned, too: (arms, grid)."""

@@ -1,4 +1,4 @@
-"""How large a batch of pulls is, and how it is shared out by priority, ties broken at random."""
+"""The size of a batch of pulls, and how it is shared out by priority, ties broken at random."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from shortlist.exploration import tuning
 
 
 def batch_size(n_arms: int, spent: int, early: float, growth: float) -> int:
-    """A share of what was spent, but enough for many arms and for parallel workers."""
+    """A share of all pulls so far, but enough for many arms and for parallel workers."""
     at_first = min(n_arms, early * spent)
-    return int(max(tuning.LEAST, tuning.AN_ARM * n_arms, at_first, growth * spent))
+    return int(max(tuning.LEAST_BATCH, tuning.PER_ARM * n_arms, at_first, growth * spent))
 
 
 def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -20,8 +20,7 @@ def descending(values: FloatArray, rng: np.random.Generator) -> IntArray:
     order = rng.permutation(values.size)
     with np.errstate(over="ignore", under="ignore"):
         falling = -values[order].astype(np.float32)
-    ranked: IntArray = order[falling.argsort(kind="stable")]
-    return ranked
+    return order[falling.argsort(kind="stable")]
 
 
 def share_out(
@@ -29,7 +28,7 @@ def share_out(
 ) -> IntArray:
     """Share `batch` pulls: highest priority first, each arm as many as it may get, ties at random.
 
-    `kind` tells the kind of every arm; `priority` and `at_most` are those of an arm of a kind."""
+    `kind` is the kind of every arm; `priority` and `at_most` are those of an arm of a kind."""
     order = descending(priority, rng)
     demand = np.bincount(kind, minlength=priority.size) * at_most  # (kinds,)
     filled = demand[order].cumsum()
@@ -47,7 +46,7 @@ def share_out(
 def _share_among(
     times: IntArray, arms: IntArray, left: int, each: int, rng: np.random.Generator
 ) -> None:
-    """Give what is left to arms that are alike, drawn at random: `each`, and the last one less."""
+    """Give the rest to arms of one kind, drawn at random: `each`, and the last one less."""
     served = rng.permutation(arms)[: -(-left // each)]
     times[served] = each
     times[served[-1:]] -= each * served.size - left

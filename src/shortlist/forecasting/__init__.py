@@ -1,7 +1,7 @@
 """How many pulls a search will need, and what it will lose, before any arm is pulled.
 
-`beliefs` draws means that the arms may have, `trials` runs searches on them, `prospects` says what
-came out, `picture` draws it."""
+`beliefs` draws means that the arms may have, `trials` runs searches on them and summarises the
+results, `picture` draws these."""
 
 from shortlist.forecasting.trials import Forecast, Prospect, forecast
 

@@ -1,9 +1,7 @@
-"""What is believed about the arms before the search: guessed means, a prior, or a pilot.
+"""Beliefs about the arms before the search: guessed means, a prior, or a pilot.
 
-A guess is drawn from once per run, so that what is not known about the means shows in the
-forecast.
-
-What a trial runs on: arms that can be pulled for ever, or a test set that is made up for it."""
+Means are drawn once per run, so that uncertainty about them shows in the forecast. A run is on arms
+that can be pulled without limit, or on a test set that is made up for it."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -42,12 +40,12 @@ from shortlist.validation import (
 FITS = 20  # refreshes of the prior, a few EM steps each, until it hardly moves
 
 
-class Guess(Protocol):
+class ArmsBelief(Protocol):
     """Means that the arms may have."""
 
     @property
     def n_arms(self) -> int:
-        """How many arms there are."""
+        """Number of arms."""
 
     @property
     def words(self) -> str:
@@ -65,7 +63,7 @@ class GuessedMeans:
 
     @property
     def n_arms(self) -> int:
-        """How many arms there are."""
+        """Number of arms."""
         return self.means.size
 
     @property
@@ -138,8 +136,8 @@ def guess(
     means: npt.ArrayLike | None,
     prior: tuple[float, float] | None,
     pilot: tuple[npt.ArrayLike, npt.ArrayLike] | None,
-) -> Guess:
-    """The guess that these arguments name, exactly one of the last three."""
+) -> ArmsBelief:
+    """The belief that these arguments name, exactly one of the last three."""
     given = [
         name
         for name, value in (("means", means), ("prior", prior), ("pilot", pilot))
@@ -152,7 +150,7 @@ def guess(
             " like"
         )
     if prior is not None:
-        believed: Guess = _beta_prior(n, prior)
+        believed: ArmsBelief = _beta_prior(n, prior)
     elif pilot is not None:
         if not (isinstance(pilot, Sequence) and len(pilot) == 2):
             raise InvalidInput(f"`pilot` is {shown(pilot)}, but must be two lists: pulls and sums")
@@ -174,7 +172,9 @@ def _beta_prior(n: int | None, prior: tuple[float, float]) -> BetaPrior:
     if n is None:
         raise InvalidInput("`n` is not given, but a prior needs it")
     if not (isinstance(prior, Sequence) and len(prior) == 2):
-        raise InvalidInput(f"`prior` is {shown(prior)}, but must be the two numbers of a Beta law")
+        raise InvalidInput(
+            f"`prior` is {shown(prior)}, but must be the two numbers of a Beta distribution"
+        )
     a, b = (number("prior", value, above=0) for value in prior)
     return BetaPrior(whole("n", n, at_least=2, at_most=MOST_ARMS), a, b)
 
@@ -202,7 +202,8 @@ def _checked(pulls: npt.ArrayLike, sums: npt.ArrayLike) -> tuple[IntArray, Float
         )
     if not np.issubdtype(counts.dtype, np.integer) or not _countable(counts):
         raise InvalidInput(
-            "`pilot` has pulls that are no count, but must have a whole number of at least 0 an arm"
+            "`pilot` has pulls that are no count, but must have a whole number of at least 0 per"
+            " arm"
         )
     if (counts > 0).sum() < 2:
         raise InvalidInput(
@@ -223,8 +224,8 @@ def _countable(counts: IntArray) -> bool:
 def fitted(pulls: IntArray, sums: FloatArray, k: int) -> Posterior:
     """The empirical-Bayes posterior after these rewards, its prior fitted until it hardly moves.
 
-    Sums alone do not tell how far rewards scatter; they are taken as noisy as 0/1 rewards, the
-    noisiest in [0, 1]."""
+    Sums alone do not show the variance of rewards; it is taken as that of 0/1 rewards, the largest
+    in [0, 1]."""
     model = Binary() if np.array_equal(sums, np.round(sums)) else Bounded()
     posterior = Posterior(pulls.size, k, model)
     posterior.add(Pulls(np.arange(pulls.size), pulls), Rewards(sums, sums))
@@ -241,11 +242,11 @@ Row = tuple[int, float, int, float, float]
 class Scene:
     """Arms as they are believed to be; where there are `items`, only means over them count."""
 
-    believed: Guess
+    believed: ArmsBelief
     items: Items | None
     order: str
-    costs: tuple[float, ...] | None = None  # of a pull, an arm in the order of the means
-    limits: tuple[int | None, ...] | None = None  # the most pulls, an arm in the same order
+    costs: tuple[float, ...] | None = None  # of a pull per arm, in the order of the means
+    limits: tuple[int | None, ...] | None = None  # the most pulls per arm, in the same order
 
     @property
     def words(self) -> str:
@@ -288,7 +289,7 @@ class Scene:
 
 
 def scene_of(
-    believed: Guess,
+    believed: ArmsBelief,
     items: ItemsGiven | None,
     order: str,
     costs: tuple[float, ...] | None = None,

@@ -1,6 +1,4 @@
-"""What a forecast says: a prospect for every algorithm and goal, in figures and as tables.
-
-How many pulls will a search need, and what will it lose? Simulated on means drawn for it."""
+"""Forecast by simulation: the pulls and the regret of searches on means drawn for every run."""
 
 import time
 from collections import Counter
@@ -140,7 +138,7 @@ class Forecast(Tabular):
     """A prospect for every algorithm and goal, with the settings they were simulated for."""
 
     prospects: tuple[Prospect, ...] = field(repr=False)  #: in the order of goals, then algorithms
-    arms: str  #: what was assumed about them, in words
+    arms: str  #: what was assumed about them, for the reader
     n_arms: int  #: how many arms there are
     k: int  #: how many are to be chosen
     epsilon: float | None  #: the regret allowed, if it was asked for
@@ -203,7 +201,7 @@ class Forecast(Tabular):
         return "\n".join(filter(None, said))
 
     def _missing(self) -> str:
-        """Nobody should take what was not tried for what does not exist."""
+        """The algorithms that were not tried, so that they are not taken for missing."""
         names = ", ".join(self.left_out)
         return f"Left out, unless asked for by name, since it takes long: {names}" if names else ""
 
@@ -232,7 +230,7 @@ def quantiles(values: FloatArray | IntArray) -> dict[str, float]:
 
 
 def _cells(prospect: Prospect) -> tuple[str, ...]:
-    """A row: the pulls where the search stops by itself, the regret where a budget ends it."""
+    """A row: the pulls where the search stops on its own, the regret where a budget ends it."""
     spent = prospect.pulls if prospect.spent is None else prospect.spent
     shares = quantiles(spent if prospect.budget is None else prospect.regret)
     others: list[float | None] = [quantiles(prospect.rounds)["p50"]]
@@ -241,7 +239,7 @@ def _cells(prospect: Prospect) -> tuple[str, ...]:
     if prospect.share is not None:
         others.append(prospect.share)
     others.append(prospect.failure_rate)
-    # so many runs stay below these: a figure that is rounded down would say so of fewer
+    # a share of the runs stays below these: rounding down would make it smaller
     below = [
         readable(each) if isinstance(each, int) else bound_text(each) for each in shares.values()
     ]
@@ -251,7 +249,7 @@ def _cells(prospect: Prospect) -> tuple[str, ...]:
 FOR_EPSILON = ("certified", "clucb-pac", "adaptive-top-k-tight", "uniform")
 FOR_BUDGET = ("expected-loss", "sar", "uniform")
 SECONDS = {"clucb-pac": 1e-3}  # that a run takes per arm, for algorithms that may take too long
-LONGEST = 20.0  # seconds for all runs of an algorithm that nobody asked for by name
+LONGEST_RUNS = 20.0  # seconds for all runs of an algorithm that was not asked for by name
 
 Wanted = tuple[Algorithm, float | None]  # with a budget, or None for epsilon and delta
 
@@ -305,19 +303,19 @@ def forecast(
     (`instances.item_response_with`), pulls are cells, and what is lost is of the means over these
     items. `Prospect.share` says which share of all cells is evaluated.
 
-    `epsilon` with `delta` asks for the pulls until a search stops by itself, and every `budget` for
-    what is lost after it. With `costs` of a pull, one an arm in the order of `means`, budgets are
-    in their unit. `limits` are the most pulls of an arm: one number for all arms, or one per arm in
-    the order of `means`, None where there is no limit; `Prospect.ended` then says how often they
-    end a run before epsilon is reached, and `Prospect.bound` what is proved.
+    `epsilon` with `delta` asks for the pulls until a search stops on its own, and every `budget`
+    for what is lost after it. With `costs` of a pull, one per arm in the order of `means`, budgets
+    are in their unit. `limits` are the most pulls of an arm: one number for all arms, or one per
+    arm in the order of `means`, None where there is no limit; `Prospect.ended` then says how often
+    they end a run before epsilon is reached, and `Prospect.bound` what is proved.
 
-    All algorithms see the same means in the same run. Those of `algorithms`, by name
-    or as search functions of your own, are tried with every goal they serve; without that it is a
-    good and a plain choice for each goal, less what would take too long. `max_rounds`,
-    `min_batch` and `certificate` are as in `select`, for the algorithms that can be told. With
-    `per_day` pulls a day and a `delay` of so many days until a reward is there, the forecast has
-    days, too. `on_progress` is called with the share that is done. The same `seed` gives the same
-    forecast for any `workers`."""
+    All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
+    functions of your own, are tried with every goal they serve; without that it is a good and a
+    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch` and
+    `certificate` are as in `select`, for the algorithms that support them. With `per_day` pulls per
+    day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is
+    called with the share that is done. The same `seed` gives the same forecast for any
+    `workers`."""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
     epsilon, delta = asked["epsilon"], asked["delta"]
@@ -400,7 +398,7 @@ def _checked_limits(
 
 
 def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | None:
-    """Pulls a day, and days until a reward is there."""
+    """Pulls per day, and days until a reward arrives."""
     late = number("delay", delay)
     if late < 0:
         raise InvalidInput(f"`delay` is {shown(delay)}, but must be at least 0 days")
@@ -418,8 +416,7 @@ def _days(
     if pace is None:
         return None
     per_day, delay = pace
-    days: FloatArray = pulls / per_day + rounds * delay
-    return days
+    return pulls / per_day + rounds * delay
 
 
 def _goals(
@@ -439,7 +436,7 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
     """The algorithms whose runs are predicted to take too long.
 
     A rule and no clock, so that seeds settle results."""
-    return tuple(name for name, each in SECONDS.items() if each * n_arms * runs > LONGEST)
+    return tuple(name for name, each in SECONDS.items() if each * n_arms * runs > LONGEST_RUNS)
 
 
 def _defaults(
@@ -452,7 +449,7 @@ def _defaults(
 
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
-    """Every algorithm once; two of the same name could not be told apart afterwards."""
+    """Every algorithm once; their names must differ, for the results."""
     if isinstance(algorithms, str) or not isinstance(algorithms, Sequence) or not algorithms:
         raise InvalidInput(
             f"`algorithms` is {shown(algorithms)}, but must be a list of at least one"

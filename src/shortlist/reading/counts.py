@@ -1,6 +1,4 @@
-"""Files that hold how often every arm was pulled, and what its rewards add up to.
-
-Past results: pulls, sum of rewards and perhaps sum of squares of every arm."""
+"""Past results: pulls, sum of rewards and perhaps sum of squares of every arm."""
 
 import math
 import os
@@ -11,12 +9,12 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import InvalidInput
-from shortlist.reading.files import COLUMN, Line, check_called_arm, read_columns
+from shortlist.reading.files import COLUMN, FileLine, check_called_arm, read_columns
 
 TOTALS = ("sum", "successes")
 
 
-def read_totals(path: str, *also: str) -> list[Line]:
+def read_totals(path: str, *also: str) -> list[FileLine]:
     """The lines of a file with columns pulls and sum, or pulls and successes, and those of `also`.
 
     A column arm is welcome, and checked; others are ignored."""
@@ -27,7 +25,7 @@ def read_totals(path: str, *also: str) -> list[Line]:
     return lines
 
 
-def whole(line: Line, column: str, least: int = 0) -> int:
+def whole(line: FileLine, column: str, least: int = 0) -> int:
     """The whole number in a column, of at least this much; it may be written as 400.0."""
     from shortlist.validation import COUNTABLE
 
@@ -44,12 +42,12 @@ def whole(line: Line, column: str, least: int = 0) -> int:
     return value
 
 
-def total(line: Line) -> float:
-    """What the rewards add up to."""
+def total(line: FileLine) -> float:
+    """The sum of the rewards."""
     return float(whole(line, "successes")) if "successes" in line.cells else decimal(line, "sum")
 
 
-def decimal(line: Line, column: str) -> float:
+def decimal(line: FileLine, column: str) -> float:
     """The number in a column."""
     cell = line[column].strip()
     try:
@@ -86,8 +84,8 @@ def check_labels(labels: Sequence[str], path: str) -> None:
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray, IntArray
 
-LONG = 2**63  # whole numbers from here on may have too many digits to be written
-GIVEN = "`counts`"  # where results that are in no file come from
+HUGE = 2**63  # whole numbers from here on may have too many digits to be written
+GIVEN = "`counts`"  # source of results that are in no file
 NAMES = ("pulls", "sum", "squares")  # of the numbers of an arm in a mapping
 RULE = (
     "must be a mapping {arm: (pulls, successes)}, a data frame or a file with columns arm, pulls"
@@ -97,7 +95,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What every arm gave, and where that was said, for messages."""
+    """Results of every arm, and their place in the input, for messages."""
 
     source: str  # the file, or `counts`
     where: tuple[str, ...]  # (arms,) as all
@@ -143,7 +141,7 @@ def _from_frame(frame: Any) -> Counts:
     labels = columns.pop(COLUMN, [])
     rows = zip(*columns.values(), strict=True)
     lines = [
-        Line(f"`counts`, row {place}", dict(zip(columns, map(_cell, row), strict=True)))
+        FileLine(f"`counts`, row {place}", dict(zip(columns, map(_cell, row), strict=True)))
         for place, row in enumerate(rows)
     ]
     check_labels([str(label) for label in labels], GIVEN)
@@ -165,7 +163,7 @@ def _from_mapping(counts: Mapping[Any, Any]) -> Counts:
                 f"{where} is {shown(numbers)}, but must be (pulls, successes), (pulls, sum) or"
                 " (pulls, sum, squares)"
             )
-        lines.append(Line(where, dict(zip(NAMES, map(_cell, numbers), strict=False))))
+        lines.append(FileLine(where, dict(zip(NAMES, map(_cell, numbers), strict=False))))
     if len({len(line.cells) for line in lines}) > 1:
         raise InvalidInput("`counts` has squares for some arms, but must have them for all or none")
     counted = bool(lines) and len(lines[0].cells) == 2
@@ -182,7 +180,7 @@ def _sized(numbers: object) -> bool:
 
 
 def _counts(
-    source: str, lines: Sequence[Line], labels: Sequence[object], counted: bool = False
+    source: str, lines: Sequence[FileLine], labels: Sequence[object], counted: bool = False
 ) -> Counts:
     import numpy as np
 
@@ -202,7 +200,7 @@ def _cell(value: object) -> str:
     """A number as a file would have it; a whole number may be a float in a data frame."""
     from shortlist.validation import real, shown
 
-    if type(value) is int and abs(value) < LONG:  # nearly always
+    if type(value) is int and abs(value) < HUGE:  # nearly always
         return str(value)
     if isinstance(value, str):
         return value

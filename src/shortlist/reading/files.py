@@ -1,10 +1,6 @@
-"""Files of text that the user gives, refused in words if they are none, or have no end.
+"""Text files, CSV files with a header or one value per line, and Parquet files.
 
-Parquet files, by pyarrow or by polars, whichever is installed.
-
-Files of columns: a CSV with a header, or one value a line; every error names file and line.
-
-The column of a file that names the arms."""
+Every error message names the file and the line. The column of labels is called `arm`."""
 
 import csv
 from collections import Counter
@@ -20,7 +16,7 @@ import click
 
 from shortlist.errors import InvalidInput
 
-LONGEST = 64 * 2**20  # characters in a line: the settings of an experiment with so many arms
+LONGEST_LINE = 64 * 2**20  # characters: the settings of an experiment with a million arms
 
 
 @contextmanager
@@ -38,11 +34,12 @@ def open_text(path: str) -> Iterator[Iterator[str]]:
 
 
 def _lines(file: IO[Any], path: str) -> Iterator[str]:
-    """Every line, of each no more than it takes to refuse it: a device may have no line's end."""
-    while line := file.readline(LONGEST + 1):
-        if len(line) > LONGEST:
+    """Every line; one without an end is refused, not read to the end."""
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
             raise InvalidInput(
-                f"{path} has a line of more than {LONGEST:,} characters, but must be lines of text"
+                f"{path} has a line of more than {LONGEST_LINE:,} characters, but must be lines of"
+                " text"
             )
         yield line
 
@@ -54,7 +51,7 @@ Values = Mapping[str, Sequence[Any]]  # of every column
 
 
 def is_parquet(path: str) -> bool:
-    """Whether a file is to be read as Parquet, which its name says."""
+    """Whether a file is to be read as Parquet, by its name."""
     return Path(path).suffix.lower() in ENDINGS
 
 
@@ -110,8 +107,8 @@ Rows = tuple[tuple[int, list[str]], ...]  # each with the number of its line
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line: where it stands, for messages, and its cells by the names of their columns."""
+class FileLine:
+    """One line: its place, for messages, and its cells by the names of their columns."""
 
     where: str
     cells: Mapping[str, str]
@@ -131,14 +128,14 @@ class Columns:
     headed: bool  # whether it stands in the file
     first: int  # the first line that is not blank
     rows: Rows  # below the header
-    separator: str  # between two cells, in words
+    separator: str  # between two cells: comma, semicolon or tab
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(name.lower() for name in self.header)
 
-    def lines(self, hint: str = "", *, pad: bool = False) -> Iterator[Line]:
+    def lines(self, hint: str = "", *, pad: bool = False) -> Iterator[FileLine]:
         """Every line, if it has a cell for each column; with `pad` it may end early."""
         _check_different(self.path, self.names)
         for number, row in self.rows:
@@ -147,7 +144,7 @@ class Columns:
             if missing < 0 or (missing and not pad):
                 rule = f"must have {len(self.header)}: {', '.join(self.header)}"
                 raise InvalidInput(f"{where} has {len(row)} values, but {rule}{hint}")
-            yield Line(where, dict(zip(self.names, [*row, *[""] * missing], strict=True)))
+            yield FileLine(where, dict(zip(self.names, [*row, *[""] * missing], strict=True)))
 
 
 def read_columns(path: str, only: str | None = None) -> Columns:
@@ -177,8 +174,8 @@ def _rows(text: Sequence[str], separator: str) -> Rows:
 def _fit(rows: Rows, only: str | None) -> tuple[bool, int]:
     """How well a separator fits: whether it shows the column `only`, then how many cells it parts.
 
-    Those of the header count if there is one, else those of any line: nothing that may be two
-    cells is taken for one without a word."""
+    Those of the header count if there is one, else those of any line: two cells are never taken
+    for one."""
     header = _header(rows)
     named = only is not None and only in map(str.lower, header)
     if named or only is None:
@@ -202,41 +199,13 @@ def _blank(row: list[str]) -> bool:
 
 
 COLUMN = "arm"  # what the column of labels is called in every file
-# what it is called elsewhere: as a first line hardly ever the label of an arm
-ELSEWHERE = frozenset(
-    [
-        "alternative",
-        "alternatives",
-        "arms",
-        "candidate",
-        "candidates",
-        "choice",
-        "choices",
-        "id",
-        "ids",
-        "item",
-        "items",
-        "key",
-        "keys",
-        "label",
-        "labels",
-        "name",
-        "names",
-        "option",
-        "options",
-        "title",
-        "titles",
-        "treatment",
-        "treatments",
-        "variant",
-        "variants",
-    ]
-)
+# other likely names of that column: as a first line hardly ever the label of an arm
+OTHER_NAMES = frozenset(["arms", "id", "item", "items", "label", "labels", "name", "variant"])
 
 
 def check_called_arm(path: str, first: int, cells: Sequence[str]) -> None:
-    """Refuse a first line that calls the column of labels something else."""
-    word = next((cell.strip() for cell in cells if cell.strip().lower() in ELSEWHERE), None)
+    """Refuse a first line that names the column of labels differently."""
+    word = next((cell.strip() for cell in cells if cell.strip().lower() in OTHER_NAMES), None)
     if word is not None:
         raise InvalidInput(
             f"{path}, line {first} says {word!r}, as if that were the name of a column, but the"

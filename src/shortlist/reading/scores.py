@@ -1,6 +1,7 @@
-"""Files of scores: a row an arm and a column an item, or a line a cell with arm, item and score.
+"""Scores of arms on items, from a CSV or Parquet file or a data frame.
 
-Scores that a user gives in Python: the name of a file, or a data frame that names its arms."""
+A file is a matrix with a row per arm and a column per item, or has a line per cell: arm, item,
+score."""
 
 import math
 import os
@@ -17,8 +18,8 @@ from shortlist.validation import encodable, shown
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
 
-CELL = ("arm", "item", "score")
-BESIDE = ("arm", "__index_level_0__")  # columns that name arms; the latter is pandas' index
+CELL_COLUMNS = ("arm", "item", "score")
+ARM_COLUMNS = ("arm", "__index_level_0__")  # the latter is the index of pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,12 @@ class ScoreFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """What a file says, row by row."""
+class ScoreRows:
+    """The rows of a file."""
 
     path: str
     header: tuple[str, ...] | None  # None if the file has none
-    rows: Sequence[tuple[str, Sequence[Any]]]  # each with where it stands, for messages
+    rows: Sequence[tuple[str, Sequence[Any]]]  # each with its place, for messages
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,48 +75,48 @@ class Grid:
 def read_scores(path: str) -> ScoreFile:
     """Read a CSV or a Parquet file: columns `arm,item,score`, or a matrix.
 
-    A matrix in a CSV has names above it if its first line holds anything but numbers, and any
-    matrix has names beside it if one of its columns is called `arm`."""
+    A matrix in a CSV names its items if its first line holds anything but numbers, and any
+    matrix names its arms if one of its columns is called `arm`."""
     return scores_of(_parquet_grid(path) if is_parquet(path) else _csv_grid(path))
 
 
-def scores_of(grid: Grid) -> ScoreFile:
+def scores_of(grid: ScoreRows) -> ScoreFile:
     """The scores in a grid: of cells if it has just these three columns, else a matrix."""
-    return _from_cells(grid) if sorted(grid.names) == sorted(CELL) else _from_matrix(grid)
+    return _from_cells(grid) if sorted(grid.names) == sorted(CELL_COLUMNS) else _from_matrix(grid)
 
 
-def _parquet_grid(path: str) -> Grid:
+def _parquet_grid(path: str) -> ScoreRows:
     return grid_of(path, read_parquet(path))
 
 
-def grid_of(name: str, columns: Mapping[str, Sequence[Any]]) -> Grid:
+def grid_of(name: str, columns: Mapping[str, Sequence[Any]]) -> ScoreRows:
     """The rows of columns that have names."""
     rows = enumerate(zip(*columns.values(), strict=True), start=1)
-    return Grid(name, tuple(columns), [(f"{name}, row {number}", row) for number, row in rows])
+    return ScoreRows(name, tuple(columns), [(f"{name}, row {number}", row) for number, row in rows])
 
 
-def _csv_grid(path: str) -> Grid:
+def _csv_grid(path: str) -> ScoreRows:
     table = read_columns(path)
     rows = [(f"{path}, line {number}", row) for number, row in table.rows]
     if any(_number(cell) is None for cell in table.header):
-        return Grid(path, table.header, rows)
-    return Grid(path, None, [(f"{path}, line {table.first}", table.header), *rows])
+        return ScoreRows(path, table.header, rows)
+    return ScoreRows(path, None, [(f"{path}, line {table.first}", table.header), *rows])
 
 
-def _from_matrix(grid: Grid) -> ScoreFile:
+def _from_matrix(grid: ScoreRows) -> ScoreFile:
     import numpy as np
 
     if not grid.rows:
-        raise InvalidInput(f"{grid.path} has no scores, but must have a line an arm")
+        raise InvalidInput(f"{grid.path} has no scores, but must have a line per arm")
     width = len(grid.rows[0][1]) if grid.header is None else len(grid.header)
     for where, row in grid.rows:
         if len(row) != width:
             raise InvalidInput(
                 f"{where} has {len(row)} values, but must have {width} as the first line"
             )
-    beside = next((place for place, name in enumerate(grid.names) if name in BESIDE), None)
-    arms = None if beside is None else tuple(str(row[beside]) for _, row in grid.rows)
-    others = [place for place in range(width) if place != beside]
+    named = next((place for place, name in enumerate(grid.names) if name in ARM_COLUMNS), None)
+    arms = None if named is None else tuple(str(row[named]) for _, row in grid.rows)
+    others = [place for place in range(width) if place != named]
     items = None if grid.header is None else tuple(grid.header[place] for place in others)
     _check_distinct(grid.path, "arm", arms or ())
     _check_distinct(grid.path, "item", items or ())
@@ -123,16 +124,17 @@ def _from_matrix(grid: Grid) -> ScoreFile:
     return ScoreFile(grid.path, arms, items, np.array(scores, dtype=np.float64))
 
 
-def _from_cells(grid: Grid) -> ScoreFile:
+def _from_cells(grid: ScoreRows) -> ScoreFile:
     """Cells in any order; the same one twice must have the same score."""
     import numpy as np
 
-    places = [grid.names.index(name) for name in CELL]
+    places = [grid.names.index(name) for name in CELL_COLUMNS]
     cells: dict[tuple[str, str], float] = {}
     for where, row in grid.rows:
-        if len(row) != len(CELL):
+        if len(row) != len(CELL_COLUMNS):
             raise InvalidInput(
-                f"{where} has {len(row)} values, but must have {len(CELL)}: {', '.join(grid.names)}"
+                f"{where} has {len(row)} values, but must have {len(CELL_COLUMNS)}:"
+                f" {', '.join(grid.names)}"
             )
         arm, item, given = (row[place] for place in places)
         score = _score(given, where)
@@ -174,8 +176,6 @@ def _number(cell: object) -> float | None:
 def _score(cell: object, where: str) -> float:
     score = _number(cell)
     if score is None:
-        from shortlist.validation import shown
-
         raise InvalidInput(
             f"{where} says {shown(cell)}, but a score must be a finite number, or empty if it is"
             " not known"
@@ -199,5 +199,5 @@ def named_scores(scores: object) -> ScoreFile | None:
 
 
 def _known(cell: object) -> object:
-    """None for NaN, which is what data frames have where nothing is."""
+    """None for NaN, which data frames have for a missing value."""
     return None if isinstance(cell, float) and math.isnan(cell) else cell

@@ -1,7 +1,7 @@
-"""The paper's experiments and claims, measured anew: `shortlist reproduce`.
+"""The paper's experiments and claims, measured again: `shortlist reproduce`.
 
-`design` says what is run, `runs` runs it and keeps the rows, `findings` judges what they say, and
-`report` shows it. Each knows those before it and none after it."""
+`design` defines the runs, `runs` makes them and keeps the rows, `findings` judges them, `report`
+shows the results, `study` is the command."""
 
 from shortlist.reproduction.design import PANELS, Design, Panel
 from shortlist.reproduction.study import reproduce

@@ -1,4 +1,4 @@
-"""What is run: panels, methods, budgets, how many runs, from which seed."""
+"""The design of a reproduction: panels, methods, budgets, number of runs, seed."""
 
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,8 +48,7 @@ def budgets(pilot: Mapping[str, Rates], count: int) -> tuple[int, ...]:
 
 def _falling(rates: Rates, rungs: Sequence[int]) -> FloatArray:
     """The rate at every rung, never rising; beyond a method's last rung it stays as it was."""
-    falling: FloatArray = np.fmin.accumulate([rates.get(rung, np.nan) for rung in rungs])
-    return falling
+    return np.fmin.accumulate([rates.get(rung, np.nan) for rung in rungs])
 
 
 def _round(budget: float) -> int:
@@ -128,7 +127,7 @@ def joined(methods: Iterable[Method], others: Iterable[Method]) -> tuple[Method,
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A family of instances: its name in the paper, its size, the K that are tried, its means."""
+    """A family of instances: name in the paper, size, values of K, means."""
 
     title: str
     n: int
@@ -237,9 +236,9 @@ QUICK_RUNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Panels, runs, seed and methods; with the versions of what computes them, all of it.
+    """Panels, runs, seed and methods.
 
-    `algorithms` are compared beside the standard methods, each by the goals that it takes: within
+    `algorithms` are compared with the standard methods, each by the goals that it takes: within
     budgets, to a confidence, or both. They change neither the budgets nor the others' rows."""
 
     panels: tuple[Panel, ...]

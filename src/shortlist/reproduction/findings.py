@@ -1,4 +1,4 @@
-"""What the rows say: curves and needs, the lead, and verdicts on claims and theorems."""
+"""Findings from the rows: curves, needed pulls, and verdicts on claims and theorems."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.reproduction.design import ADAPTIVE, DATASETS, SCALED, Panel
 from shortlist.reproduction.runs import ResultRow
 
-Z = 1.959964  # 95 % of a normal law
+Z = 1.959964  # 95 % of a normal distribution
 RARELY = 0.1  # the failure probability at which methods are compared
 
 
@@ -59,8 +59,7 @@ class Curve:
     @cached_property
     def rates(self) -> FloatArray:
         """The share of runs that failed."""
-        rates: FloatArray = self.failures / self.runs
-        return rates
+        return self.failures / self.runs
 
     @cached_property
     def band(self) -> tuple[FloatArray, FloatArray]:
@@ -126,12 +125,12 @@ def first_decisions(rows: Iterable[ResultRow]) -> Decisions:
 
 ALL = 1.0
 ALMOST_ALL = 0.8
-MOST = 0.5 + 1e-9  # more than half
+MOST_CHECKS = 0.5 + 1e-9  # more than half
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The checks of a claim, and what was measured in words."""
+    """The checks of a claim, and a summary of the measurements."""
 
     checks: Sequence[bool]
     words: str
@@ -142,7 +141,7 @@ class Finding:
         return self.words if self.checks else "nothing"
 
     def verdict(self, share: float) -> str:
-        """What the checks say if that share of them ought to be true."""
+        """The verdict, if that share of the checks ought to be true."""
         if not self.checks:
             return "not measured"
         true = sum(self.checks) / len(self.checks)
@@ -153,7 +152,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What claims are judged by."""
+    """The measurements that claims are judged by."""
 
     panels: tuple[Panel, ...]
     curves: Curves
@@ -168,7 +167,7 @@ class Measured:
         return [panel for panel in self.panels if panel.dataset == dataset]
 
     def families(self) -> list[list[Panel]]:
-        """The panels of every dataset that is there with all its K."""
+        """The panels of every dataset that has all its K."""
         families = [self.of(dataset) for dataset in DATASETS]
         return [
             family
@@ -195,7 +194,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A claim as judged for AdaptiveTopK as printed, and for the scaled form beside it."""
+    """A claim as judged for AdaptiveTopK as printed, and for the scaled form."""
 
     sentence: str
     measured: str
@@ -320,7 +319,7 @@ CLAIMS = (
     ),
     Claim(
         "When K is relatively small, OptMAI has the best performance in most datasets.",
-        MOST,
+        MOST_CHECKS,
         opt_mai_at_small_k,
     ),
     Claim("When K is large, AdaptiveTopK outperforms OptMAI.", ALL, against_opt_mai_at_large_k),
@@ -343,7 +342,7 @@ CLAIMS = (
     ),
     Claim(
         "As K grows, t(ε, K) usually becomes bigger, leading to a smaller H.",
-        MOST,
+        MOST_CHECKS,
         hardness_falls_with_k,
     ),
     Claim(
@@ -414,7 +413,7 @@ def _on_panel(panel: str, curves: Mapping[str, Curve], method: str) -> tuple[int
     return int(matters.sum()), worse
 
 
-TOLERANCE = 0.1  # of a fitted exponent
+EXPONENT_TOLERANCE = 0.1  # of a fitted exponent
 Sweep = Sequence[Panel]
 
 
@@ -493,7 +492,7 @@ def _promise(rows: Sequence[ResultRow], method: str, over_n: Sweep, over_epsilon
         measured = pulls(rows, method, panels)
         exponent = slope(promised, measured)
         ratios = [spent / bound for spent, bound in zip(measured, promised, strict=True)]
-        checks.append(exponent <= 1 + TOLERANCE)
+        checks.append(exponent <= 1 + EXPONENT_TOLERANCE)
         words.append(
             f"over {name} pulls grow like its power {exponent:.2f}, at {min(ratios):.3g} to"
             f" {max(ratios):.3g} times it"
@@ -513,5 +512,5 @@ def _growth(
     in_epsilon = slope(
         [1 / panel.epsilon for panel in over_epsilon], [hardness(panel) for panel in over_epsilon]
     )
-    checks = [abs(in_n - 1) <= TOLERANCE, abs(in_epsilon - expected) <= TOLERANCE]
+    checks = [abs(in_n - 1) <= EXPONENT_TOLERANCE, abs(in_epsilon - expected) <= EXPONENT_TOLERANCE]
     return Finding(checks, f"{name} grows like n^{in_n:.2f} and like (1/ε)^{in_epsilon:.2f}")

@@ -1,4 +1,4 @@
-"""How the findings are shown: tables, figures and the page that holds them."""
+"""The report: tables, figures and the page with them."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ from shortlist.reproduction.runs import ResultRow, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LineStyle:
     """A colour of Okabe and Ito, and dashes and a marker for those who do not see it."""
 
     label: str
@@ -41,28 +41,28 @@ class Look:
     width: float = 1.3
 
 
-LOOKS = {  # in drawing order
+LINE_STYLES = {  # in drawing order
     # wide and pale, since AdaptiveTopK lies on it
-    "uniform": Look("uniform", "#F0E442", "", width=5),
-    "adaptive-top-k": Look("AdaptiveTopK", "#0072B2", "o", (4, 1.5)),
-    SCALED: Look(f"AdaptiveTopK, scale {SCALE:g}", "#56B4E9", "s", (1, 1)),
-    "opt-mai": Look("OptMAI", "#009E73", "^", (6, 1.5, 1, 1.5)),
-    "clucb-pac": Look("CLUCB-PAC", "#E69F00", "D"),
-    "sar": Look("SAR", "#CC79A7", "v", (2.5, 1)),
-    "improved-top-k": Look("ImprovedTopK", "#D55E00", "P", (3, 1)),
-    "expected-loss": Look("expected loss (ours)", "#000000", "*", width=1.8),
-    "certified": Look("certified (ours)", "#000000", "*", width=1.8),
+    "uniform": LineStyle("uniform", "#F0E442", "", width=5),
+    "adaptive-top-k": LineStyle("AdaptiveTopK", "#0072B2", "o", (4, 1.5)),
+    SCALED: LineStyle(f"AdaptiveTopK, scale {SCALE:g}", "#56B4E9", "s", (1, 1)),
+    "opt-mai": LineStyle("OptMAI", "#009E73", "^", (6, 1.5, 1, 1.5)),
+    "clucb-pac": LineStyle("CLUCB-PAC", "#E69F00", "D"),
+    "sar": LineStyle("SAR", "#CC79A7", "v", (2.5, 1)),
+    "improved-top-k": LineStyle("ImprovedTopK", "#D55E00", "P", (3, 1)),
+    "expected-loss": LineStyle("expected loss (ours)", "#000000", "*", width=1.8),
+    "certified": LineStyle("certified (ours)", "#000000", "*", width=1.8),
 }
 MARKERS = ("X", "h", "p", "<", ">", "d")  # of methods without a look of their own
 VERMILION = "#D55E00"
 
 
-def looks_of(methods: list[str]) -> dict[str, Look]:
+def styles_of(methods: list[str]) -> dict[str, LineStyle]:
     """The look of each of these methods, in drawing order; others than ours come last."""
-    others = [method for method in methods if method not in LOOKS]
-    known = {method: look for method, look in LOOKS.items() if method in methods}
+    others = [method for method in methods if method not in LINE_STYLES]
+    known = {method: look for method, look in LINE_STYLES.items() if method in methods}
     return known | {
-        method: Look(
+        method: LineStyle(
             method.rpartition(":")[2], VERMILION, MARKERS[place % len(MARKERS)], (1 + place, 1)
         )
         for place, method in enumerate(others)
@@ -144,17 +144,19 @@ def draw_panel(axes: "Axes", curves: Mapping[str, Curve], panel: Panel) -> None:
     axes.set_title(panel.title, loc="left")
     axes.set_xscale("log")
     axes.set_ylim(-0.03, 1.03)
-    for method, look in looks_of(list(curves)).items():
+    for method, look in styles_of(list(curves)).items():
         _draw_curve(axes, curves[method], look)
     _label(axes.xaxis, 1000, "k")
 
 
-def _draw_curve(axes: "Axes", curve: Curve, look: Look) -> None:
+def _draw_curve(axes: "Axes", curve: Curve, look: LineStyle) -> None:
     axes.fill_between(curve.budgets, *curve.band, color=look.colour, alpha=0.15, linewidth=0)
     _line(axes, curve.budgets.tolist(), curve.rates.tolist(), look, look.label)
 
 
-def _line(axes: "Axes", x: Sequence[float], y: Sequence[float], look: Look, label: str) -> None:
+def _line(
+    axes: "Axes", x: Sequence[float], y: Sequence[float], look: LineStyle, label: str
+) -> None:
     axes.plot(
         x,
         y,
@@ -204,7 +206,7 @@ def _pulls_over(
     axes.set_title(f"Uniform, K = n/2: pulls over {name}", loc="left")
     axes.set(xlabel=name, ylabel="pulls", ylim=(5e3, 5e13))
     for method in SWEPT:
-        look = LOOKS[method.name]
+        look = LINE_STYLES[method.name]
         y = theorems.pulls(rows, method.name, panels)
         _line(axes, x, y, look, f"{look.label}: slope {theorems.slope(x, y):.2f}")
     _label(axes.xaxis)
@@ -217,8 +219,8 @@ def _against_theorem_1(
 ) -> None:
     axes.set_title("AdaptiveTopK against Theorem 1", loc="left")
     axes.set(xlabel="(ln ln 1/ε + ln n + ln 1/δ) H", ylabel="pulls")
-    blue = LOOKS["adaptive-top-k"].colour
-    looks = (Look("", blue, "o", (4, 1.5)), Look("", blue, "s", (1, 1)))
+    blue = LINE_STYLES["adaptive-top-k"].colour
+    looks = (LineStyle("", blue, "o", (4, 1.5)), LineStyle("", blue, "s", (1, 1)))
     for (name, panels), look in zip(sweeps.items(), looks, strict=True):
         x = [theorems.theorem_1(panel) for panel in panels]
         y = theorems.pulls(rows, "adaptive-top-k", panels)
@@ -232,8 +234,16 @@ def _hardness_over_epsilon(axes: "Axes", panels: Sequence[Panel], x: Sequence[fl
     hard = [panel.hardness() for panel in panels]
     h = [each.h for each in hard]
     h0 = [each.h0 for each in hard]
-    _line(axes, x, h0, LOOKS["clucb-pac"], f"H0: slope {theorems.slope(x, h0):.2f} (lemma: 1)")
-    _line(axes, x, h, LOOKS["adaptive-top-k"], f"H: slope {theorems.slope(x, h):.2f} (lemma: 1/2)")
+    _line(
+        axes, x, h0, LINE_STYLES["clucb-pac"], f"H0: slope {theorems.slope(x, h0):.2f} (lemma: 1)"
+    )
+    _line(
+        axes,
+        x,
+        h,
+        LINE_STYLES["adaptive-top-k"],
+        f"H: slope {theorems.slope(x, h):.2f} (lemma: 1/2)",
+    )
     _label(axes.xaxis)
     axes.legend(fontsize=8, loc="upper left")
 
@@ -528,13 +538,13 @@ def _theory(design: Design, rows: Sequence[ResultRow]) -> list[Section]:
     words = (
         f"Uniform with K = n/2 and δ = 0.01, which is 1-spread; means of {design.sweep_runs}"
         " runs. Slopes are those of least squares on logarithms; a verdict allows"
-        f" {theorems.TOLERANCE:g}."
+        f" {theorems.EXPONENT_TOLERANCE:g}."
     )
     return [Section("Theory", words, ["theory"], [theory_table(findings)])] if findings else []
 
 
 def _details(design: Design, rows: Sequence[ResultRow]) -> Section:
-    words = "Every method with a guarantee on every panel at ε = δ = 0.01, next to H = H^(t, ε)."
+    words = "Every method with a guarantee on every panel at ε = δ = 0.01, with H = H^(t, ε)."
     return Section("Fixed confidence in detail", words, tables=[confidence_details(rows, design)])
 
 

@@ -1,4 +1,4 @@
-"""The runs: cut into tasks, measured, and kept as rows of one file that can be gone on with."""
+"""The runs: cut into tasks, measured, and kept as rows of one file that can be continued."""
 
 import csv
 import hashlib
@@ -241,8 +241,8 @@ def failure_rates(rows: Iterable[ResultRow], panel: Panel) -> dict[str, Rates]:
     return dict(rates)
 
 
-class Pace:
-    """What tasks took so far, by kind, in `workers` processes."""
+class TaskTimes:
+    """Durations of tasks so far, by kind, in `workers` processes."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -331,7 +331,7 @@ def pilots(design: Design) -> list[Task]:
 def main_tasks(design: Design, rows: Sequence[ResultRow]) -> list[Task]:
     """All that follows the pilots, whose rows are given.
 
-    New parts come last: a file that was finished without them is then gone on with."""
+    New parts come last: a file that was finished without them is then continued."""
     return [
         *curves(design, rows),
         *confidence_table(design),
@@ -448,7 +448,7 @@ def _claim(path: Path, record: Mapping[str, object]) -> None:
         now = json.dumps(record.get(name))
         if now != was:
             raise InvalidInput(
-                f"`{name}` is {now}, but must be {was} to go on with {path.parent}; choose another"
+                f"`{name}` is {now}, but must be {was} to continue {path.parent}; choose another"
                 " folder"
             )
 
@@ -465,13 +465,13 @@ def results(design: Design, folder: Path, workers: int = 1) -> list[ResultRow]:
     The same design gives the same file for any number of workers, however often it is
     interrupted."""
     file = ResultsFile(folder, design.record(), design.anytime)
-    pace = Pace(workers)
+    pace = TaskTimes(workers)
     _perform("where the curves fall", pilots(design), file, pace)
     _perform("curves, table and sweeps", main_tasks(design, file.rows), file, pace)
     return file.rows
 
 
-def _perform(what: str, tasks: Sequence[Task], file: ResultsFile, pace: Pace) -> None:
+def _perform(what: str, tasks: Sequence[Task], file: ResultsFile, pace: TaskTimes) -> None:
     """Do what is not yet in the file."""
     there = file.done
     todo = [task for task in tasks if task.name not in there]

@@ -21,9 +21,9 @@ def reproduce(
     quick: bool = False,
     workers: int | None = None,
 ) -> Path:
-    """Measure, or go on measuring, in a folder; write its report and return where that is.
+    """Measure, or continue to measure, in a folder; write its report and return its path.
 
-    `panels` are all 15 if none is named. `algorithms` are compared beside the standard methods on
+    `panels` are all 15 if none is given. `algorithms` are compared with the standard methods on
     every panel, within budgets, to a confidence, or both, as each allows. `workers` processes, one
     per core by default, do not change the results."""
     check_matplotlib()

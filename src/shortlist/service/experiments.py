@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from shortlist.engine import Experiment
-from shortlist.engine.telling import Report
+from shortlist.engine.log_entries import Report
 from shortlist.engine.tickets import Receipt, Ticket
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.stores import Store

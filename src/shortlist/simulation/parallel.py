@@ -12,9 +12,9 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Tell = Callable[[int], None]  # hears how many items are done
+Tell = Callable[[int], None]  # called with the number of items done
 
-CHUNKS = 8  # a process gets its items in so many portions: fewer messages, and yet an even load
+CHUNKS = 8  # portions of items per process: fewer messages, and yet an even load
 PATROL = 0.2  # seconds between two looks for the parent
 
 
@@ -32,7 +32,7 @@ def parallel_map(
 def parallel_stream(
     work: Callable[[Item], Result], items: Sequence[Item], workers: int
 ) -> Generator[Result, None, None]:
-    """The same results one by one, each as soon as it and all before it are there."""
+    """The same results one by one, each as soon as it and all before it are finished."""
     if workers == 1 or len(items) <= 1:
         yield from map(work, items)
         return
@@ -67,7 +67,7 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
 def _begin() -> None:
     """In a new process: leave Ctrl-C to the parent, and end without one.
 
-    Ctrl-C reaches every process of a terminal, but who ends them is the parent."""
+    Ctrl-C reaches every process of a terminal, but only the parent ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 

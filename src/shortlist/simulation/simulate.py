@@ -1,6 +1,4 @@
-"""Drive one search against simulated arms.
-
-Many independent runs of one algorithm on one instance, in as many processes as wanted."""
+"""Simulate an algorithm on arms with known means: many independent runs, in several processes."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -149,7 +147,7 @@ def simulate(
     certificate: Certificate = "auto",
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
-    """Run `algorithm` `runs` times on arms with these means, shuffled anew in every run.
+    """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
 
     `algorithm` is a name, a search function of your own (problem, rng, *, option=...), or
     "package.module:function"; with `workers` processes it must be defined at the top of a module.
@@ -172,7 +170,7 @@ def simulate(
     chosen = find(algorithm)
     given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    world = World(means, scores, rewards, sd, order, minimize, checked_prices(costs))
+    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs))
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -188,8 +186,8 @@ def simulate(
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What is simulated, in plain arguments: arms by their means, or a matrix of scores."""
+class SimulatedArms:
+    """The arms to simulate, in plain arguments: by their means, or by a matrix of scores."""
 
     means: npt.ArrayLike | None
     scores: ScoresGiven | None
@@ -201,9 +199,9 @@ class World:
 
 
 def _prepared(
-    algorithm: Algorithm, world: World, k: int, goal: Goal, options: dict[str, object]
+    algorithm: Algorithm, world: SimulatedArms, k: int, goal: Goal, options: dict[str, object]
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
-    """What to do in a run, and the problem that it solves."""
+    """The function of a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
         bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
@@ -250,7 +248,7 @@ def _run(
     options: dict[str, object],
     seed: np.random.SeedSequence,
 ) -> Row:
-    """One run: pulls, regret, bound, rounds, what was spent.
+    """One run: pulls, regret, bound, rounds, cost.
 
     Arms are shuffled, since a sorted instance leaks the truth (E18)."""
     rng = np.random.default_rng(seed)

@@ -1,6 +1,4 @@
-"""Arms with known means, to simulate: the rewards of a whole batch are drawn at once.
-
-A matrix of scores in the world's place: every cell is drawn once, in the order of a test set."""
+"""Simulated arms: rewards with known means, drawn a whole batch at once, or a matrix of scores."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,8 +15,8 @@ from shortlist.search import Pulls, Rewards, rewards_of
 from shortlist.validation import table
 
 CHUNK = 1_000_000  # rewards held in memory at once where they are drawn one by one
-LONG = 10_000_000  # rewards of an entry whose sums are drawn from their normal limit instead
-# of a beta law: nearly all rewards are 0 or 1 at the least, and all alike at the most
+NORMAL_FROM = 10_000_000  # rewards of an entry whose sums are drawn from their normal limit instead
+# of a Beta distribution: nearly all rewards are 0 or 1 at the least, and all alike at the most
 LEAST_CONCENTRATION, MOST_CONCENTRATION = 1e-3, 1e15
 
 
@@ -91,8 +89,8 @@ class BetaBandit:
     """Beta(concentration * mean, concentration * (1 - mean)) rewards; means 0 and 1 give constants.
 
     With `sd` the concentration is such that rewards have that standard deviation, or the largest
-    that their mean allows. Sums of them have no law that is quick to draw from, so they are drawn
-    one by one, in chunks; of more than ten million, they are as good as normal."""
+    that their mean allows. Sums of them have no distribution that is quick to draw from, so they
+    are drawn one by one, in chunks; of more than ten million, they are as good as normal."""
 
     means: FloatArray
     concentration: float = 4.0
@@ -106,7 +104,7 @@ class BetaBandit:
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
         sums, squares = np.zeros(arms.size), np.zeros(arms.size)
-        long = times > LONG
+        long = times > NORMAL_FROM
         sums[long], squares[long] = self._limits(self.means[arms[long]], times[long], rng)
         for portion in _portions(np.where(long, 0, times)):
             entry = np.repeat(np.arange(arms.size), portion)
@@ -142,7 +140,7 @@ class BetaBandit:
         return sums, np.clip(squares, sums * sums / times, sums)
 
     def _concentrations(self, means: FloatArray) -> FloatArray:
-        """The variance of a beta law is mean (1 - mean) / (concentration + 1)."""
+        """The variance of a Beta distribution is mean (1 - mean) / (concentration + 1)."""
         if self.sd is None:
             return np.full(means.size, self.concentration)
         with np.errstate(over="ignore"):
@@ -162,7 +160,7 @@ def score_matrix(scores: npt.ArrayLike) -> FloatArray:
     matrix = table("scores", scores, "a number for every arm and item")
     if matrix.ndim != 2 or matrix.shape[0] < 2 or matrix.shape[1] < 1:
         raise InvalidInput(
-            f"`scores` has shape {matrix.shape}, but must have a row an arm, at least 2, and a"
+            f"`scores` has shape {matrix.shape}, but must have a row per arm, at least 2, and a"
             " column an item"
         )
     wrong = np.argwhere(~np.isfinite(matrix))

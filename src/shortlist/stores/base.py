@@ -7,7 +7,7 @@ same log agree.
 A store may also hold the tokens of a service, without their secrets. A token can be revoked, but
 not removed: once a store has had a token, a service that uses it requires one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,10 +64,34 @@ class Told:
         table = np.fromiter(rows, dtype=TOLD)
         return cls(table["ticket"], table["arm"], table["reward"], table["time"])
 
-    def rows(self) -> Iterable[RewardRow]:
+    def __iter__(self) -> Iterator[RewardRow]:
         """Iterate over rows of ticket, arm, reward and time."""
         columns = (self.tickets, self.arms, self.rewards, self.times)
         return zip(*(column.tolist() for column in columns), strict=True)
+
+    def rows(self) -> Iterator[RewardRow]:
+        """The same."""
+        return iter(self)
+
+    def __len__(self) -> int:
+        return self.tickets.size
+
+    def after(self, count: int) -> "Told":
+        """All but the first `count` of them."""
+        tickets, arms = self.tickets[count:], self.arms[count:]
+        return Told(tickets, arms, self.rewards[count:], self.times[count:])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Told"]) -> "Told":
+        """All of them, one after the other."""
+        if len(parts) < 2:  # as nearly always
+            return parts[0] if parts else NOTHING
+        return cls(
+            np.concatenate([part.tickets for part in parts]),
+            np.concatenate([part.arms for part in parts]),
+            np.concatenate([part.rewards for part in parts]),
+            np.concatenate([part.times for part in parts]),
+        )
 
 
 NOTHING = Told.of(())

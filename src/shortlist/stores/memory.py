@@ -1,9 +1,11 @@
 """A store that lives as long as the program: for tests, and to try things out."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
+from typing import NamedTuple
 
 from shortlist.errors import StoreError, StoreExists, StoreMissing
 from shortlist.stores.base import (
@@ -22,13 +24,37 @@ from shortlist.stores.clock import this_machine
 WHERE = "memory"
 
 
+class Appended(NamedTuple):
+    """What one call of `append` added: first the rewards, then the events."""
+
+    first: int  # entries before
+    told: Told
+    events: Sequence[Event]
+
+    @property
+    def end(self) -> int:
+        """Entries up to its last."""
+        return self.first + len(self.told) + len(self.events)
+
+    def after(self, position: int) -> "Appended":
+        """The part of it that is behind that position."""
+        skipped = max(0, position - self.first)
+        events = self.events[max(0, skipped - len(self.told)) :]
+        return Appended(self.first + skipped, self.told.after(skipped), events)
+
+
 @dataclass(slots=True)
 class Log:
     """One experiment: positions count from 1, and each holds a reward or an event."""
 
     settings: str
-    entries: list[RewardRow | Event] = field(default_factory=list)
+    parts: list[Appended] = field(default_factory=list)
     told: set[int] = field(default_factory=set)  # the tickets among them
+
+    @property
+    def end(self) -> int:
+        """How many entries there are."""
+        return self.parts[-1].end if self.parts else 0
 
 
 class MemoryStore:
@@ -38,7 +64,7 @@ class MemoryStore:
         self._logs: dict[str, Log] = {}
         self._tokens: dict[str, Token] = {}
         self._lock = RLock()
-        # lengths of all logs when the exclusive block began
+        # parts of all logs when the exclusive block began
         self._undo: dict[str, int] | None = None
         self._closed = False
 
@@ -66,7 +92,7 @@ class MemoryStore:
             if self._undo is not None:
                 yield
                 return
-            self._undo = {name: len(log.entries) for name, log in self._logs.items()}
+            self._undo = {name: len(log.parts) for name, log in self._logs.items()}
             try:
                 yield
             except BaseException:
@@ -79,20 +105,20 @@ class MemoryStore:
         self._logs = {name: log for name, log in self._logs.items() if name in lengths}
         for name, length in lengths.items():
             log = self._logs[name]
-            log.told.difference_update(
-                entry[0] for entry in log.entries[length:] if not isinstance(entry, Event)
-            )
-            del log.entries[length:]
+            for part in log.parts[length:]:
+                log.told.difference_update(part.told.tickets.tolist())
+            del log.parts[length:]
 
     def read(self, name: str, after: int = 0) -> News:
         """What was added to a log after that position."""
         with self._lock:
-            new = self._log(name).entries[after:]
-        if not new:
-            return News(NOTHING, (), after)
-        events = [entry for entry in new if isinstance(entry, Event)]
-        told = Told.of(entry for entry in new if not isinstance(entry, Event))
-        return News(told, events, after + len(new))
+            log = self._log(name)
+            if log.end <= after:
+                return News(NOTHING, (), after)
+            first = bisect_right(log.parts, after, key=lambda part: part.end)
+            new = [log.parts[first].after(after), *log.parts[first + 1 :]]
+        told = Told.joined([part.told for part in new if len(part.told)])
+        return News(told, [event for part in new for event in part.events], new[-1].end)
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
@@ -100,13 +126,14 @@ class MemoryStore:
         """Add rewards and events to a log; only inside `exclusive`."""
         if self._undo is None:
             raise StoreError("append was called outside of exclusive(), but needs it")
-        log, rows = self._log(name), list(told)
-        tickets = [row[0] for row in rows]
-        if len(set(tickets)) < len(tickets) or not log.told.isdisjoint(tickets):
+        log = self._log(name)
+        part = Appended(log.end, told if isinstance(told, Told) else Told.of(told), list(events))
+        tickets = part.told.tickets.tolist()
+        if not log.told.isdisjoint(tickets) or len(set(tickets)) < len(tickets):
             raise StoreError("a ticket is given a second reward, but may have only one")
-        log.entries.extend(rows)
-        log.entries.extend(events)
-        log.told.update(tickets)
+        if part.end > part.first:
+            log.parts.append(part)
+            log.told.update(tickets)
 
     def tokens(self) -> list[Token]:
         """All that were ever made, in that order, revoked ones included."""

@@ -1,7 +1,7 @@
-"""Begin a step again that a broken connection ended: nothing of it was written.
+"""Retry a transaction that a broken connection ended: none of it was written.
 
-A store says `StoreInterrupted` only where its outermost exclusive block ends. So whatever is done
-inside a block of somebody else is not done again by itself, but with all of that block."""
+A store raises `StoreInterrupted` only at the end of its outermost exclusive block. So work inside
+another block is not retried on its own, but with all of that block."""
 
 import random
 import time
@@ -11,8 +11,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from shortlist.errors import StoreInterrupted
 
-TRIES = 20  # a store waits for its server by itself; this is about servers that come and go
-PAUSE = 0.05  # seconds between two at most, so that who was in the way is not met again
+TRIES = 20  # a store waits for its server on its own; this is for servers that come and go
+PAUSE = 0.05  # maximum seconds between two tries, so that they do not collide again
 Own = TypeVar("Own")
 Given = ParamSpec("Given")
 Got = TypeVar("Got")

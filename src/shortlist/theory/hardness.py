@@ -1,5 +1,4 @@
-"""How hard is an instance: the gaps and hardness parameters of Section 1.1, and c-spread instances
-(Section 1.2).
+"""Hardness of an instance: the gaps and parameters of Section 1.1, and c-spread arms (Section 1.2).
 
     Delta_i = theta_i - theta_(K+1) for the top K, theta_K - theta_i for the others
     t       = the most arms that may be swapped across the boundary:
@@ -46,9 +45,28 @@ class Hardness(Tabular):
 
 
 def hardness(means: npt.ArrayLike, k: int, epsilon: float) -> Hardness:
-    """The gaps, t, Psi and H of an instance; H <= H0 <= n / epsilon^2 always.
+    """Compute the gaps and hardness parameters of an instance.
 
-    t is at most min(K, n - K) - 1, for arm K + t + 1 must exist (E15)."""
+    H <= H0 <= n / epsilon^2 always. t is at most min(K, n - K) - 1, for arm K + t + 1 must exist
+    (E15).
+
+    Args:
+        means: Mean reward of every arm, in any order.
+        k: Number of arms to choose, from 1 to one less than there are.
+        epsilon: Allowed regret, above 0, in units of the rewards.
+
+    Returns:
+        The gaps, t, Psi, H, H0 and the classical sum of inverse squared gaps. It prints as a table.
+
+    Raises:
+        InvalidInput: If a mean is not finite, or `k` or `epsilon` breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> found = shortlist.hardness([0.7, 0.7, 0.3, 0.3], k=2, epsilon=0.1)
+        >>> found.t, round(found.h, 6)
+        (0, 25.0)
+    """
     theta = arm_means(means)
     check_choice(theta.size, k)
     k, epsilon = int(k), number("epsilon", epsilon, above=0)

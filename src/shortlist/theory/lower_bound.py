@@ -1,8 +1,8 @@
 """The lower bound of Section 4 as running code.
 
 To tell a coin of value 0.5 + eta from one of 0.5 - eta takes of the order of ln(1/epsilon) tosses
-(`least_tosses`). Whoever finds the K = n/2 best of n such coins tells one coin by the way, hidden
-among the others (`Reduction`). So a search must pay n ln(1/epsilon), though H^(t, epsilon) does not
+(`least_tosses`). A search that finds the K = n/2 best of n such coins also tells one coin hidden
+among them (`Reduction`). So a search must pay n ln(1/epsilon), though H^(t, epsilon) does not
 grow with 1/epsilon; `demonstrate` measures it."""
 
 from dataclasses import dataclass
@@ -39,8 +39,7 @@ class Coin:
     def toss(self, times: IntArray) -> IntArray:
         """Toss it that many times for each entry; return the heads of each."""
         self.tosses += int(times.sum())
-        heads: IntArray = self.rng.binomial(times, self.value)
-        return heads
+        return self.rng.binomial(times, self.value)
 
 
 def optimal_error(tosses: int, eta: float) -> float:
@@ -93,7 +92,7 @@ def least_pulls(n_arms: int, epsilon: float, eta: float) -> float:
 FAILURE = 0.1  # how often the search may fail
 
 
-class Verdict(StrEnum):
+class CoinVerdict(StrEnum):
     """What a tosser says about the coin."""
 
     HIGH = "0.5 + eta"
@@ -147,17 +146,17 @@ class Reduction:
         """20 C / n."""
         return floor(20 * self.cost / self.n_arms)
 
-    def tell(self, coin: Coin, rng: np.random.Generator) -> Verdict:
+    def tell(self, coin: Coin, rng: np.random.Generator) -> CoinVerdict:
         """Say which of the two values `coin` has, or that it is unknown."""
         place_rng, search_rng, reward_rng = rng.spawn(3)
         others = place_rng.permutation(lower_bound(self.n_arms, self.eta))
         place = int(place_rng.integers(self.n_arms))
         top = self._search(coin, place, others, search_rng, reward_rng)
         if top is None:
-            return Verdict.GAVE_UP
+            return CoinVerdict.GAVE_UP
         if not self._verified(others[top[top != place]]):
-            return Verdict.UNVERIFIED
-        return Verdict.HIGH if place in top else Verdict.LOW
+            return CoinVerdict.UNVERIFIED
+        return CoinVerdict.HIGH if place in top else CoinVerdict.LOW
 
     def _search(
         self,
@@ -203,7 +202,7 @@ def measured_cost(
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class TosserTally:
     """What a tosser said of many coins, each as likely good as bad."""
 
     right: int
@@ -213,7 +212,7 @@ class Tally:
     most_tosses: int  # of any coin
 
 
-def tally(reduction: Reduction, runs: int, seed: int = 0) -> Tally:
+def tally(reduction: Reduction, runs: int, seed: int = 0) -> TosserTally:
     """Let it tell `runs` fresh coins."""
     right = 0
     verdicts = []
@@ -222,12 +221,12 @@ def tally(reduction: Reduction, runs: int, seed: int = 0) -> Tally:
         good = bool(rng.integers(2))
         coin = Coin(0.5 + reduction.eta if good else 0.5 - reduction.eta, rng.spawn(1)[0])
         verdict = reduction.tell(coin, rng)
-        right += verdict is (Verdict.HIGH if good else Verdict.LOW)
+        right += verdict is (CoinVerdict.HIGH if good else CoinVerdict.LOW)
         verdicts.append(verdict)
         tosses.append(coin.tosses)
-    gave_up = verdicts.count(Verdict.GAVE_UP)
-    unverified = verdicts.count(Verdict.UNVERIFIED)
-    return Tally(right, runs - right - gave_up - unverified, gave_up, unverified, max(tosses))
+    gave_up = verdicts.count(CoinVerdict.GAVE_UP)
+    unverified = verdicts.count(CoinVerdict.UNVERIFIED)
+    return TosserTally(right, runs - right - gave_up - unverified, gave_up, unverified, max(tosses))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from shortlist.algorithms.subroutines.likelihood_ratio import (
     BERNOULLI,
-    Look,
+    Comparison,
     Threshold,
     c_exp,
     customary,
@@ -42,8 +42,8 @@ def crossed(
     own, rival = alive.shape[0] - 1, alive.shape[1] - 1
     first = own * BERNOULLI.between(np.arange(own + 1) / own, np.array(thetas[0]))
     second = rival * BERNOULLI.between(np.arange(rival + 1) / rival, np.array(thetas[1]))
-    look = Look(own, np.array([rival]), own + rival, 1, delta)
-    over: BoolArray = first[:, None] + second > threshold(look)[0]
+    comparison = Comparison(own, np.array([rival]), own + rival, 1, delta)
+    over: BoolArray = first[:, None] + second > threshold(comparison)[0]
     return over
 
 
@@ -71,10 +71,12 @@ def test_the_mixture_is_at_most_two_roots_of_n_below_the_largest_likelihood(
 
 
 def test_the_mixture_threshold_is_not_above_that_of_the_theorem() -> None:
-    look = Look(30, np.array([1, 30, 500]), 531, 4, 0.1)
-    theorem = np.log(2 * (30 + look.rivals) * 4 / 0.1)  # Theorem 10 with the pulls of the pair
-    assert np.all(mixture(look) <= theorem + 1e-12)
-    assert mixture(look)[1] == pytest.approx(theorem[1])
+    comparison = Comparison(30, np.array([1, 30, 500]), 531, 4, 0.1)
+    theorem = np.log(
+        2 * (30 + comparison.rivals) * 4 / 0.1
+    )  # Theorem 10 with the pulls of the pair
+    assert np.all(mixture(comparison) <= theorem + 1e-12)
+    assert mixture(comparison)[1] == pytest.approx(theorem[1])
 
 
 @pytest.mark.parametrize("x", [0.05, 0.7, 3.0, 40.0])
@@ -91,6 +93,6 @@ def test_c_exp_is_the_least_over_exponents_and_slices(x: float) -> None:
 
 
 def test_iterated_logarithm_splits_the_level_over_two_arms() -> None:
-    look = Look(100, np.array([20]), 200, 3, 0.05)
+    comparison = Comparison(100, np.array([20]), 200, 3, 0.05)
     expected = 3 * log(1 + log(100)) + 3 * log(1 + log(20)) + 2 * c_exp(log(60) / 2)
-    assert iterated_logarithm(look)[0] == pytest.approx(expected)
+    assert iterated_logarithm(comparison)[0] == pytest.approx(expected)

@@ -9,8 +9,8 @@ from attack_scale import SCALE
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.items import tuning
-from shortlist.certificates.items.bound import Band
-from shortlist.certificates.items.search import item_race
+from shortlist.certificates.items.bound import BettingUpperBound
+from shortlist.certificates.items.search import items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
@@ -27,15 +27,15 @@ DIFFERENCES = [
 
 
 def wealth(d: tuple[Fraction | int, ...], m: Fraction, stake: Fraction) -> list[Fraction]:
-    """The capital after every item, by the formula of Lemma 1; the stake shrinks with losses."""
-    capital, seen = [Fraction(1)], Fraction(0)
+    """The wealth after every item, by the formula of Lemma 1; the stake shrinks with losses."""
+    wealth, seen = [Fraction(1)], Fraction(0)
     for t, each in enumerate(d):
         left = (len(d) * m - seen) / (len(d) - t)
-        bet = stake * min(Fraction(1), capital[-1])  # known before
+        bet = stake * min(Fraction(1), wealth[-1])  # known before
         most = Fraction(9, 10) / (1 - left) if left < 1 else bet
-        capital.append(capital[-1] * (1 + min(bet, most) * (left - each)))
+        wealth.append(wealth[-1] * (1 + min(bet, most) * (left - each)))
         seen += each
-    return capital
+    return wealth
 
 
 @pytest.mark.parametrize("d", DIFFERENCES)
@@ -59,13 +59,13 @@ def test_capital_grows_with_the_difference_it_is_against(d: tuple[Fraction | int
     for order in permutations(d):
         ends = []
         for m in bounds:
-            capital, seen = Fraction(1), Fraction(0)
+            wealth, seen = Fraction(1), Fraction(0)
             for t, each in enumerate(order):
                 left = (len(d) * m - seen) / (len(d) - t)
                 most = Fraction(9, 10) / (1 - left) if left < 1 else Fraction(2)
-                capital *= 1 + min(Fraction(2), most) * (left - each)
+                wealth *= 1 + min(Fraction(2), most) * (left - each)
                 seen += each
-            ends.append(capital)
+            ends.append(wealth)
         assert ends == sorted(ends)
 
 
@@ -74,7 +74,7 @@ def answered(scores: FloatArray, k: int, epsilon: float, delta: float, budget: i
     problem = Problem(
         len(scores), k, FixedConfidence(epsilon, delta, budget), items=Items(scores.shape[1])
     )
-    search = item_race(problem, np.random.default_rng(0))
+    search = items_search(problem, np.random.default_rng(0))
     drawn = np.zeros(len(scores), dtype=np.int64)
     turn = advance(search, None)
     while isinstance(turn, Pulls):
@@ -107,7 +107,7 @@ SMALL = {
 def test_over_all_orders_bounds_fail_with_probability_delta_at_most(
     name: str, k: int, delta: float, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 1)
+    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
     monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
     monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
     scores = np.array(SMALL[name], dtype=np.float64)
@@ -134,10 +134,10 @@ def test_when_all_cells_are_seen_the_answer_is_exact(name: str) -> None:
 
 
 def most_wealth(scores: list[Fraction], held: list[Fraction], m: Fraction) -> Fraction:
-    """The largest capital of an arm against a mean of m, by the formula of Lemma 1."""
+    """The largest wealth of an arm against a mean of m, by the formula of Lemma 1."""
     size = len(scores) + len(held)
-    capital, seen, squares, gained = Fraction(1), Fraction(0), Fraction(0), sum(held, Fraction(0))
-    largest = capital
+    wealth, seen, squares, gained = Fraction(1), Fraction(0), Fraction(0), sum(held, Fraction(0))
+    largest = wealth
     for t, each in enumerate(scores):
         left = len(scores) - t
         mean = (size * m - gained - seen) / left
@@ -146,8 +146,8 @@ def most_wealth(scores: list[Fraction], held: list[Fraction], m: Fraction) -> Fr
         gap = Fraction(1, 10) * Fraction(size, left)
         stake = gap / (variance + gap**2)
         most = Fraction(98, 100) / (1 - mean) if mean < 1 else stake
-        capital *= 1 + min(stake, most) * (mean - each)
-        largest = max(largest, capital)
+        wealth *= 1 + min(stake, most) * (mean - each)
+        largest = max(largest, wealth)
         seen += each
         squares += each**2
     return largest
@@ -159,7 +159,7 @@ def test_bands_have_the_capital_of_exact_arithmetic() -> None:
         held = [Fraction(int(each), 4) for each in rng.integers(0, 5, rng.integers(0, 4))]
         scores = [Fraction(int(each), 4) for each in rng.integers(0, 5, rng.integers(1, 9))]
         m = Fraction(int(rng.integers(1, 99)), 100)
-        band = Band(
+        band = BettingUpperBound(
             np.array([scores], dtype=np.float64),
             np.ones((1, len(scores)), dtype=np.bool_),
             len(scores) + len(held),
@@ -193,7 +193,7 @@ def test_bounds_on_an_arm_fail_in_no_more_orders_than_their_level_allows(
     for gap, seen in product((0.1, 0.5), range(1, len(scores) + 1)):
         fresh = np.broadcast_to(np.arange(len(scores)) < seen, orders.shape)
         variances = np.full(len(scores), 0.01)
-        band = Band(orders, fresh, len(scores), none, none, variances, np.array([gap]))
+        band = BettingUpperBound(orders, fresh, len(scores), none, none, variances, np.array([gap]))
         upper = band.upper(np.ones(1), level, np.ones(len(orders)))
         wrong = int((upper < np.mean(scores) - 1e-12).sum())
         assert wrong <= len(orders) / level

@@ -8,8 +8,8 @@ import pytest
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired, informed
 from shortlist.certificates.items import tuning
-from shortlist.certificates.items.evidence import Paired, Single
-from shortlist.certificates.items.search import Standing, item_race
+from shortlist.certificates.items.evidence import PairedEvidence, SingleEvidence
+from shortlist.certificates.items.search import ItemsRace, items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
@@ -25,7 +25,7 @@ def answered(
     n, size = scores.shape
     problem = Problem(n, k, FixedConfidence(epsilon, DELTA), items=Items(size))
     retired = Retired(n)
-    search = informed(item_race(problem, np.random.default_rng(0), retired), retired)
+    search = informed(items_search(problem, np.random.default_rng(0), retired), retired)
     drawn, batches = np.zeros(n, dtype=np.int64), 0
     turn = advance(search, None)
     while isinstance(turn, Pulls):
@@ -68,9 +68,9 @@ SETS = [
 def test_an_opponent_who_knows_the_order_makes_the_bound_wrong_with_probability_delta_at_most(
     k: int, single: bool, rows: list[list[float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 1)
+    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)
     monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
-    monkeypatch.setattr(tuning, "MANY", 1 if single else 100)
+    monkeypatch.setattr(tuning, "MANY_ARMS", 1 if single else 100)
     scores = np.array(rows, dtype=np.float64)
     orders = list(permutations(range(scores.shape[1])))
     wrong = sum(some_leaving_is_wrong(scores[:, order], k, 0.05) for order in orders)
@@ -84,43 +84,43 @@ def test_evidence_is_that_of_a_race_among_the_arms_that_stay(n: int, k: int) -> 
     scores, gone = rng.random((n, 40)), np.array([1, 4])
     problem = Problem(n, k, FixedConfidence(0.02, 0.1), items=Items(40))
     retired = Retired(n)
-    standing = Standing(problem, np.random.default_rng(0), retired)
-    first = standing.evidence.first
-    standing.take(np.full(n, first), scores[:, :first].ravel())
-    variance = standing.evidence.variance
+    race = ItemsRace(problem, np.random.default_rng(0), retired)
+    first = race.evidence.first
+    race.take(np.full(n, first), scores[:, :first].ravel())
+    variance = race.evidence.variance
     retired.arms[gone] = True
     reached = np.full(n, 30)
     reached[gone] = first + 3
     fresh = [scores[arm, first : reached[arm]] for arm in range(n)]
-    standing.take(reached, np.concatenate(fresh))
+    race.take(reached, np.concatenate(fresh))
 
-    assert standing.arms.tolist() == np.delete(np.arange(n), gone).tolist()
-    assert standing.problem.n_arms == n - 2
-    mine = standing.evidence
+    assert race.arms.tolist() == np.delete(np.arange(n), gone).tolist()
+    assert race.problem.n_arms == n - 2
+    mine = race.evidence
     assert mine.variance == variance
-    if isinstance(mine, Single):
-        assert mine.above == pytest.approx((standing.problem.k + 2) / (tuning.ABOVE * 0.1))
+    if isinstance(mine, SingleEvidence):
+        assert mine.above == pytest.approx((race.problem.k + 2) / (tuning.ABOVE * 0.1))
         return
-    assert isinstance(mine, Paired)
-    again = Paired(standing.problem, standing.cells)
+    assert isinstance(mine, PairedEvidence)
+    again = PairedEvidence(race.problem, race.cells)
     again.variance = variance
-    again.take(standing.cells, np.zeros(n - 2, dtype=np.int64))
-    assert np.array_equal(mine.capital.wealth, again.capital.wealth)
-    assert mine.verdicts.level == pytest.approx((k + 2) * (n - k) / 0.1)
+    again.take(race.cells, np.zeros(n - 2, dtype=np.int64))
+    assert np.array_equal(mine.wealth.by_stake, again.wealth.by_stake)
+    assert mine.proved.level == pytest.approx((k + 2) * (n - k) / 0.1)
 
 
 def test_an_arm_that_only_a_leaver_put_out_is_no_longer_out() -> None:
     scores = np.vstack([np.ones(60), np.full(60, 0.5), np.tile([1.0, 0.0, 0.0], 20)])
     problem = Problem(3, 1, FixedConfidence(0.05, 0.1), items=Items(60))
     retired = Retired(3)
-    standing = Standing(problem, np.random.default_rng(0), retired)
-    standing.take(np.full(3, 30), scores[:, :30].ravel())
-    assert standing.evidence.out[1]
+    race = ItemsRace(problem, np.random.default_rng(0), retired)
+    race.take(np.full(3, 30), scores[:, :30].ravel())
+    assert race.evidence.out[1]
     retired.arms[0] = True
-    standing.take(np.array([31, 31, 31]), scores[:, 30])
-    assert not standing.evidence.out[0]  # of the two that stay
-    standing.choose()
-    assert standing.chosen.tolist() == [1]
+    race.take(np.array([31, 31, 31]), scores[:, 30])
+    assert not race.evidence.out[0]  # of the two that stay
+    race.choose()
+    assert race.chosen.tolist() == [1]
 
 
 @pytest.mark.parametrize(("n", "k"), [(6, 1), (50, 7)])
@@ -129,11 +129,11 @@ def test_scores_made_up_for_a_leaver_reach_no_stake(n: int, k: int) -> None:
     variances = set()
     for made_up in (0, 3, 5):
         retired = Retired(n)
-        standing = Standing(problem, np.random.default_rng(0), retired)
-        first = standing.evidence.first
+        race = ItemsRace(problem, np.random.default_rng(0), retired)
+        first = race.evidence.first
         scores = np.random.default_rng(1).random((n, first))
         scores[2, first - made_up :] = 0.0
         retired.arms[2] = True
-        standing.take(np.full(n, first), scores.ravel())
-        variances.add(standing.evidence.variance)
+        race.take(np.full(n, first), scores.ravel())
+        variances.add(race.evidence.variance)
     assert len(variances) == 1

@@ -10,8 +10,8 @@ from scipy.stats import binom
 from shortlist import instances, simulate
 from shortlist.arrays import FloatArray
 from shortlist.certificates.items import tuning
-from shortlist.certificates.items.evidence import Single
-from shortlist.certificates.items.search import Standing, item_race
+from shortlist.certificates.items.evidence import SingleEvidence
+from shortlist.certificates.items.search import ItemsRace, items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of
@@ -58,7 +58,7 @@ BUILT_TO_BREAK = {
 def test_small_sets_built_to_break_it_do_not(
     name: str, k: int, lopsided: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "FIRST", 1)  # look as early and as often as can be
+    monkeypatch.setattr(tuning, "FIRST_ITEMS", 1)  # look as early and as often as can be
     monkeypatch.setattr(tuning, "SINGLE_FIRST", 1)
     monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
     scores = BUILT_TO_BREAK[name]
@@ -116,7 +116,7 @@ def answered(known: FloatArray | None, scores: FloatArray, budget: int | None) -
     """What a race answers on items in this order, of which some scores are known."""
     n, size = scores.shape
     problem = Problem(n, 2, FixedConfidence(0.05, 0.1, budget), items=Items(size, known))
-    search = item_race(problem, np.random.default_rng(0))
+    search = items_search(problem, np.random.default_rng(0))
     left = [list(np.flatnonzero(np.isnan(row))) for row in Items(size, known).by_position(n)]
     turn = advance(search, None)
     while isinstance(turn, Pulls):
@@ -162,18 +162,18 @@ def test_no_stake_on_the_first_items_looks_at_how_many_were_affordable(
     lopsided: int, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "LOPSIDED", lopsided)
-    monkeypatch.setattr(tuning, "HOPELESS", 99.0)
+    monkeypatch.setattr(tuning, "HOPELESS_ARM", 99.0)
     scores = instances.item_response(6, 40, np.random.default_rng(4), graded=5.0)
     problem = Problem(6, 1, FixedConfidence(0.05, delta), items=Items(40))
 
     def evidence(*stops: int) -> FloatArray:
-        standing, before = Standing(problem, np.random.default_rng(0)), 0
+        race, before = ItemsRace(problem, np.random.default_rng(0)), 0
         for stop in stops:
-            standing.take(np.full(6, stop), scores[:, before:stop].ravel())
+            race.take(np.full(6, stop), scores[:, before:stop].ravel())
             before = stop
-        standing.choose()
-        judged = standing.evidence
-        return standing.bounds if isinstance(judged, Single) else judged.capital.wealth
+        race.choose()
+        judged = race.evidence
+        return race.bounds if isinstance(judged, SingleEvidence) else judged.wealth.by_stake
 
     assert np.array_equal(evidence(2, 4), evidence(4))
     assert not np.array_equal(evidence(2, 20), evidence(4, 20))
@@ -193,7 +193,7 @@ def test_many_arms_are_judged_one_by_one_with_fewer_cells_than_in_pairs(
     scores = instances.item_response(40, 200, np.random.default_rng(5))
     single = simulate("certified", scores=scores, k=2, epsilon=0.03, seed=1)
     monkeypatch.setattr(tuning, "LOPSIDED", 99)
-    monkeypatch.setattr(tuning, "MANY", 99)
+    monkeypatch.setattr(tuning, "MANY_ARMS", 99)
     paired = simulate("certified", scores=scores, k=2, epsilon=0.03, seed=1)
 
     assert single.pulls.mean() < 0.8 * paired.pulls.mean()

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from shortlist.certificates.pairs.bound import RUINED, STAKE, Draws, curvature, log_gains
+from shortlist.certificates.pairs.bound import (
+    MOST_STAKED,
+    RUINED,
+    StageRewards,
+    curvature,
+    log_gains,
+)
 from shortlist.reward_models import UNIT_SIGMA, Binary, Bounded, SubGaussian
 
 LOW, HIGH = np.array([0.3, 0.2]), np.array([0.6, 0.9])
@@ -13,9 +19,9 @@ ADVANCE = np.array([0.4, 1.2])
 STRENGTHS = ADVANCE / TIMES[:, None]  # (arm, clock)
 
 
-def draws(rewards: tuple[np.ndarray, ...] = X) -> Draws:
+def draws(rewards: tuple[np.ndarray, ...] = X) -> StageRewards:
     sums = np.array([x.sum() for x in rewards])
-    return Draws(TIMES, sums, np.array([(x**2).sum() for x in rewards]))
+    return StageRewards(TIMES, sums, np.array([(x**2).sum() for x in rewards]))
 
 
 @pytest.mark.parametrize("model", [Binary(), Bounded()])
@@ -42,11 +48,11 @@ def test_bets_on_rewards_between_are_bounded_by_their_parabola() -> None:
 
 
 def test_no_bet_stakes_more_than_its_share() -> None:
-    one = Draws(np.array([1]), np.zeros(1), np.zeros(1))
+    one = StageRewards(np.array([1]), np.zeros(1), np.zeros(1))
     strength = np.array([5.0])
     up, down = log_gains(one, strength, np.array([0.8]), np.array([0.1]), Binary())
-    assert up[0, 0] == pytest.approx(np.log(1 - STAKE) + STAKE)
-    high = 1 - STAKE / 5
+    assert up[0, 0] == pytest.approx(np.log(1 - MOST_STAKED) + MOST_STAKED)
+    high = 1 - MOST_STAKED / 5
     assert down[0, 0] == pytest.approx(np.log1p(5 * high) - 5 * high)
 
 
@@ -59,7 +65,7 @@ def test_bets_on_rewards_without_a_range_pay_for_their_variance() -> None:
 
 
 def test_idle_arms_keep_what_their_range_allows_or_nothing() -> None:
-    idle = Draws(np.array([0, 2]), np.zeros(2), np.zeros(2))
+    idle = StageRewards(np.array([0, 2]), np.zeros(2), np.zeros(2))
     up, down = log_gains(idle, ADVANCE, LOW, HIGH, Binary())
     assert up[0].tolist() == [0.0, 0.0]
     assert down[0].tolist() == (-ADVANCE).tolist()

@@ -12,10 +12,10 @@ from shortlist.certificates.pairs import two_arm_boundary as module
 from shortlist.certificates.pairs.two_arm_boundary import (
     COARSEST,
     MOST_DISTANCE,
-    MOST_PULLS,
+    MOST_WALKED,
     REFUTED,
-    SURE,
-    Boundary,
+    USED,
+    TwoArmBoundary,
     _level_ends,
     _tilts,
     boundary,
@@ -55,7 +55,7 @@ def test_a_walk_is_counted_exactly(pulls: int, distance: int, gap: Fraction) -> 
         assert found[0] >= expected
 
 
-def level_of(found: Boundary, gap: Fraction, better: Fraction, worse: Fraction) -> int:
+def level_of(found: TwoArmBoundary, gap: Fraction, better: Fraction, worse: Fraction) -> int:
     """The level of the average of two means."""
     average = (better + worse) / 2
     height = float(2 * average * (1 - average) + gap**2 / 2)
@@ -112,7 +112,7 @@ def test_no_nearer_boundary_would_do(gap: float, delta: float) -> None:
     found = boundary(gap, pulls, 0.9 * delta)
     assert found is not None
     assert found.pulls == pulls
-    most = SURE * 0.9 * delta
+    most = USED * 0.9 * delta
     tilts = gap / _level_ends(gap)[:-1]
     left = most - undecided(tilts, found.moves, pulls, found.distance)
     assert found.errors == pytest.approx(left)
@@ -142,11 +142,11 @@ def test_a_boundary_is_far_enough_at_every_level(monkeypatch: pytest.MonkeyPatch
     ("gap", "pulls", "delta"),
     [
         (0.1, 0, 0.05),
-        (0.1, MOST_PULLS + 1, 0.05),
+        (0.1, MOST_WALKED + 1, 0.05),
         (1.0, 10, 0.05),
         (1 - 1e-9, 10, 0.05),  # its levels are lost to rounding
         (0.1, 10, 0.05),  # as few pulls fail more often even without a boundary
-        (1e-3, MOST_PULLS, 1.001 * swap_failure(1e-3, MOST_PULLS)),  # too far away
+        (1e-3, MOST_WALKED, 1.001 * swap_failure(1e-3, MOST_WALKED)),  # too far away
     ],
 )
 def test_there_may_be_none(gap: float, pulls: int, delta: float) -> None:
@@ -155,7 +155,7 @@ def test_there_may_be_none(gap: float, pulls: int, delta: float) -> None:
 
 def test_as_far_as_it_may_be_sums_are_exact() -> None:
     """After so many pulls all walks have ended, and what is left over is nothing."""
-    found = undecided(np.array([0.016]), np.array([0.5]), MOST_PULLS, MOST_DISTANCE)
+    found = undecided(np.array([0.016]), np.array([0.5]), MOST_WALKED, MOST_DISTANCE)
     assert 0 <= found[0] < 1e-6
 
 

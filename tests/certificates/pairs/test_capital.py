@@ -1,4 +1,4 @@
-"""The capital of every swap, summed over all sequences of rewards, is at most 1 on average."""
+"""The wealth of every swap, summed over all sequences of rewards, is at most 1 on average."""
 
 from copy import deepcopy
 from itertools import product
@@ -9,16 +9,16 @@ import pytest
 from attack_scale import number_of_runs
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.pairs import planning as standing
-from shortlist.certificates.pairs.bound import Draws, log_gains
-from shortlist.certificates.pairs.planning import Pace
-from shortlist.certificates.pairs.search import Race
+from shortlist.certificates.pairs import planning as state
+from shortlist.certificates.pairs.bound import StageRewards, log_gains
+from shortlist.certificates.pairs.planning import BatchSizes
+from shortlist.certificates.pairs.search import PairsRace
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded, RewardModel, SubGaussian
 from shortlist.search import Rewards
 
 
-def branches(race: Race, values: tuple[float, ...]) -> list[tuple[FloatArray, Race]]:
+def branches(race: PairsRace, values: tuple[float, ...]) -> list[tuple[FloatArray, PairsRace]]:
     """The race after one more request, for every reply: each entry is pulled once or twice."""
     stages, arms = race.movers()
     assert race.ready(stages)
@@ -36,10 +36,12 @@ def branches(race: Race, values: tuple[float, ...]) -> list[tuple[FloatArray, Ra
     return found
 
 
-def tree(race: Race, values: tuple[float, ...], most: int) -> list[tuple[FloatArray, Race]]:
+def tree(
+    race: PairsRace, values: tuple[float, ...], most: int
+) -> list[tuple[FloatArray, PairsRace]]:
     """All courses of a race with at most so many pulls: (arm, reward) in order, and its end."""
-    ends: list[tuple[FloatArray, Race]] = []
-    open_: list[tuple[FloatArray, Race]] = [(np.empty((0, 2)), race)]
+    ends: list[tuple[FloatArray, PairsRace]] = []
+    open_: list[tuple[FloatArray, PairsRace]] = [(np.empty((0, 2)), race)]
     while open_:
         seen, at = open_.pop()
         if len(seen) + 2 * race.problem.n_arms > most or not at.open.any():
@@ -49,8 +51,10 @@ def tree(race: Race, values: tuple[float, ...], most: int) -> list[tuple[FloatAr
     return ends
 
 
-def capitals(ends: list[tuple[FloatArray, Race]], a: int, b: int) -> tuple[FloatArray, FloatArray]:
-    """Of the bets that `a` is not better than `b`: log capitals and clocks, (course, clock)."""
+def wealths(
+    ends: list[tuple[FloatArray, PairsRace]], a: int, b: int
+) -> tuple[FloatArray, FloatArray]:
+    """Of the bets that `a` is not better than `b`: log wealths and clocks, (course, clock)."""
     log_capitals, clocks = [], []
     for _, race in ends:
         q = int(min(race.stages.at[a], race.stages.at[b]))  # the last stage both completed
@@ -63,7 +67,7 @@ def capitals(ends: list[tuple[FloatArray, Race]], a: int, b: int) -> tuple[Float
 @pytest.mark.parametrize("epsilon", [0.4, 0.1, 0.001])
 def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
     problem = Problem(2, 1, FixedConfidence(epsilon, 0.001))
-    race = Race(problem, np.random.default_rng(3), Pace(batch=2))
+    race = PairsRace(problem, np.random.default_rng(3), BatchSizes(batch=2))
     ends = tree(race, (0.0, 1.0), 12)
     assert len(ends) > 200
     counts = np.array(
@@ -72,7 +76,7 @@ def test_capital_of_a_race_is_at_most_one_on_average(epsilon: float) -> None:
             for s, _ in ends
         ]
     ).astype(float)  # (course, arm, reward)
-    known = {(a, 1 - a): capitals(ends, a, 1 - a) for a in (0, 1)}
+    known = {(a, 1 - a): wealths(ends, a, 1 - a) for a in (0, 1)}
     rng = np.random.default_rng(4)
     for _ in range(number_of_runs(40, 1000)):
         means = rng.beta(0.6, 0.6, 2)
@@ -98,7 +102,7 @@ def test_bets_from_sums_and_squares_are_fair_for_other_rewards(model: RewardMode
         ups, downs = [], []
         for path in product(range(3), repeat=4):  # one stage of four pulls
             x = values[list(path)]
-            draws = Draws(np.array([4]), np.array([x.sum()]), np.array([(x**2).sum()]))
+            draws = StageRewards(np.array([4]), np.array([x.sum()]), np.array([(x**2).sum()]))
             up, down = log_gains(draws, advance, low, high, model)
             chance = np.prod(law[list(path)])
             ups.append(chance * np.exp(up[0] - advance * mean))
@@ -108,7 +112,7 @@ def test_bets_from_sums_and_squares_are_fair_for_other_rewards(model: RewardMode
 
 
 def test_an_arm_that_is_not_pulled_keeps_its_place() -> None:
-    draws = Draws(np.array([0]), np.zeros(1), np.zeros(1))
+    draws = StageRewards(np.array([0]), np.zeros(1), np.zeros(1))
     up, down = log_gains(draws, np.array([0.7]), np.array([0.4]), np.array([0.6]), Bounded())
     for mean in (0.0, 0.4, 1.0):
         assert up[0, 0] - 0.7 * mean <= 0
@@ -116,4 +120,4 @@ def test_an_arm_that_is_not_pulled_keeps_its_place() -> None:
 
 
 def test_a_pilot_makes_no_bets() -> None:
-    assert not standing.pilot_stage(3, 4, 2).advance.any()
+    assert not state.pilot_stage(3, 4, 2).advance.any()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from shortlist.certificates.pairs import likelihood as module
-from shortlist.certificates.pairs.likelihood import MARGIN, information, least_favourable
+from shortlist.certificates.pairs.planning import MARGIN, information, least_favourable
 
 GAP = 0.09
 
@@ -21,19 +20,16 @@ def evidence(x: float, inside: float, outside: float, ratio: float) -> float:
 @pytest.mark.parametrize(
     ("inside", "outside"), [(0.98, 0.88), (0.55, 0.45), (0.5, 0.5), (0.12, 0.05)]
 )
-def test_no_other_means_are_harder_to_tell(
-    monkeypatch: pytest.MonkeyPatch, inside: float, outside: float, ratio: float
-) -> None:
-    def found(steps: int) -> float:
-        monkeypatch.setattr(module, "STEPS", steps)
+def test_no_other_means_are_harder_to_tell(inside: float, outside: float, ratio: float) -> None:
+    def found(**steps: int) -> float:
         better, worse = np.array([inside]), np.array([outside])
-        return float(least_favourable(better, worse, GAP, np.array([ratio]))[0])
+        return float(least_favourable(better, worse, GAP, np.array([ratio]), **steps)[0])
 
     best = minimize_scalar(
         evidence, bounds=(1e-4, 1 - GAP - 1e-4), args=(inside, outside, ratio), method="bounded"
     )
-    assert found(40) == pytest.approx(best.x, abs=2e-3)
-    assert evidence(found(module.STEPS), inside, outside, ratio) < 1.1 * best.fun + 1e-4
+    assert found(steps=40) == pytest.approx(best.x, abs=2e-3)
+    assert evidence(found(), inside, outside, ratio) < 1.1 * best.fun + 1e-4
 
 
 def test_the_means_keep_off_0_and_1_however_large_the_gap() -> None:

@@ -10,13 +10,13 @@ from attack_scale import number_of_runs
 from scipy.special import xlogy
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.pairs.bound import Draws
-from shortlist.certificates.pairs.likelihood import FIRST, Likelihood, largest_likelihood
+from shortlist.certificates.pairs.bound import StageRewards
+from shortlist.certificates.pairs.likelihood import FIRST_NOMINEE, Likelihood, largest_likelihood
 
 GAP = 0.1
 ARMS = 3
 LENGTH = 12  # rewards in all
-ENOUGH = 3.0  # capital at which a course ends: the bound holds whenever one stops
+ENOUGH = 3.0  # wealth at which a course ends: the bound holds whenever one stops
 
 
 def log_likelihood(
@@ -54,8 +54,10 @@ def test_predictions_are_fair_for_rewards_between_0_and_1(mean: float) -> None:
         x = values[list(path)]
         likelihood = Likelihood(1)
         for some in (x[:1], x[1:3], x[3:]):  # batches
-            known = Draws(np.array([likelihood._good[0] + likelihood._bad[0]]), likelihood._good, x)
-            draws = Draws(np.array([some.size]), np.array([some.sum()]), some)
+            known = StageRewards(
+                np.array([likelihood._good[0] + likelihood._bad[0]]), likelihood._good, x
+            )
+            draws = StageRewards(np.array([some.size]), np.array([some.sum()]), some)
             likelihood.count(np.array([0]), draws, known, 0.6)
         total = float(log_likelihood(x.sum(), 6 - x.sum(), np.array(mean)))
         terms.append(np.prod(law[list(path)]) * np.exp(likelihood._predicted[0] - total))
@@ -66,7 +68,7 @@ def nominees(likelihood: Likelihood, best: int) -> list[int]:
     return [arm for arm in likelihood._before if arm != best]
 
 
-def capital(likelihood: Likelihood, best: int) -> float:
+def wealth(likelihood: Likelihood, best: int) -> float:
     """Of all nominees together, against "`best` is better by GAP"."""
     rival = np.array([best])
     arms = nominees(likelihood, best)
@@ -77,7 +79,7 @@ def courses(best: int) -> list[tuple[FloatArray, Likelihood]]:
     """Counts (arm, reward) and what is known at the end of every course of an adaptive search.
 
     It pulls the arm ahead more often than others, nominates it once it has three pulls, and ends
-    when the capital is large."""
+    when the wealth is large."""
     ends = []
     open_ = [(Likelihood(ARMS), np.zeros((ARMS, 2)))]
     while open_:
@@ -87,15 +89,17 @@ def courses(best: int) -> list[tuple[FloatArray, Likelihood]]:
         ahead = int(np.argmax(means))
         if pulls[ahead] >= 3:
             likelihood.nominate(ahead)
-        if pulls.sum() == LENGTH or capital(likelihood, best) >= ENOUGH:
+        if pulls.sum() == LENGTH or wealth(likelihood, best) >= ENOUGH:
             ends.append((counts, likelihood))
             continue
         arm = ahead if pulls[ahead] < 2 * pulls.min() + 3 else int(np.argmin(pulls))
         for reward in (0, 1):
             after, more = deepcopy(likelihood), counts.copy()
-            known = Draws(pulls.astype(np.int64), counts[:, 1], counts[:, 1])
+            known = StageRewards(pulls.astype(np.int64), counts[:, 1], counts[:, 1])
             x = np.array([float(reward)])
-            after.count(np.array([arm]), Draws(np.array([1]), x, x), known, float(means.mean()))
+            after.count(
+                np.array([arm]), StageRewards(np.array([1]), x, x), known, float(means.mean())
+            )
             more[arm, reward] += 1
             open_.append((after, more))
     return ends
@@ -122,14 +126,14 @@ def chances_of(counts: FloatArray, means: FloatArray) -> FloatArray:
 def test_capital_of_all_nominees_is_at_most_one_on_average(best: int) -> None:
     ends = courses(best)
     counts = np.array([seen for seen, _ in ends])
-    capitals = np.array([capital(known, best) for _, known in ends])
-    assert capitals.max() >= ENOUGH
+    wealths = np.array([wealth(known, best) for _, known in ends])
+    assert wealths.max() >= ENOUGH
     rng = np.random.default_rng(2)
     for _ in range(number_of_runs(60, 2000)):
-        assert fsum(chances_of(counts, draw_means(best, rng)) * capitals) <= 1 + 1e-12
+        assert fsum(chances_of(counts, draw_means(best, rng)) * wealths) <= 1 + 1e-12
 
 
-def true_capital(known: Likelihood, best: int, means: FloatArray) -> float:
+def true_wealth(known: Likelihood, best: int, means: FloatArray) -> float:
     """Shares times ratios at the true means, with the share of those who are not nominated yet."""
 
     def ratio(arm: int, before: tuple[float, float, float]) -> float:
@@ -150,16 +154,16 @@ def test_at_the_true_means_capital_is_one_on_average() -> None:
     rng = np.random.default_rng(3)
     for _ in range(4):
         means = draw_means(0, rng)
-        capitals = np.array([true_capital(known, 0, means) for _, known in ends])
-        assert fsum(chances_of(counts, means) * capitals) == pytest.approx(1, abs=1e-9)
+        wealths = np.array([true_wealth(known, 0, means) for _, known in ends])
+        assert fsum(chances_of(counts, means) * wealths) == pytest.approx(1, abs=1e-9)
 
 
 def counted(good: list[float], bad: list[float]) -> Likelihood:
     likelihood = Likelihood(len(good))
     none = np.zeros(len(good))
     times = (np.array(good) + np.array(bad)).astype(np.int64)
-    known = Draws(none.astype(np.int64), none, none)
-    likelihood.count(np.arange(len(good)), Draws(times, np.array(good), none), known, 0.5)
+    known = StageRewards(none.astype(np.int64), none, none)
+    likelihood.count(np.arange(len(good)), StageRewards(times, np.array(good), none), known, 0.5)
     return likelihood
 
 
@@ -168,8 +172,8 @@ def test_to_leave_one_arm_out_is_the_mirror_image_of_choosing_one() -> None:
     chosen, left_out = counted([0, 4, 9], [0, 6, 3]), counted([0, 6, 3], [0, 4, 9])
     for likelihood, good in ((chosen, 18.0), (left_out, 2.0)):
         likelihood.nominate(0)
-        draws = Draws(np.array([20]), np.array([good]), np.array([good]))
-        known = Draws(np.zeros(3, dtype=np.int64), np.zeros(3), np.zeros(3))
+        draws = StageRewards(np.array([20]), np.array([good]), np.array([good]))
+        known = StageRewards(np.zeros(3, dtype=np.int64), np.zeros(3), np.zeros(3))
         likelihood.count(np.array([0]), draws, known, 0.5)
     found = chosen.evidence(0, rivals, GAP, best=True)
     assert found == pytest.approx(left_out.evidence(0, rivals, GAP, best=False))
@@ -187,4 +191,6 @@ def test_what_a_nominee_gave_before_counts_only_as_a_prediction() -> None:
     )
     likelihood.nominate(0)  # once only
     shares = likelihood._log_shares
-    assert shares == pytest.approx({0: log(FIRST), 1: log(FIRST * (1 - FIRST))})
+    assert shares == pytest.approx(
+        {0: log(FIRST_NOMINEE), 1: log(FIRST_NOMINEE * (1 - FIRST_NOMINEE))}
+    )

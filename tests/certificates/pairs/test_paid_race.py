@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shortlist.certificates.pairs.search import swap_race
+from shortlist.certificates.pairs.search import pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance
@@ -17,7 +17,7 @@ def run(budget: float | None, factor: float | None = None) -> tuple[Answer, np.n
     goal = FixedConfidence(0.03, 0.1, budget)
     problem = Problem(4, 1, goal, Binary(), costs=COSTS)
     rng = np.random.default_rng(2)
-    search, reply = swap_race(problem, rng), None
+    search, reply = pairs_search(problem, rng), None
     pulls, spent = np.zeros(4, dtype=np.int64), 0.0
     while isinstance(turn := advance(search, reply), Pulls):
         price = turn.times * np.array(COSTS)[turn.arms] * (factor or 1.0)

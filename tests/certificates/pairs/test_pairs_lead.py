@@ -8,9 +8,14 @@ from math import comb
 import numpy as np
 import pytest
 
-from shortlist.certificates.pairs.fallback import Net
-from shortlist.certificates.pairs.search import swap_race
-from shortlist.certificates.pairs.two_arm_boundary import Boundary, Lead, boundary, mistaken
+from shortlist.certificates.pairs.fallback import Fallback
+from shortlist.certificates.pairs.search import pairs_search
+from shortlist.certificates.pairs.two_arm_boundary import (
+    LeadEvidence,
+    TwoArmBoundary,
+    boundary,
+    mistaken,
+)
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Pulls, advance
@@ -19,21 +24,21 @@ from shortlist.simulation.worlds import BernoulliBandit
 Look = tuple[int, int]  # successes of both arms together, and how far one is ahead
 
 
-def bound(gap: float, pulls: int, delta: float) -> Boundary:
+def bound(gap: float, pulls: int, delta: float) -> TwoArmBoundary:
     found = boundary(gap, pulls, delta)
     assert found is not None
     return found
 
 
-def after(found: Boundary, every: int, looks: tuple[Look, ...]) -> Lead:
+def after(found: TwoArmBoundary, every: int, looks: tuple[Look, ...]) -> LeadEvidence:
     """The evidence after looks that are `every` pulls of each arm apart."""
-    lead = Lead(found)
+    lead = LeadEvidence(found)
     for number, (total, _) in enumerate(looks, start=1):
         lead.see(number * every, total)
     return lead
 
 
-def pairs_in(found: Boundary, gap: float, level: int) -> Iterator[tuple[float, float]]:
+def pairs_in(found: TwoArmBoundary, gap: float, level: int) -> Iterator[tuple[float, float]]:
     """Means at least `gap` apart whose average is in a level, at its lower end and inside."""
     upper = found.means[level - 1] if level else 0.5
     for average in (found.means[level], (found.means[level] + upper) / 2):
@@ -41,7 +46,9 @@ def pairs_in(found: Boundary, gap: float, level: int) -> Iterator[tuple[float, f
             yield average + apart / 2, average - apart / 2
 
 
-def mean_after(found: Boundary, level: int, means: tuple[float, float], mirrored: bool) -> float:
+def mean_after(
+    found: TwoArmBoundary, level: int, means: tuple[float, float], mirrored: bool
+) -> float:
     """E W after four looks, over all sequences of one pull of each arm."""
     total = 0.0
     better, worse = means if not mirrored else (1 - means[1], 1 - means[0])
@@ -55,7 +62,7 @@ def mean_after(found: Boundary, level: int, means: tuple[float, float], mirrored
         chance = np.prod([outcomes[step] for step in path])
         sums = np.cumsum(path, axis=0)
         lead = after(found, 1, tuple((int(s), int(d)) for s, d in sums))
-        total += chance * lead.capital(abs(sums[-1, 1]))[int(mirrored), level]
+        total += chance * lead.wealth(abs(sums[-1, 1]))[int(mirrored), level]
     return float(total)
 
 
@@ -80,9 +87,9 @@ def test_evidence_is_not_wasted_either() -> None:
 
 
 class Rule:
-    """When Lead chooses, for all that may be seen at a few looks; then what that is worth."""
+    """When a lead decides, for all that may be seen at a few looks; then its probability."""
 
-    def __init__(self, found: Boundary, every: int) -> None:
+    def __init__(self, found: TwoArmBoundary, every: int) -> None:
         self.found, self.every = found, every
         self.short = cache(self._short)
 
@@ -163,7 +170,7 @@ def test_a_short_lead_is_enough_only_if_the_error_allows_it_at_every_level() -> 
     found = bound(0.05, 1000, 0.05)
     lead = after(found, 100, ((60, 0), (130, 0)))
     for ahead in (3.0, 12.0):
-        allowed = (mistaken(found.log_odds, ahead) <= found.errors * lead.capital(ahead)).all()
+        allowed = (mistaken(found.log_odds, ahead) <= found.errors * lead.wealth(ahead)).all()
         assert allowed == (lead.short(ahead) <= 0)
 
 
@@ -177,12 +184,12 @@ def test_requests_are_the_shorter_the_nearer_the_end_is() -> None:
 @pytest.mark.parametrize("least", [None, 40])
 def test_a_lead_ends_a_race(least: int | None) -> None:
     problem = Problem(2, 1, FixedConfidence(0.1, 0.05), Binary())
-    judged = Net(problem, 0, np.random.default_rng(0))
+    judged = Fallback(problem, 0, np.random.default_rng(0))
     assert judged.lead is not None
     led = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        search = swap_race(problem, rng, least=least)
+        search = pairs_search(problem, rng, least=least)
         bandit = BernoulliBandit(np.array([0.62, 0.5]))
         pulls, sums = np.zeros(2, dtype=np.int64), np.zeros(2)
         turn = advance(search, None)

@@ -5,8 +5,8 @@ import pytest
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired, informed
-from shortlist.certificates.pairs.planning import Pace
-from shortlist.certificates.pairs.search import Race, last_resort, swap_race
+from shortlist.certificates.pairs.planning import BatchSizes
+from shortlist.certificates.pairs.search import PairsRace, complete_samples, pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance
@@ -17,7 +17,7 @@ def played(
 ) -> tuple[list[Pulls], Answer]:
     """A race whose rewards add up to these means, in which an arm leaves in a batch."""
     retired, asked = Retired(problem.n_arms), list[Pulls]()
-    race = swap_race(problem, np.random.default_rng(0), retired)
+    race = pairs_search(problem, np.random.default_rng(0), retired)
     search = informed(race, retired)
     turn = advance(search, None)
     pulls, sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
@@ -37,10 +37,10 @@ def test_what_only_a_leaver_beat_has_its_sample_completed_before_samples_decide(
     """Arm 1 is known to be below arm 0, which leaves, and nothing is known of arms 1 and 2."""
     problem = Problem(3, 1, FixedConfidence(0.2, 0.1), Binary())
     retired = Retired(3)
-    race = Race(problem, np.random.default_rng(0), Pace(rounds=2), retired)
+    race = PairsRace(problem, np.random.default_rng(0), BatchSizes(rounds=2), retired)
     race.gaps[1, 0] = -0.1
     race.choose(np.array([0]))
-    search = informed(last_resort(race, 1, at_once=True), retired)
+    search = informed(complete_samples(race, 1, at_once=True), retired)
 
     first = advance(search, None)
     assert isinstance(first, Pulls)

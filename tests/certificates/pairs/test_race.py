@@ -1,4 +1,4 @@
-"""The swap race as a whole: its promise, its safety net, and its manners."""
+"""The swap race as a whole: its promise, its safety fallback, and its manners."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from scipy.stats import binomtest
 
 from shortlist.arrays import IntArray
 from shortlist.certificates.fixed_design import fixed_design
-from shortlist.certificates.pairs import fallback as net
-from shortlist.certificates.pairs.planning import Pace
-from shortlist.certificates.pairs.search import Race, _draw, last_resort, swap_race
+from shortlist.certificates.pairs import fallback
+from shortlist.certificates.pairs.planning import BatchSizes
+from shortlist.certificates.pairs.search import PairsRace, _draw, complete_samples, pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
@@ -30,7 +30,7 @@ def drive(
 ) -> tuple[Answer, list[IntArray]]:
     """The answer of a race, and what it asked for: pulls of every arm, request by request."""
     rng = np.random.default_rng(seed)
-    search = swap_race(problem, rng, **pace)  # type: ignore[arg-type]
+    search = pairs_search(problem, rng, **pace)  # type: ignore[arg-type]
     requests: list[IntArray] = []
     try:
         request = next(search)
@@ -79,11 +79,13 @@ def check_rates(pace: dict[str, Any]) -> None:
 
 
 @pytest.mark.rates
-@pytest.mark.parametrize("slack", [1.5, 6.0], ids=["net", "race alone"])
+@pytest.mark.parametrize("slack", [1.5, 6.0], ids=["fallback", "race alone"])
 def test_regret_stays_within_epsilon_at_confidence(
     slack: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(net, "SLACK", slack)  # a net far away leaves most of delta to the race
+    monkeypatch.setattr(
+        fallback, "SLACK", slack
+    )  # a fallback far away leaves most of delta to the race
     check_rates(QUICK)
 
 
@@ -92,7 +94,7 @@ def test_regret_stays_within_epsilon_at_confidence(
 def test_regret_stays_within_epsilon_where_bets_are_fixed_part_by_part(
     pace: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(net, "SLACK", 6.0)
+    monkeypatch.setattr(fallback, "SLACK", 6.0)
     check_rates(pace)
 
 
@@ -100,7 +102,7 @@ def test_the_bets_of_a_part_are_fixed_before_its_rewards_are_seen() -> None:
     problem = Problem(3, 1, FixedConfidence(0.05, 0.05))
     fixed = []
     for last in (0.0, 1.0):  # all rewards of the last part are 0, or 1
-        race = Race(problem, np.random.default_rng(0), Pace(least=600))
+        race = PairsRace(problem, np.random.default_rng(0), BatchSizes(least=600))
         stages, arms = race.movers()
         assert race.ready(stages)
         times = race.stages.times(stages, arms)
@@ -201,7 +203,7 @@ def test_bounds_hold_at_every_request_at_once() -> None:
     wrong = 0
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
-        race = Race(problem, rng, Pace(batch=16, growth=0.2))
+        race = PairsRace(problem, rng, BatchSizes(batch=16, growth=0.2))
         held = True
         for _ in range(25):
             if not race.open.any():
@@ -267,12 +269,14 @@ def test_a_budget_too_small_for_the_last_resort_says_what_is_proved_by_then() ->
 
 
 def test_arms_that_come_into_doubt_by_the_new_choice_complete_their_samples_too() -> None:
-    race = Race(Problem(3, 1, FixedConfidence(0.2, 0.05)), np.random.default_rng(0), Pace())
-    race.pulls[:2] = race.net.size
-    race.sums[:2] = race.squares[:2] = [0, race.net.size]
+    race = PairsRace(
+        Problem(3, 1, FixedConfidence(0.2, 0.05)), np.random.default_rng(0), BatchSizes()
+    )
+    race.pulls[:2] = race.fallback.size
+    race.sums[:2] = race.squares[:2] = [0, race.fallback.size]
     race.open = np.array([True, True, False])  # arm 2 is in no open pair of the present choice
     race.top = np.array([True, False, False])
-    search = last_resort(race, 0, at_once=False)
+    search = complete_samples(race, 0, at_once=False)
     request = next(search)  # after arm 1 was chosen, against which arm 2 is open
     assert request.arms.tolist() == [2]
     times = request.times.astype(float)
@@ -283,7 +287,9 @@ def test_arms_that_come_into_doubt_by_the_new_choice_complete_their_samples_too(
 
 
 def test_nothing_is_asked_for_where_all_entries_are_idle() -> None:
-    race = Race(Problem(2, 1, FixedConfidence(0.2, 0.05)), np.random.default_rng(0), Pace())
+    race = PairsRace(
+        Problem(2, 1, FixedConfidence(0.2, 0.05)), np.random.default_rng(0), BatchSizes()
+    )
     idle = _draw(race, np.array([0, 1]), np.zeros(2, dtype=np.int64), NO_PROGRESS)
     with pytest.raises(StopIteration) as stop:
         next(idle)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shortlist.certificates.pairs.search import swap_race
+from shortlist.certificates.pairs.search import pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance
@@ -15,7 +15,7 @@ def raced(
     """The answer, the pulls of every arm, and how many requests there were."""
     rng = np.random.default_rng(4)
     problem = Problem(len(means), k, FixedConfidence(0.1, 0.1), Binary(), limits=limits)
-    race = swap_race(problem, rng, **pace)  # type: ignore[arg-type]
+    race = pairs_search(problem, rng, **pace)  # type: ignore[arg-type]
     pulls, requests = np.zeros(len(means), dtype=np.int64), 0
     turn = advance(race, None)
     while isinstance(turn, Pulls):

@@ -8,8 +8,8 @@ from mpmath import mp
 
 from shortlist.arrays import ROUNDED
 from shortlist.certificates.fixed_design import log_swaps
-from shortlist.certificates.pairs.planning import Pace, pilot_stage
-from shortlist.certificates.pairs.search import Race
+from shortlist.certificates.pairs.planning import BatchSizes, pilot_stage
+from shortlist.certificates.pairs.search import PairsRace
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Bounded, SubGaussian
 from shortlist.simulation.worlds import BetaBandit
@@ -18,7 +18,7 @@ from shortlist.simulation.worlds import BetaBandit
 def test_what_rounding_can_take_off_a_gap_is_added_to_it() -> None:
     """The more stages, the farther from 0, the slower the clock and the more blurred, the more."""
     problem = Problem(3, 1, FixedConfidence(0.1, 0.05), SubGaussian(0.5))
-    race = Race(problem, np.random.default_rng(0), Pace())
+    race = PairsRace(problem, np.random.default_rng(0), BatchSizes())
     slow, fast = np.array([1e-3, 1.0]), np.array([10.0, 20.0])
     level = race.levels.max()
     assert race._rounded(fast) == pytest.approx(2 * ROUNDED * (1 + level / 10))
@@ -35,7 +35,7 @@ def test_what_rounding_can_take_off_a_gap_is_added_to_it() -> None:
 def test_gaps_of_pairs_and_of_sets_are_raised_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(6, 3, FixedConfidence(0.1, 0.05), Bounded())
     rng = np.random.default_rng(2)
-    race = Race(problem, rng, Pace())
+    race = PairsRace(problem, rng, BatchSizes())
     for _ in range(12):
         stages, arms = race.movers()
         assert race.ready(stages)
@@ -46,7 +46,7 @@ def test_gaps_of_pairs_and_of_sets_are_raised_by_it(monkeypatch: pytest.MonkeyPa
     race.gaps[:] = np.inf
     race._tighten()
     pairs, sets = race.gaps.copy(), race._set_bound()
-    monkeypatch.setattr(Race, "_rounded", lambda self, clock: np.float64(0.5))
+    monkeypatch.setattr(PairsRace, "_rounded", lambda self, clock: np.float64(0.5))
     race.gaps[:] = np.inf
     race._tighten()
     known = np.isfinite(pairs)

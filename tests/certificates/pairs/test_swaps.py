@@ -1,4 +1,4 @@
-"""Bounds on swaps against the roots of their equations."""
+"""SwapBounds on swaps against the roots of their equations."""
 
 from itertools import combinations
 
@@ -13,11 +13,11 @@ from shortlist.certificates.pairs.bound import MOST_REFINED, pair_gaps, set_gap
 LOG_WEIGHTS = np.log([0.7, 0.2, 0.1])
 
 
-def root(log_capital: FloatArray, clock: FloatArray, level: float) -> float:
-    """The gap at which the capital reaches exp(level)."""
+def root(log_wealth: FloatArray, clock: FloatArray, level: float) -> float:
+    """The gap at which the wealth reaches exp(level)."""
 
     def excess(gap: float) -> float:
-        return float(logsumexp(LOG_WEIGHTS + log_capital + clock * gap)) - level
+        return float(logsumexp(LOG_WEIGHTS + log_wealth + clock * gap)) - level
 
     return float(brentq(excess, -1e4, 1e4, xtol=1e-12))
 
@@ -46,8 +46,8 @@ def test_set_gap_bounds_every_swap_of_two_or_more(seed: int) -> None:
     for m in (2, 3, 4):
         for a in combinations(range(4), m):
             for b in combinations(range(5), m):
-                capital = down[list(a)].sum(0) + up[list(b)].sum(0)
-                worst = max(worst, root(capital, clock, levels[m - 1]))
+                wealth = down[list(a)].sum(0) + up[list(b)].sum(0)
+                worst = max(worst, root(wealth, clock, levels[m - 1]))
     found = set_gap(down, up, clock, LOG_WEIGHTS, levels)
     assert found >= worst - 1e-9
     assert found <= worst + 0.05 * abs(worst) + 0.05

@@ -24,7 +24,7 @@ from shortlist.certificates.past.bound import (
     square_thresholds,
     tilted_reach,
 )
-from shortlist.certificates.past.verdict import judge, tiers
+from shortlist.certificates.past.tiers import bound_past, tiers
 from shortlist.reward_models import RewardModel
 
 SCORES = np.array([0.0, 0.3, 1.0])
@@ -194,7 +194,7 @@ def test_the_bound_is_never_less_than_that_of_any_set_by_brute_force(
     """The largest loss over means on a grid that no swap is charged too much for."""
     pulls, sums = np.array(pulled), np.array(given)
     (evidence,) = settled(Binary(), pulls, fixed=fixed, squared=False)
-    found = judge(Totals(pulls, sums, None), 1, 0.2, (evidence,))
+    found = bound_past(Totals(pulls, sums, None), 1, 0.2, (evidence,))
     threshold = evidence.thresholds(log_shares(3, 1, 0.2))[0]
     grid = np.linspace(0, highest, 400)
     largest = 0.0

@@ -7,8 +7,8 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.plans.belief import Belief
-from shortlist.certificates.plans.planning import sketched
-from shortlist.certificates.plans.search import Look
+from shortlist.certificates.plans.planning import predict_cost
+from shortlist.certificates.plans.search import PlanLook
 from shortlist.search import Pulls, Rewards, advance
 
 Stream = Callable[[Pulls], Rewards]
@@ -32,15 +32,17 @@ def tape(means: FloatArray, seed: int, flipped: int | None = None) -> Stream:
     return pull
 
 
-def small_look(k: int = 10, means: FloatArray | None = None) -> Look:
+def small_look(k: int = 10, means: FloatArray | None = None) -> PlanLook:
     rng = np.random.default_rng(7)
     means = np.linspace(0.9, 0.1, 30) if means is None else means
     pulls = np.full(means.size, 10)
     belief = Belief(pulls, rng.binomial(pulls, means).astype(np.float64), k, 0.6)
-    return Look(belief, sketched(belief, 0.1 * k, 0.2).stakes, 0.2)
+    return PlanLook(belief, predict_cost(belief, 0.1 * k, 0.2).stakes, 0.2)
 
 
-def asked(look: Look, stream: Stream, stages: Sequence[int] | None = None) -> dict[int, list[int]]:
+def asked(
+    look: PlanLook, stream: Stream, stages: Sequence[int] | None = None
+) -> dict[int, list[int]]:
     """What every arm was asked for in these stages, or all, request by request."""
     times: dict[int, list[int]] = defaultdict(list)
     for number in range(len(look.drafts)) if stages is None else stages:

@@ -5,7 +5,7 @@ import pytest
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.plans import tuning
-from shortlist.certificates.plans.bound import log_optimal, log_optimal_among
+from shortlist.certificates.plans.planning import log_optimal, log_optimal_among
 
 
 def least_upper_bound(matrix: FloatArray, believed: FloatArray) -> float:

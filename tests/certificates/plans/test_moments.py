@@ -10,10 +10,10 @@ from shortlist.certificates.plans.bound import (
     Level,
     Stakes,
     StopStates,
-    log_optimal,
     stop_states,
     worst_moment,
 )
+from shortlist.certificates.plans.planning import log_optimal
 
 PLANS = number_of_runs(200, 10_000)
 DIGITS = 40

@@ -7,26 +7,26 @@ import pytest
 
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.bound import Boundaries
-from shortlist.certificates.plans.stage import Claims, Settled
+from shortlist.certificates.plans.stage import CombinedBounds, StoppedArms
 
 STRENGTH = 12.0
 BOUNDARIES = Boundaries.around(0.5, 0.02, 0.1)
 AT = (10, 20, 30)
 
 
-def track(share: float) -> Settled:
-    return Settled([], np.zeros(3, dtype=np.int64), 0.5, share)
+def track(share: float) -> StoppedArms:
+    return StoppedArms([], np.zeros(3, dtype=np.int64), 0.5, share)
 
 
-def claims(true: dict[tuple[float, int], float]) -> tuple[Claims, list[tuple[float, int]]]:
-    """Claims with these charges, by share and boundary, once checked; and which ones are."""
+def claims(true: dict[tuple[float, int], float]) -> tuple[CombinedBounds, list[tuple[float, int]]]:
+    """Bounds with these charges, by share and boundary, once checked; and the checked ones."""
     checked: list[tuple[float, int]] = []
 
-    def check(settled: Settled, j: int) -> float:
-        checked.append((settled.share, j))
-        return true[settled.share, j]
+    def check(stopped_arms: StoppedArms, j: int) -> float:
+        checked.append((stopped_arms.share, j))
+        return true[stopped_arms.share, j]
 
-    return Claims(BOUNDARIES, STRENGTH, check), checked
+    return CombinedBounds(BOUNDARIES, STRENGTH, check), checked
 
 
 def test_claims_together_prove_no_more_than_their_weighted_mean() -> None:
@@ -95,7 +95,7 @@ def test_others_are_asked_only_while_they_may_make_up_for_what_is_missing() -> N
 def test_estimates_within_reach_are_no_proof_when_all_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tuning, "EXACT", 1.0)
+    monkeypatch.setattr(tuning, "CHECKED_ERROR", 1.0)
     made, checked = claims({(0.5, j): 0.51 for j in AT})
     made.add(track(0.5), AT, np.full(3, 0.5))
     reach = made.together(made.all)
@@ -103,7 +103,7 @@ def test_estimates_within_reach_are_no_proof_when_all_are_checked(
     assert made.bound(reach) > reach
     assert len(checked) == len(AT)
     made.add(track(0.2), AT[:1], np.array([0.1]))
-    made.check = lambda settled, j: 0.1
+    made.check = lambda stopped_arms, j: 0.1
     assert made.bound(reach) <= reach  # another track makes up for it
 
 

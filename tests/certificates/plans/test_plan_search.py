@@ -9,13 +9,13 @@ import pytest
 from plan_looks import Stream, asked, small_look, tape
 
 from shortlist.algorithms import Algorithm
-from shortlist.certificates.plans import search as plan_search_module
+from shortlist.certificates.plans import search as plans_search_module
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.belief import Belief
 from shortlist.certificates.plans.bound import Boundaries, Stakes
-from shortlist.certificates.plans.planning import Policy, sketched
-from shortlist.certificates.plans.search import Look, plan_search
-from shortlist.certificates.plans.stage import Stage
+from shortlist.certificates.plans.planning import Policy, predict_cost
+from shortlist.certificates.plans.search import PlanLook, plans_search
+from shortlist.certificates.plans.stage import PlanStage
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import aggregate_regret
@@ -24,14 +24,14 @@ from shortlist.search import Answer, Pulls, Rewards, Search, advance
 from shortlist.simulation.simulate import simulate
 from shortlist.simulation.worlds import BetaBandit
 
-PLANS = Algorithm("plans", plan_search, (FixedConfidence,))
+PLANS = Algorithm("plans", plans_search, (FixedConfidence,))
 MEANS = np.linspace(0.95, 0.05, 120)
 ONES = np.ones(120)
 PROBLEM = Problem(120, 40, FixedConfidence(0.05, 0.1), Binary())
 
 
 def run(stream: Stream, seed: int = 1, problem: Problem = PROBLEM) -> tuple[list[Pulls], Answer]:
-    search = plan_search(problem, np.random.default_rng(seed))
+    search = plans_search(problem, np.random.default_rng(seed))
     requests = []
     turn = advance(search, None)
     while isinstance(turn, Pulls):
@@ -127,7 +127,7 @@ def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         return Answer(np.arange(problem.k))
         yield
 
-    monkeypatch.setattr(plan_search_module, "split_search_from", spy)
+    monkeypatch.setattr(plans_search_module, "split_search_from", spy)
     return seen
 
 
@@ -181,8 +181,8 @@ def test_rewards_of_another_range_are_counted_whole(rounded: float, *, binary: b
 def test_looks_that_fail_are_pilot_of_the_next(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
-    monkeypatch.setattr(tuning, "LOOKS", 2)
-    monkeypatch.setattr(Stage, "proof", lambda stage, *_: 1.05 * stage.reach)
+    monkeypatch.setattr(tuning, "PLAN_LOOKS", 2)
+    monkeypatch.setattr(PlanStage, "proof", lambda stage, *_: 1.05 * stage.reach)
 
     requests, _ = run(tape(MEANS, 6))
 
@@ -192,10 +192,10 @@ def test_looks_that_fail_are_pilot_of_the_next(
 def test_stages_without_hope_are_not_drawn(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
-    monkeypatch.setattr(tuning, "LOOKS", 1)
-    monkeypatch.setattr(Stage, "proof", lambda stage, *_: 1.05 * stage.reach)
+    monkeypatch.setattr(tuning, "PLAN_LOOKS", 1)
+    monkeypatch.setattr(PlanStage, "proof", lambda stage, *_: 1.05 * stage.reach)
     run(tape(MEANS, 6))
-    monkeypatch.setattr(Stage, "proof", lambda stage, *_: 20 * stage.reach)
+    monkeypatch.setattr(PlanStage, "proof", lambda stage, *_: 20 * stage.reach)
     run(tape(MEANS, 6))
 
     assert [failed for _, failed in handed_over] == [1, 1]
@@ -204,20 +204,22 @@ def test_stages_without_hope_are_not_drawn(
 
 
 def test_a_bound_that_is_far_off_is_left_to_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = (tuning.WRONG + 0.01) * PROBLEM.k * 0.05
-    monkeypatch.setattr(Stage, "proof", lambda *_: bound)
+    bound = (tuning.WRONG_BOUND + 0.01) * PROBLEM.k * 0.05
+    monkeypatch.setattr(PlanStage, "proof", lambda *_: bound)
     stages: list[int] = []
-    monkeypatch.setattr(Look, "stage", noted(Look.stage, stages))
+    monkeypatch.setattr(PlanLook, "stage", noted(PlanLook.stage, stages))
 
     run(tape(MEANS, 4))
 
-    assert stages == [0] * tuning.LOOKS
+    assert stages == [0] * tuning.PLAN_LOOKS
 
 
-def noted(stage: Callable[[Look, int], Stage], numbers: list[int]) -> Callable[[Look, int], Stage]:
+def noted(
+    stage: Callable[[PlanLook, int], PlanStage], numbers: list[int]
+) -> Callable[[PlanLook, int], PlanStage]:
     """That also keeps the numbers of the stages that were drawn."""
 
-    def drawn(look: Look, number: int) -> Stage:
+    def drawn(look: PlanLook, number: int) -> PlanStage:
         numbers.append(number)
         return stage(look, number)
 
@@ -227,10 +229,10 @@ def noted(stage: Callable[[Look, int], Stage], numbers: list[int]) -> Callable[[
 def test_plans_that_promise_nothing_are_not_drawn(
     monkeypatch: pytest.MonkeyPatch, handed_over: list[tuple[int, int]]
 ) -> None:
-    monkeypatch.setattr(Look, "promising", False)
+    monkeypatch.setattr(PlanLook, "promising", False)
     requests, _ = run(tape(MEANS, 6))
     assert handed_over == [(sum(each.total for each in requests), 0)]
-    monkeypatch.setattr(tuning, "MOST_PULLS", 2)  # not even a sketch promises anything
+    monkeypatch.setattr(tuning, "MOST_PLAN_PULLS", 2)  # not even a prediction promises anything
 
     requests, _ = run(tape(MEANS, 6))
 
@@ -239,7 +241,7 @@ def test_plans_that_promise_nothing_are_not_drawn(
 
 
 def test_the_split_certificate_ends_what_plans_began(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "LOOKS", 0)
+    monkeypatch.setattr(tuning, "PLAN_LOOKS", 0)
 
     _, answer = run(tape(MEANS, 6))
 
@@ -248,21 +250,23 @@ def test_the_split_certificate_ends_what_plans_began(monkeypatch: pytest.MonkeyP
 
 def test_charges_beyond_reach_promise_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert small_look().promising
-    monkeypatch.setattr(tuning, "MOST_PULLS", 2)
+    monkeypatch.setattr(tuning, "MOST_PLAN_PULLS", 2)
 
     assert not small_look().promising
 
 
 def test_a_pilot_that_is_small_beside_the_plans_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "PILOT_PART", 40.0)
-    monkeypatch.setattr(tuning, "MOST_SHARE", 4.0)
+    monkeypatch.setattr(tuning, "MOST_PILOT_SHARE", 4.0)
 
     _, answer = run(tape(MEANS, 5))
 
     assert int(str(answer.evidence["pulls explored"])) > tuning.PILOT * MEANS.size
 
 
-@pytest.mark.parametrize(("part", "share"), [(0.0, "LEAST_SHARE"), (100.0, "MOST_SHARE")])
+@pytest.mark.parametrize(
+    ("part", "share"), [(0.0, "LEAST_PILOT_SHARE"), (100.0, "MOST_PILOT_SHARE")]
+)
 def test_a_pilot_keeps_within_shares_of_the_fresh_pulls(
     monkeypatch: pytest.MonkeyPatch, part: float, share: str
 ) -> None:
@@ -272,16 +276,16 @@ def test_a_pilot_keeps_within_shares_of_the_fresh_pulls(
     belief = small_look().belief
 
     fresh = 20_000.0
-    usual = plan_search_module._wanted(fresh, posterior, belief)
+    usual = plans_search_module._wanted(fresh, posterior, belief)
     monkeypatch.setattr(tuning, share, 1.05 * getattr(tuning, share))
 
-    assert tuning.LEAST_SHARE / 120 ** (1 / 3) < tuning.MOST_SHARE
-    assert plan_search_module._wanted(fresh, posterior, belief) == pytest.approx(1.05 * usual)
+    assert tuning.LEAST_PILOT_SHARE / 120 ** (1 / 3) < tuning.MOST_PILOT_SHARE
+    assert plans_search_module._wanted(fresh, posterior, belief) == pytest.approx(1.05 * usual)
 
 
 def test_a_stronger_look_counts_on_less_of_what_is_predicted() -> None:
     look = small_look()
-    just = tuning.WEAK * look.boundaries[0].least_threshold / look.reach
+    just = tuning.WEAK_LOOK * look.boundaries[0].least_threshold / look.reach
     stages: list[list[int]] = []
     for strength in (0.999 * just, 1.001 * just):
         look.strength = strength
@@ -305,14 +309,14 @@ def test_the_first_level_is_a_share_of_the_pulls_so_far() -> None:
         policy.levels(0.0)
         first.add(policy._bands[0].pulls)
 
-    assert first == {tuning.FIRST_LEVEL, int(tuning.FIRST_PART * 50)}
+    assert first == {tuning.FIRST_LEVEL, int(tuning.FIRST_LEVEL_SHARE * 50)}
 
 
 def test_arms_are_stopped_by_a_smoother_belief_than_they_are_forecast_by() -> None:
     look = small_look()
     for plan in look.drafts[0].plans:
-        sharper = look.belief.outlook(plan.policy.group)
-        smoother = plan.policy.outlook
+        sharper = look.belief.group_belief(plan.policy.group)
+        smoother = plan.policy.group_belief
 
         assert smoother.prior.sum() == pytest.approx(sharper.prior.sum())
         assert np.abs(np.diff(smoother.prior)).sum() < np.abs(np.diff(sharper.prior)).sum()
@@ -323,10 +327,10 @@ def test_arms_are_stopped_by_a_smoother_belief_than_they_are_forecast_by() -> No
 def test_a_sketch_of_the_usual_strength_alone_promises_no_more() -> None:
     belief = small_look().belief
 
-    usual, best = (sketched(belief, 1.0, 0.2, usual=each) for each in (True, False))
+    usual, best = (predict_cost(belief, 1.0, 0.2, usual=each) for each in (True, False))
 
-    first = Boundaries.around(belief.boundary, belief.error, 0.2 * tuning.STAGES[0][1])
-    assert usual.stakes.strength == pytest.approx(tuning.STRENGTHS[0] * first.least_threshold)
+    first = Boundaries.around(belief.boundary, belief.error, 0.2 * tuning.STAGE_AIMS[0][1])
+    assert usual.stakes.strength == pytest.approx(tuning.STRENGTHS_TRIED[0] * first.least_threshold)
     assert best.pulls <= usual.pulls
 
 
@@ -337,14 +341,14 @@ def test_levels_are_farther_apart_where_few_arms_are_in_doubt() -> None:
         pulls = [each.pulls for each in plan.policy._bands]
         for before, after in pairwise(pulls[:-1]):  # the last is no more than MOST_PULLS
             few = plan.policy._in_doubt(before) <= tuning.FEW_IN_DOUBT
-            assert after == before * (tuning.FAR_RATIO if few else tuning.RATIO)
+            assert after == before * (tuning.FAR_LEVEL_RATIO if few else tuning.LEVEL_RATIO)
             ratios.add(after / before)
 
-    assert ratios == {tuning.RATIO, tuning.FAR_RATIO}
+    assert ratios == {tuning.LEVEL_RATIO, tuning.FAR_LEVEL_RATIO}
 
 
 def test_arms_beyond_all_pulls_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "MOST_PULLS", 50)
+    monkeypatch.setattr(tuning, "MOST_PLAN_PULLS", 50)
     look = small_look()
     policy = look.drafts[0].plans[0].policy
 
@@ -368,7 +372,7 @@ def test_arms_far_from_the_boundary_are_told_by_weaker_looks() -> None:
     for means in (np.repeat([0.8, 0.2], 100), 0.5 + 0.5 * np.linspace(1, -1, 200) ** 5):
         successes = rng.binomial(pulls, means).astype(np.float64)
         belief = Belief(pulls, successes, 100, 0.5)
-        strengths.append(sketched(belief, 2.0, 0.01).stakes.strength)
+        strengths.append(predict_cost(belief, 2.0, 0.01).stakes.strength)
 
     assert strengths[0] < strengths[1]
 

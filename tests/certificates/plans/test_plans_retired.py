@@ -10,10 +10,10 @@ from plan_looks import small_look, tape
 
 from shortlist.arrays import IntArray
 from shortlist.certificates.frame import Retired, informed
-from shortlist.certificates.plans import search as plan_search_module
+from shortlist.certificates.plans import search as plans_search_module
 from shortlist.certificates.plans.bound import Stakes
-from shortlist.certificates.plans.search import Look, plan_search
-from shortlist.certificates.plans.stage import Part, Proof, settled
+from shortlist.certificates.plans.search import PlanLook, plans_search
+from shortlist.certificates.plans.stage import ArmBlock, PlanProof, stopped_arms
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance
@@ -29,7 +29,7 @@ class Following:
     state in which it would stop if all its rewards from then on were 0."""
 
     def __init__(
-        self, part: Part, stakes: Stakes, mean: Fraction, left: Callable[[float, float], float]
+        self, part: ArmBlock, stakes: Stakes, mean: Fraction, left: Callable[[float, float], float]
     ) -> None:
         leads = stakes.capped(part.places - stakes.boundary)
         charges = part.plan.charges(leads, stakes, 1e-3, part._likely(stakes.boundary))
@@ -72,7 +72,7 @@ class Following:
 
 
 @cache
-def parts_of_a_look() -> list[tuple[Part, Stakes]]:
+def parts_of_a_look() -> list[tuple[ArmBlock, Stakes]]:
     """The parts of the first track of a small look, where every arm stopped with its likeliest
     state."""
     look = small_look()
@@ -82,7 +82,7 @@ def parts_of_a_look() -> list[tuple[Part, Stakes]]:
         at = int(plan.likely.argmax())
         pulls[plan.policy.group.arms] = int(plan.states.pulls[at])
         successes[plan.policy.group.arms] = int(plan.states.successes[at])
-    track = next(settled(stage.plans, stage.belief, pulls, successes))
+    track = next(stopped_arms(stage.plans, stage.belief, pulls, successes))
     middle = stage.boundaries.values[stage.boundaries.values.size // 2]
     stakes = Stakes(float(middle), stage.strength, stage.reach)
     short = [part for part in track.parts if part.plan.states.pulls.max() <= 64]
@@ -110,7 +110,7 @@ def test_if_leavers_were_charged_by_worst_rewards_the_moment_would_exceed_1() ->
     assert largest > 2
 
 
-def proved(look: Look, leaves: int | None) -> tuple[Proof | None, int]:
+def proved(look: PlanLook, leaves: int | None) -> tuple[PlanProof | None, int]:
     """What a look proves where arm 29 leaves in batch number `leaves`, and how many it makes."""
     stream, batches = tape(np.linspace(0.9, 0.1, 30), 3), 0
     search = look.prove(np.random.default_rng(0), 0)
@@ -130,7 +130,7 @@ def test_a_look_in_which_an_arm_retires_proves_nothing_and_asks_for_no_more() ->
         assert proved(small_look(), leaves) == (None, leaves + 1)
 
 
-class Spied(Look):
+class Spied(PlanLook):
     """A look that counts how many there were."""
 
     made = 0
@@ -143,12 +143,12 @@ class Spied(Look):
 def test_the_look_after_a_void_one_is_about_the_arms_that_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plan_search_module, "Look", Spied)
+    monkeypatch.setattr(plans_search_module, "PlanLook", Spied)
     monkeypatch.setattr(Spied, "made", 0)
     means = np.repeat([0.9, 0.1], [7, 5])
     problem = Problem(12, 6, FixedConfidence(0.15, 0.3), Binary())
     retired = Retired(12)
-    search = informed(plan_search(problem, np.random.default_rng(2), retired), retired)
+    search = informed(plans_search(problem, np.random.default_rng(2), retired), retired)
     stream, gone = tape(means, 5), np.array([0])
     turn: Pulls | Answer = advance(search, None)
     while isinstance(turn, Pulls):

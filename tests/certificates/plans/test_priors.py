@@ -5,9 +5,9 @@ import pytest
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates.plans import tuning
-from shortlist.certificates.plans.belief import Belief, Rows, smooth_priors
+from shortlist.certificates.plans.belief import Belief, RewardCounts, smooth_priors
 from shortlist.certificates.plans.bound import Stakes
-from shortlist.certificates.plans.search import Look
+from shortlist.certificates.plans.search import PlanLook
 
 TIED = np.repeat([0.97, 0.9, 0.4], [30, 570, 400])  # of which 100 are to be chosen
 
@@ -33,9 +33,9 @@ def test_a_prior_is_as_smooth_as_the_rewards_allow(monkeypatch: pytest.MonkeyPat
         (smooth.grid > 0.3) & (smooth.grid < 0.7)
     ]
     assert density.max() < 2 * density.min()  # the likeliest prior would be made of spikes
-    monkeypatch.setattr(tuning, "SPEAKS", -100.0)
+    monkeypatch.setattr(tuning, "LIKELIHOOD_GAIN", -100.0)
     sharpest = between(Belief(pulls, groups, 100, 0.5))
-    monkeypatch.setattr(tuning, "SMOOTH", tuning.SMOOTH[:1])
+    monkeypatch.setattr(tuning, "BANDWIDTHS", tuning.BANDWIDTHS[:1])
     assert sharpest <= apart < 0.8 * between(Belief(pulls, groups, 100, 0.5))
 
 
@@ -63,12 +63,12 @@ def test_boundaries_are_declared_ahead_of_where_a_sharper_prior_puts_it(
     assert sharp.moved == sharp.boundary - smooth.boundary
     assert sharp.moved < 0
     most = tuning.MOST_AHEAD * sharp.error
-    ahead = max(tuning.AHEAD * sharp.moved, -most)
+    ahead = max(tuning.MOVED_AHEAD * sharp.moved, -most)
     assert sharp.middle == pytest.approx(sharp.boundary + ahead)
     assert smooth.middle == smooth.boundary
-    declared = Look(sharp, Stakes(sharp.boundary, 30.0, 1.0), 0.01).boundaries[0]
+    declared = PlanLook(sharp, Stakes(sharp.boundary, 30.0, 1.0), 0.01).boundaries[0]
     assert declared.values[declared.thresholds.argmin()] == pytest.approx(sharp.middle)
-    monkeypatch.setattr(tuning, "AHEAD", 100.0)
+    monkeypatch.setattr(tuning, "MOVED_AHEAD", 100.0)
     assert sharp.middle == pytest.approx(sharp.boundary - most)
 
 
@@ -78,10 +78,10 @@ def test_a_prior_that_stands_still_is_as_good_as_one_of_many_more_steps(
     known = belief(TIED, 100, 3, sharpen=False)
 
     def priors(still: float) -> FloatArray:
-        monkeypatch.setattr(tuning, "STILL", still)
+        monkeypatch.setattr(tuning, "EM_CHANGE", still)
         return smooth_priors(known.rows, known.grid)[0]
 
-    usual, longest, shortest = priors(tuning.STILL), priors(0.0), priors(2.0)
+    usual, longest, shortest = priors(tuning.EM_CHANGE), priors(0.0), priors(2.0)
 
     assert np.abs(usual - longest).sum(axis=1).max() < 0.01
     assert np.abs(shortest - longest)[0].sum() > 0.1
@@ -106,7 +106,9 @@ def test_a_prior_is_not_sharpened_where_the_boundary_is_between_groups() -> None
 
 
 def test_rewards_that_are_expected_anew_are_as_many_and_as_good() -> None:
-    rows = Rows(np.array([5.0, 5.0, 12.0]), np.array([1.0, 4.0, 6.0]), np.array([3.0, 2.0, 7.0]))
+    rows = RewardCounts(
+        np.array([5.0, 5.0, 12.0]), np.array([1.0, 4.0, 6.0]), np.array([3.0, 2.0, 7.0])
+    )
     grid = np.array([0.2, 0.5, 0.8])
     posterior = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]])
 

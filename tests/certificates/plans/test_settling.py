@@ -1,4 +1,4 @@
-"""Arms are settled block by block, and what one is charged rests on the arms before it alone."""
+"""Arms are decided block by block, and what one is charged rests on the arms before it alone."""
 
 import itertools
 
@@ -9,19 +9,19 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.belief import Belief
 from shortlist.certificates.plans.bound import Stakes
-from shortlist.certificates.plans.planning import above, sketched
-from shortlist.certificates.plans.search import Look
+from shortlist.certificates.plans.planning import above, predict_cost
+from shortlist.certificates.plans.search import PlanLook
 from shortlist.certificates.plans.stage import (
-    Charged,
-    Counts,
-    Part,
-    Settled,
-    Stage,
-    Threshold,
+    AcceptanceCounts,
+    AcceptanceThreshold,
+    ArmBlock,
+    PlanStage,
+    SetCharges,
+    StoppedArms,
     best,
     blocks,
     cheapest,
-    settled,
+    stopped_arms,
 )
 from shortlist.regret import aggregate_regret
 
@@ -30,16 +30,18 @@ K = 20
 
 
 @pytest.fixture(scope="module")
-def stage() -> Stage:
+def stage() -> PlanStage:
     """The first stage of a look at arms whose means are spread evenly."""
     rng = np.random.default_rng(7)
     pulls = np.full(ARMS, 10)
     successes = rng.binomial(pulls, np.linspace(0.9, 0.1, ARMS)).astype(np.float64)
     belief = Belief(pulls, successes, K, 0.6)
-    return Look(belief, sketched(belief, 0.1 * K, 0.2).stakes, 0.2).stage(0)
+    return PlanLook(belief, predict_cost(belief, 0.1 * K, 0.2).stakes, 0.2).stage(0)
 
 
-def stopped(stage: Stage, means: FloatArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def stopped(
+    stage: PlanStage, means: FloatArray, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
     """Where arms of these means stop: pulls and successes."""
     ended = np.zeros((2, ARMS), dtype=np.int64)
     while (times := stage.missing(*ended)).any():
@@ -48,11 +50,11 @@ def stopped(stage: Stage, means: FloatArray, rng: np.random.Generator) -> tuple[
     return ended[0], ended[1]
 
 
-def settle(stage: Stage, pulls: IntArray, successes: IntArray) -> Settled:
-    return next(settled(stage.plans, stage.belief, pulls, successes))
+def settle(stage: PlanStage, pulls: IntArray, successes: IntArray) -> StoppedArms:
+    return next(stopped_arms(stage.plans, stage.belief, pulls, successes))
 
 
-def declared(part: Part, stakes: Stakes) -> list[FloatArray]:
+def declared(part: ArmBlock, stakes: Stakes) -> list[FloatArray]:
     """All that an arm of this part may be charged, whatever its state."""
     leads = stakes.capped(part.places - stakes.boundary)
     likely = part._likely(stakes.boundary)
@@ -70,7 +72,7 @@ def all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("times", [0.0, -1.5])
 @pytest.mark.parametrize("otherwise", [np.linspace(0.1, 0.9, ARMS), np.full(ARMS, 0.05)])
 def test_rewards_change_what_later_blocks_are_charged_and_no_others(
-    stage: Stage,
+    stage: PlanStage,
     changed: int,
     times: float,
     otherwise: FloatArray,
@@ -98,7 +100,7 @@ def test_rewards_change_what_later_blocks_are_charged_and_no_others(
 
 
 @pytest.mark.usefixtures("all_blocks")
-def test_every_arm_is_in_one_block_and_one_part(stage: Stage) -> None:
+def test_every_arm_is_in_one_block_and_one_part(stage: PlanStage) -> None:
     block = blocks(stage.plans, ARMS)
     ended = settle(stage, *stopped(stage, np.full(ARMS, 0.5), np.random.default_rng(1)))
 
@@ -112,7 +114,7 @@ def test_every_arm_is_in_one_block_and_one_part(stage: Stage) -> None:
 
 
 def test_few_arms_of_a_plan_are_in_the_last_block(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: PlanStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "FEW_ARMS", ARMS + 1)
 
@@ -128,7 +130,7 @@ def test_no_set_loses_more_than_its_arms_are_charged() -> None:
         leads = stakes.capped(rng.choice([-np.inf, -0.3, -0.1, 0.0, 0.2, np.inf], 6))
         charges = rng.normal(0, 0.1, 6)
         k = int(rng.integers(1, 6))
-        charged = Charged(float(charges.sum()), leads)
+        charged = SetCharges(float(charges.sum()), leads)
         excess = float((np.diag(stakes.losses(means, leads)) - charges).sum())
         for chosen in itertools.combinations(range(6), k):
             lost = min(k * aggregate_regret(means, np.array(chosen)), stakes.reach)
@@ -144,7 +146,7 @@ def test_the_best_set_has_the_largest_leads_and_is_charged_least() -> None:
     for _ in range(200):
         leads = rng.choice([-0.3, -0.1, 0.0, 0.1, 0.2], 7)
         order = rng.permutation(7)
-        charged = Charged(0.5, leads)
+        charged = SetCharges(0.5, leads)
         for k in range(1, 7):
             sets = [np.array(each) for each in itertools.combinations(range(7), k)]
             least = min(charged.by(each) for each in sets)
@@ -169,7 +171,7 @@ def test_leads_are_no_larger_than_what_can_be_lost() -> None:
     assert stakes.losses(means, capped) == pytest.approx(stakes.losses(means, leads))
 
 
-def test_arms_that_are_told_apart_have_leads_of_their_side(stage: Stage) -> None:
+def test_arms_that_are_told_apart_have_leads_of_their_side(stage: PlanStage) -> None:
     ended = settle(stage, *stopped(stage, np.linspace(0.95, 0.05, ARMS), np.random.default_rng(5)))
     stakes = Stakes(stage.belief.boundary, stage.strength, stage.reach)
 
@@ -181,17 +183,17 @@ def test_arms_that_are_told_apart_have_leads_of_their_side(stage: Stage) -> None
 
 
 def test_blocks_fill_the_set_and_one_track_has_nearly_k(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: PlanStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "FEW_ARMS", 1)
     wanted = []
-    original = Counts.threshold
+    original = AcceptanceCounts.threshold
 
-    def spy(counts: Counts, still: float) -> Threshold:
+    def spy(counts: AcceptanceCounts, still: float) -> AcceptanceThreshold:
         wanted.append((sum(each.arms.size for each in counts.ahead), still))
         return original(counts, still)
 
-    monkeypatch.setattr(Counts, "threshold", spy)
+    monkeypatch.setattr(AcceptanceCounts, "threshold", spy)
     ended = settle(stage, *stopped(stage, np.linspace(0.9, 0.1, ARMS), np.random.default_rng(2)))
 
     stakes = Stakes(stage.belief.boundary, stage.strength, stage.reach)
@@ -207,18 +209,18 @@ def test_shares_of_tracks_and_blocks_add_up_to_1() -> None:
     assert sum(tuning.BLOCKS) == pytest.approx(1)
 
 
-def test_every_track_is_settled_the_one_with_nearly_k_arms_first(stage: Stage) -> None:
+def test_every_track_is_settled_the_one_with_nearly_k_arms_first(stage: PlanStage) -> None:
     ended = stopped(stage, np.linspace(0.9, 0.1, ARMS), np.random.default_rng(2))
     stakes = Stakes(stage.belief.boundary, stage.strength, stage.reach)
 
-    tracks = list(settled(stage.plans, stage.belief, *ended))
+    tracks = list(stopped_arms(stage.plans, stage.belief, *ended))
 
     assert sorted(each.share for each in tracks) == sorted(share for _, share in tuning.TRACKS)
     inside = [(each.charged(stakes, roughly=True).leads > 0).sum() for each in tracks]
     assert abs(inside[0] - K) <= abs(inside[-1] - K)
 
 
-def test_an_outline_has_one_part_a_plan(stage: Stage) -> None:
+def test_an_outline_has_one_part_a_plan(stage: PlanStage) -> None:
     ended = settle(stage, *stopped(stage, np.linspace(0.9, 0.1, ARMS), np.random.default_rng(2)))
 
     outline = ended.outline()

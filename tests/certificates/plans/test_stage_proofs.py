@@ -9,8 +9,15 @@ from plan_looks import asked, small_look, tape
 
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.planning import Plan
-from shortlist.certificates.plans.search import Look
-from shortlist.certificates.plans.stage import Charged, Claims, Proof, Settled, Stage, best
+from shortlist.certificates.plans.search import PlanLook
+from shortlist.certificates.plans.stage import (
+    CombinedBounds,
+    PlanProof,
+    PlanStage,
+    SetCharges,
+    StoppedArms,
+    best,
+)
 
 
 def test_a_look_proves_nothing_where_no_set_has_a_small_bound() -> None:
@@ -32,14 +39,16 @@ def test_what_is_rough_proves_nothing(far: float, monkeypatch: pytest.MonkeyPatc
     stage = look.stage(len(look.drafts) - 1)
     ended = look.pulls, look.successes
     proof = stage.proof(*ended, np.random.default_rng(0))
-    assert isinstance(proof, Proof)
-    rough = Stage.charged
+    assert isinstance(proof, PlanProof)
+    rough = PlanStage.charged
 
-    def dearer(stage: Stage, ended: Settled, j: int, *, roughly: bool = False) -> Charged:
+    def dearer(
+        stage: PlanStage, ended: StoppedArms, j: int, *, roughly: bool = False
+    ) -> SetCharges:
         charged = rough(stage, ended, j, roughly=roughly)
         return charged if roughly else replace(charged, least=charged.least + far * stage.reach)
 
-    monkeypatch.setattr(Stage, "charged", dearer)
+    monkeypatch.setattr(PlanStage, "charged", dearer)
 
     assert isinstance(stage.proof(*ended, np.random.default_rng(0)), float)
 
@@ -52,14 +61,14 @@ def test_a_state_that_was_left_out_proves_nothing() -> None:
     assert look.stage(0).proof(look.pulls, look.successes, np.random.default_rng(0)) == np.inf
 
 
-def proving_look() -> Look:
+def proving_look() -> PlanLook:
     """A look whose last stage proves a set."""
     look = small_look()
     asked(look, tape(np.linspace(0.9, 0.1, 30), 3))
     return look
 
 
-def proved(look: Look) -> Proof | float:
+def proved(look: PlanLook) -> PlanProof | float:
     stage = look.stage(len(look.drafts) - 1)
     return stage.proof(look.pulls, look.successes, np.random.default_rng(0))
 
@@ -67,27 +76,27 @@ def proved(look: Look) -> Proof | float:
 def test_all_claims_are_about_the_set_that_is_returned_and_none_counts_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[Claims] = []
+    made: list[CombinedBounds] = []
 
-    def reluctant(claims: Claims, reach: float) -> float:
+    def reluctant(claims: CombinedBounds, reach: float) -> float:
         """The first track is never enough, all of them always are."""
         made.append(claims)
         return reach * (1 + 1e-9) if len(made) == 1 else reach / 2
 
-    monkeypatch.setattr(Claims, "bound", reluctant)
+    monkeypatch.setattr(CombinedBounds, "bound", reluctant)
     monkeypatch.setattr(tuning, "FEW_ARMS", 1)
     look = small_look()
     asked(look, tape(np.full(30, 0.5), 3), [0])
     stage = look.stage(0)
     proof = stage.proof(look.pulls, look.successes, np.random.default_rng(0))
 
-    assert isinstance(proof, Proof)
+    assert isinstance(proof, PlanProof)
     first, claims = made
     assert first is claims
     assert len({(id(each.track), each.j) for each in claims.all}) == len(claims.all)
     tracks = {id(each.track): each.track.share for each in claims.all}
     assert sum(tracks.values()) == pytest.approx(1)
-    assert np.exp(-claims.boundaries.thresholds).sum() <= 0.2 * tuning.STAGES[0][1] * (1 + 1e-9)
+    assert np.exp(-claims.boundaries.thresholds).sum() <= 0.2 * tuning.STAGE_AIMS[0][1] * (1 + 1e-9)
     preferred = set()
     for claim in claims.all:
         charged = stage.charged(claim.track, claim.j)
@@ -100,9 +109,9 @@ def test_all_claims_are_about_the_set_that_is_returned_and_none_counts_twice(
 def test_no_bound_outside_the_reach_is_a_proof(
     bound: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Claims, "bound", lambda _, reach: bound * reach)
+    monkeypatch.setattr(CombinedBounds, "bound", lambda _, reach: bound * reach)
 
-    assert not isinstance(proved(proving_look()), Proof)
+    assert not isinstance(proved(proving_look()), PlanProof)
 
 
 @pytest.mark.parametrize("exactly", [True, False])
@@ -110,13 +119,15 @@ def test_a_state_that_is_charged_infinitely_proves_nothing(
     exactly: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = proving_look()
-    charged = Stage.charged
+    charged = PlanStage.charged
 
-    def infinite(stage: Stage, ended: Settled, j: int, *, roughly: bool = False) -> Charged:
+    def infinite(
+        stage: PlanStage, ended: StoppedArms, j: int, *, roughly: bool = False
+    ) -> SetCharges:
         usual = charged(stage, ended, j, roughly=roughly)
         return usual if exactly and roughly else replace(usual, least=math.inf)
 
-    monkeypatch.setattr(Stage, "charged", infinite)
+    monkeypatch.setattr(PlanStage, "charged", infinite)
 
     assert proved(look) == math.inf
 

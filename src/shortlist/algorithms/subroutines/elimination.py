@@ -1,8 +1,8 @@
-"""EstKthArm: about how good is the k-th best arm (Algorithm 2), and the halving it rests on.
+"""Subroutines of ImprovedTopK: EstKthArm, Elim, ReverseElim and EpsSplit.
 
-Elim and ReverseElim (Algorithms 3, 4): put a tenth of the arms aside, with hardly a mistake.
-
-EpsSplit: choose k arms where a gap near rank k makes that easy (Lemma "gap")."""
+EstKthArm estimates the mean of the k-th best arm (Algorithm 2) by halving. Elim and ReverseElim
+(Algorithms 3, 4) put a tenth of the arms aside, with hardly a mistake. EpsSplit chooses k arms
+where a gap near rank k makes that easy (Lemma "gap")."""
 
 from collections.abc import Generator
 from math import ceil, floor, inf, log

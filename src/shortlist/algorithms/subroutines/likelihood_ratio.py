@@ -1,24 +1,21 @@
-"""How far apart two means are to a likelihood ratio: the Kullback-Leibler divergence d(p, q).
+"""Likelihood ratios: the Kullback-Leibler divergence d(p, q), thresholds and best proportions.
 
 Rewards in [0, 1] with mean q have E exp(a X) <= 1 - q + q exp(a), by convexity: no more than 0 and
-1 with that mean. So N pulls with mean p >= q have a chance of at most exp(-N d(p, q)) with the
-divergence of Bernoulli laws (Chernoff), and likewise below. Sub-Gaussian rewards are on the unit
-scale what a normal law of standard deviation 1/2 is, with d(p, q) = 2 (p - q)^2.
-
-How large a generalised likelihood ratio must be before it says something, at any time.
+1 with that mean. So N pulls with mean p >= q have a probability of at most exp(-N d(p, q)) with the
+divergence of Bernoulli distributions (Chernoff), and likewise below. Sub-Gaussian rewards on the
+unit scale behave like a normal distribution of standard deviation 1/2, with d(p, q) = 2 (p - q)^2.
 
 A proven threshold is crossed by N_a d(mean_a, theta_a) + N_b d(mean_b, theta_b), for the true means
-theta, with probability at most delta / comparisons in all time, however the pulls were chosen: if
+theta, with probability at most delta / comparisons at any time, however the pulls were chosen: if
 M_a and M_b are nonnegative supermartingales, each in the rewards of its arm, then so is M_a M_b, as
 a pull is of one arm. Ville's inequality bounds it for all t at once.
 
-The proportions of pulls that tell the best arm from all others soonest, were the means known.
-
-With w_a, w_b the shares of pulls, the evidence that b is not better than a by epsilon grows at the
-rate min over x of w_a d(mean_a, x) + w_b d(mean_b, x + epsilon). The proportions make the least
-rate over all b as large as can be. Garivier, Kaufmann (2016), Lemma 3 and Theorem 5, for epsilon >
-0: with g_b(r) = min over x of d(mean_a, x) + r d(mean_b, x + epsilon) and r = w_b / w_a, all g_b
-are equal to one y, and sum over b of d(mean_a, x_b) / d(mean_b, x_b + epsilon) = 1."""
+The best proportions of pulls tell the best arm from all others soonest, were the means known. With
+w_a, w_b the shares of pulls, the evidence that b is not better than a by epsilon grows at the rate
+min over x of w_a d(mean_a, x) + w_b d(mean_b, x + epsilon). The proportions make the least rate
+over all b as large as possible. Garivier, Kaufmann (2016), Lemma 3 and Theorem 5, for epsilon > 0:
+with g_b(r) = min over x of d(mean_a, x) + r d(mean_b, x + epsilon) and r = w_b / w_a, all g_b are
+equal to one y, and sum over b of d(mean_a, x_b) / d(mean_b, x_b + epsilon) = 1."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +27,7 @@ from scipy.special import lambertw, rel_entr
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.reward_models import RewardModel
 
-HALVINGS = 50  # of an interval within [0, 1]: down to rounding
+BISECTIONS = 50  # of an interval within [0, 1]: down to rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def swap_evidence(
     own, rival = means[leader], means[others]
     low = np.maximum(rival - epsilon, divergence.low)
     high = np.full(rival.size, min(own, divergence.high - epsilon))
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         with np.errstate(divide="ignore", invalid="ignore"):  # at 0 and 1, where low = high
             slope = pulls[leader] * divergence.slope(own, middle)
@@ -92,7 +89,7 @@ def swap_evidence(
 def _furthest(centre: FloatArray, outer: FloatArray, most: FloatArray) -> FloatArray:
     """The q between `centre` and `outer` with d(centre, q) = most, or `outer` if there is none."""
     inner = centre
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (inner + outer) / 2
         fits = _bernoulli(centre, middle) <= most
         inner = np.where(fits, middle, inner)
@@ -101,8 +98,7 @@ def _furthest(centre: FloatArray, outer: FloatArray, most: FloatArray) -> FloatA
 
 
 def _bernoulli(p: FloatArray, q: FloatArray) -> FloatArray:
-    result: FloatArray = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
-    return result
+    return rel_entr(p, q) + rel_entr(1 - p, 1 - q)
 
 
 def _bernoulli_slope(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -125,8 +121,8 @@ WIDEST = 1.5  # ratio of the ends of a slice of time: 2 * 1.5 = 3 goes before ln
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a threshold depends on: pulls, how many comparisons could go wrong, and delta."""
+class Comparison:
+    """The arguments of a threshold: pulls, number of comparisons, and delta."""
 
     own: int  # pulls of the arm that may be chosen
     rivals: IntArray  # pulls of each it is compared with
@@ -135,14 +131,15 @@ class Look:
     delta: float
 
 
-Threshold = Callable[[Look], FloatArray]
+Threshold = Callable[[Comparison], FloatArray]
 
 
-def mixture(look: Look) -> FloatArray:
+def mixture(comparison: Comparison) -> FloatArray:
     """ln(4 sqrt(N_a N_b) comparisons / delta), for rewards in [0, 1].
 
-    M = integral of (q / theta)^S ((1 - q) / (1 - theta))^(N - S) over the Beta(1/2, 1/2) law of q,
-    S the sum of N rewards (Krichevsky, Trofimov), and exp(N d(S / N, theta)) <= 2 sqrt(N) M:
+    M = integral of (q / theta)^S ((1 - q) / (1 - theta))^(N - S) over the Beta(1/2, 1/2)
+    distribution of q, S the sum of N rewards (Krichevsky, Trofimov), and
+    exp(N d(S / N, theta)) <= 2 sqrt(N) M:
 
     - Each integrand is exp(a S) / (1 - theta + theta e^a)^N for some a: a supermartingale for
       rewards in [0, 1] too.
@@ -151,12 +148,12 @@ def mixture(look: Look) -> FloatArray:
       ln(Gamma(N + 1/2) / (sqrt(pi) Gamma(N + 1))) >= -ln(2 sqrt N), with equality at N = 1.
 
     Garivier, Kaufmann (2016), Theorem 10, has 2 t >= 4 sqrt(N_a N_b) in its place, for 0 and 1."""
-    sizes = 4 * np.sqrt(float(look.own) * look.rivals)
-    threshold: FloatArray = np.log(sizes * look.comparisons / look.delta)
+    sizes = 4 * np.sqrt(float(comparison.own) * comparison.rivals)
+    threshold: FloatArray = np.log(sizes * comparison.comparisons / comparison.delta)
     return threshold
 
 
-def iterated_logarithm(look: Look) -> FloatArray:
+def iterated_logarithm(comparison: Comparison) -> FloatArray:
     """3 ln(1 + ln N_a) + 3 ln(1 + ln N_b) + 2 C_exp(ln(comparisons / delta) / 2), for all rewards.
 
     Kaufmann, Koolen (2021), the inequality for exponential families, with two arms. Its proof:
@@ -172,14 +169,14 @@ def iterated_logarithm(look: Look) -> FloatArray:
 
     Only exp(a S - N phi(a)) must be a supermartingale, which rewards in [0, 1] and sub-Gaussian
     ones grant. In the long run it is the least of all, but it begins far above `mixture`."""
-    growth = 3 * np.log1p(np.log(float(look.own))) + 3 * np.log1p(np.log(look.rivals))
-    threshold: FloatArray = growth + 2 * c_exp(log(look.comparisons / look.delta) / 2)
+    growth = 3 * np.log1p(np.log(float(comparison.own))) + 3 * np.log1p(np.log(comparison.rivals))
+    threshold: FloatArray = growth + 2 * c_exp(log(comparison.comparisons / comparison.delta) / 2)
     return threshold
 
 
-def customary(look: Look) -> FloatArray:
+def customary(comparison: Comparison) -> FloatArray:
     """ln((1 + ln t) / delta), without a proof: from experiments of Garivier, Kaufmann (2016)."""
-    return np.full(look.rivals.size, log((1 + log(look.total)) / look.delta))
+    return np.full(comparison.rivals.size, log((1 + log(comparison.total)) / comparison.delta))
 
 
 def c_exp(x: float) -> float:
@@ -203,7 +200,7 @@ def _h_inverse(x: float) -> float:
     return float(-lambertw(-exp(-x), -1).real)
 
 
-POINTS = 64  # of x in the table of every arm; the proportions come out right to about 1 %
+TABLE_POINTS = 64  # of x in the table of every arm; the proportions come out right to about 1 %
 PROPORTION_HALVINGS = 30  # of the range of y
 
 
@@ -214,7 +211,9 @@ def best_proportions(
 
     No guarantee rests on them, so they are read from a table: x_b runs from mean_b - epsilon up to
     mean_a, and gives r_b, g_b and the ratio of divergences in closed form, each monotone."""
-    ratios, heights, sums = _table(divergence, own, rivals, epsilon)  # each (rivals, POINTS + 1)
+    ratios, heights, sums = _table(
+        divergence, own, rivals, epsilon
+    )  # each (rivals, TABLE_POINTS + 1)
     low, high = float(heights[0, 0]), float(heights[:, -1].min())
     for _ in range(PROPORTION_HALVINGS):
         y = (low + high) / 2
@@ -233,8 +232,8 @@ def _table(
     """r, g and the ratio of divergences at points x from mean_a down, denser at both ends."""
     low = np.maximum(rivals - epsilon, divergence.low)[:, None]
     high = min(own, divergence.high - epsilon)
-    steps = np.sin(np.pi / 2 * (np.arange(POINTS) + 0.5) / POINTS) ** 2
-    x = high - steps * (high - low)  # (rivals, POINTS)
+    steps = np.sin(np.pi / 2 * (np.arange(TABLE_POINTS) + 0.5) / TABLE_POINTS) ** 2
+    x = high - steps * (high - low)  # (rivals, TABLE_POINTS)
     mean, rival = np.full_like(x, own), np.broadcast_to(rivals[:, None], x.shape)
     near, far = divergence.between(mean, x), divergence.between(rival, x + epsilon)
     # the x that is least for r has slope 0
@@ -251,7 +250,7 @@ def _table(
 def _at(y: float, heights: FloatArray, values: FloatArray) -> FloatArray:
     """Per arm the value where its height is y, by linear interpolation."""
     arms = np.arange(heights.shape[0])
-    right = np.clip((heights < y).sum(axis=1), 1, POINTS)
+    right = np.clip((heights < y).sum(axis=1), 1, TABLE_POINTS)
     left = right - 1
     below, above = heights[arms, left], heights[arms, right]
     part = np.clip((y - below) / (above - below), 0, 1)

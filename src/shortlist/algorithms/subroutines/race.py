@@ -11,12 +11,12 @@ from math import inf
 
 import numpy as np
 
-from shortlist.algorithms import tuning
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
+OWN_GROWTH = 5  # times `growth` by which an arm's pulls grow before its next look
 # of means, pulls and a log term: the lower and the upper end of every interval
 Ends = Callable[[FloatArray, IntArray, float], tuple[FloatArray, FloatArray]]
 
@@ -30,8 +30,8 @@ def hoeffding_ends(
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What is known of every arm: its mean, its interval, and whether it is inside the k best."""
+class Intervals:
+    """Mean and interval of every arm, and whether it is among the k best."""
 
     pulls: IntArray
     means: FloatArray
@@ -49,16 +49,14 @@ class Standing:
 
     @property
     def steps(self) -> IntArray:
-        """How often each arm may be pulled before it is looked at again."""
-        most: IntArray = np.maximum(1, tuning.OWN_GROWTH * self.growth * self.pulls).astype(
-            np.int64
-        )
+        """Pulls of each arm before its next look."""
+        most: IntArray = np.maximum(1, OWN_GROWTH * self.growth * self.pulls).astype(np.int64)
         return most
 
     def reaches_across(self, slack: float) -> BoolArray:
         """Which intervals reach over the midpoint of the boundary, by more than `slack`.
 
-        Were the means to stand still, these arms would have to be pulled before none does."""
+        If the means did not change, these arms would have to be pulled until none does."""
         midpoint = (self.means[self.inside].min() + self.means[~self.inside].max()) / 2
         over: FloatArray = np.where(
             self.inside, midpoint - self.pessimistic, self.pessimistic - midpoint
@@ -71,8 +69,8 @@ class Rule:
     """What makes a race a certain algorithm."""
 
     log_term: Callable[[int, int, float], float]  # of n_arms, pulls so far, delta
-    bound: Callable[[Standing], float]  # on R_T, if no interval misses its mean
-    shares: Callable[[Standing, int, np.random.Generator], IntArray]  # of a batch, per arm
+    bound: Callable[[Intervals], float]  # on R_T, if no interval misses its mean
+    shares: Callable[[Intervals, int, np.random.Generator], IntArray]  # of a batch, per arm
     least: int  # pulls in the smallest batch
     ends: Ends = hoeffding_ends
     proven: bool = True  # whether the log term is large enough for the bound to hold
@@ -91,7 +89,7 @@ def race(
 
 
 class Race:
-    """A race as far as it is run; run it further and it goes on where it stood."""
+    """A race that can be run further, from where it stopped."""
 
     def __init__(
         self,
@@ -114,22 +112,22 @@ class Race:
         self.sums: FloatArray = np.zeros(self.n_arms)
 
     def run(self, until: float) -> Search:
-        """Go on until the bound is at most `allowed`, or until `until` pulls are spent in all."""
+        """Continue until the bound is at most `allowed`, or until `until` pulls in all."""
         if not self.pulls.any():
             yield from self._pull(
                 np.ones(self.n_arms, dtype=np.int64), Progress(undecided=self.n_arms)
             )
         for round_ in count(1):
             total = int(self.pulls.sum())
-            standing = self._standing(total)
-            bound = self.rule.bound(standing)
+            intervals = self._intervals(total)
+            bound = self.rule.bound(intervals)
             if bound <= self.allowed or total >= until:
                 break
             batch = int(min(until - total, max(self.rule.least, int(self.growth * total))))
-            shares = self.rule.shares(standing, batch, self.rng)
+            shares = self.rule.shares(intervals, batch, self.rng)
             shown = bound if self.rule.proven else None
             yield from self._pull(shares, Progress(round_, undecided=self.n_arms, bound=shown))
-        top, evidence = np.flatnonzero(standing.inside), {"log term": standing.log_term}
+        top, evidence = np.flatnonzero(intervals.inside), {"log term": intervals.log_term}
         if not self.rule.proven:
             return Answer(top, evidence=evidence)
         return Answer(top, bound, 1 - self.delta, evidence)
@@ -140,10 +138,10 @@ class Race:
         self.pulls[arms] += shares[arms]
         self.sums[arms] += rewards.sums
 
-    def _standing(self, total: int) -> Standing:
+    def _intervals(self, total: int) -> Intervals:
         means = self.sums / self.pulls
         log_term = self.rule.log_term(self.n_arms, total, self.delta)
-        return Standing(
+        return Intervals(
             self.pulls,
             means,
             top_mask(means, self.k, self.rng),

@@ -1,6 +1,4 @@
-"""Pull arms and rank what that gave: the two steps that every algorithm of the paper is made of.
-
-Share pulls out among arms."""
+"""Pull arms, rank their means, share pulls out: steps of every algorithm of the paper."""
 
 from collections.abc import Generator
 

@@ -1,4 +1,4 @@
-"""Arms sorted into accepted, undecided and rejected ones: what the algorithms of the paper keep."""
+"""Arms sorted into accepted, undecided and rejected ones, as in the algorithms of the paper."""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ class Sorting:
     def start(cls, problem: Problem) -> "Sorting":
         """All arms undecided, none pulled."""
         n = problem.n_arms
-        nobody = np.empty(0, dtype=np.int64)
-        return cls(n, problem.k, nobody, np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n))
+        none = np.empty(0, dtype=np.int64)
+        return cls(n, problem.k, none, np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n))
 
     @property
     def wanted(self) -> int:
@@ -52,8 +52,7 @@ class Sorting:
 
     def pooled_means(self) -> FloatArray:
         """Means of all rewards of every undecided arm."""
-        pooled: FloatArray = self.sums[self.undecided] / np.maximum(self.pulls[self.undecided], 1)
-        return pooled
+        return self.sums[self.undecided] / np.maximum(self.pulls[self.undecided], 1)
 
     def sort(self, means: FloatArray, width: float) -> FloatArray:
         """Move every arm that is clear of the boundary; the others' means (Alg. 1, lines 7-15)."""

@@ -1,12 +1,4 @@
-"""From bounds on differences to a bound on what a set loses: the assignment bound.
-
-K R_T is the sum over arms that are best and not in T less the sum over arms in T and not best: at
-most the largest matching of (U_ij)+ between arms i in T and arms j outside it (docs/items.md,
-Lemma 4).
-
-The cells of a test set that were scored: every arm on the first items of its order.
-
-Bets without replacement on the difference of two arms, for every pair and several bounds m.
+"""Bounds on differences of means over a test set, by bets without replacement (docs/items.md).
 
 Let d = x_j - x_i on an item, S the sum of the d seen, `left` the number of items not seen. If the
 mean of d over all N items is at least m, that of the items left is at least
@@ -14,32 +6,18 @@ m_t = (N m - S) / left, so that for a stake known beforehand
 
     W(m) = prod of 1 + stake (m_t - d),   0 <= stake < 1 / (1 - m_t),
 
-is a supermartingale along the random order of the items (docs/items.md, Lemma 1), and it grows with
-m on every path (Lemma 2).
+is a supermartingale along the random order of the items (Lemma 1), and it grows with m on every
+path (Lemma 2). So the event of Lemma 3 holds for every m at once, and the least m that was ever
+rejected is a bound: `PairWealth` bets on every pair for a grid of m, `refined_bounds` looks between
+the points of that grid, `BettingUpperBound` does the same for the scores of single arms.
 
-The largest mean of an arm that bets without replacement leave possible.
-
-Let S be the sum of the scores of an arm that are known or were seen, `left` the number of its items
-that were not. If its mean over all N items is at least m, that of the items left is at least
-m_t = (N m - S) / left, so that for a stake known beforehand
-
-    W(m) = prod of 1 + stake (m_t - x),   0 <= stake < 1 / (1 - m_t),
-
-is a supermartingale along the random order of the items, which grows with m on every path
-(docs/items.md, Lemmas 1 and 2). So bisection finds the least m that was ever rejected.
-
-The least bound on a difference that was ever proved, between the points of the grid.
-
-Capital grows with m on every path (docs/items.md, Lemma 2), so the event of Lemma 3 holds for every
-m at once, and the least m that was rejected at some item is a bound. It needs all bets once more,
-so it is done once, when a budget has ended a race.
-
-What capital proves: how much better an arm can be than another, and which arms are out.
-
-Let B be the best K arms. For every j in B the capitals W_ij(m_ij) of all i outside B, m_ij at most
+Let B be the best K arms. For every j in B the wealths W_ij(m_ij) of all i outside B, m_ij at most
 the true difference, add up to at most K (n - K) / delta at all times, for all j together with
-probability 1 - delta (docs/items.md, Lemma 3). So where W_ij(m) is more, j is better than i by less
-than m; and where the W_ij(0) without the K - 1 largest add up to more, j is not in B."""
+probability 1 - delta (Lemma 3). So where W_ij(m) is more, j is better than i by less than m; and
+where the W_ij(0) without the K - 1 largest add up to more, j is not in B.
+
+K R_T is the sum over arms that are best and not in T less the sum over arms in T and not best: at
+most the largest matching of (U_ij)+ between arms i in T and arms j outside it (Lemma 4)."""
 
 from collections.abc import Callable
 from copy import copy
@@ -50,12 +28,14 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.items import tuning
 from shortlist.problem import Items
 
-LEVEL_HALVINGS = 12  # of the interval in which the level is looked for
-EXACT = 1e-12
+EXACT = 1e-12  # tolerance of sums of scores
+RICH = 1e250  # more wealth than any level asks for; the rest is given away
+LEAST_ITEM_VARIANCE = 1e-6
+SCORE_ROUNDING = 1e-9  # of an item: sums of scores are rounded
 
 
 def largest_matching(bounds: FloatArray) -> float:
-    """The largest sum of bounds, one in a row and column at most; none is below 0."""
+    """The largest sum of bounds, at most one per row and column; none is below 0."""
     from scipy.optimize import linear_sum_assignment  # takes long to load, and few need it
 
     positive = np.maximum(bounds, 0.0)
@@ -63,32 +43,17 @@ def largest_matching(bounds: FloatArray) -> float:
     return float(positive[rows, columns].sum())
 
 
-def doubtful(bounds: FloatArray, allowed: float) -> BoolArray:
-    """The pairs to be settled: if all bounds were cut to a level, the largest there is, then no
-    matching would exceed what is allowed. Those above the level are doubtful."""
-    low = allowed / min(bounds.shape)  # at this level no matching exceeds it
-    high = allowed
-    for _ in range(LEVEL_HALVINGS):
-        level = (low + high) / 2
-        if largest_matching(np.minimum(bounds, level)) <= allowed:
-            low = level
-        else:
-            high = level
-    result: BoolArray = bounds > low + EXACT
-    return result
-
-
-class Cells:
-    """Scores by position in the order; `reached` says how far every arm has come."""
+class ScoredCells:
+    """Scores by place in the order; every arm was scored on its first `reached` items."""
 
     def __init__(self, items: Items, n_arms: int) -> None:
         self.size = items.size
-        self.scores: FloatArray = items.by_position(n_arms)  # (arms, items), NaN where not seen
-        self.known: BoolArray = ~np.isnan(self.scores)  # before anything was asked for
+        self.scores: FloatArray = items.by_position(n_arms)  # (arms, items), NaN: not seen
+        self.known: BoolArray = ~np.isnan(self.scores)  # given with the problem
         self.reached: IntArray = np.zeros(n_arms, dtype=np.int64)
-        self.pilot = 0  # items that all arms were scored on at first
+        self.pilot = 0  # items of all arms in the first batch
 
-    def among(self, arms: IntArray) -> "Cells":
+    def among(self, arms: IntArray) -> "ScoredCells":
         """The cells of these arms only."""
         some = copy(self)
         some.scores, some.known = self.scores[arms], self.known[arms]
@@ -96,11 +61,11 @@ class Cells:
         return some
 
     def missing(self, targets: IntArray) -> IntArray:
-        """Cells that are to be scored for arms to reach these numbers of items: (arms,)."""
+        """ScoredCells that are to be scored for arms to reach these numbers of items: (arms,)."""
         return np.asarray(self._new(targets).sum(1), dtype=np.int64)
 
     def take(self, targets: IntArray, scores: FloatArray) -> None:
-        """Take in the missing cells, arm by arm in the order of items."""
+        """Add the missing cells, arm by arm in the order of items."""
         self.scores[self._new(targets)] = scores
         first = not self.reached.any()
         self.reached = np.maximum(self.reached, targets)
@@ -110,22 +75,17 @@ class Cells:
     def _new(self, targets: IntArray) -> BoolArray:
         places = np.arange(self.size)
         ahead = (places >= self.reached[:, None]) & (places < targets[:, None])
-        new: BoolArray = ahead & ~self.known
-        return new
+        return ahead & ~self.known
 
     def certain(self, top: IntArray, outside: IntArray) -> FloatArray:
-        """How much better arms outside can be if they win all that was not seen of both."""
+        """Difference to each arm outside if it wins every cell not seen: (top, outside)."""
         seen = self.known | (np.arange(self.size) < self.reached[:, None])
         filled = np.where(seen, self.scores, 0.0)
         inner, outer = seen[top].astype(np.float64), seen[outside].astype(np.float64)
         gained = inner @ filled[outside].T - filled[top] @ outer.T
-        certain: FloatArray = (gained + self.size - inner @ outer.T) / self.size
-        return certain
+        return (gained + self.size - inner @ outer.T) / self.size
 
 
-RICH = 1e250  # more capital than any level asks for; what is above is given away
-LEAST_VARIANCE = 1e-6
-NEARLY = 1e-9  # of an item: sums of scores are rounded
 Pairs = tuple[IntArray, IntArray]  # arms i as a column, arms j as a row: every i with every j
 
 
@@ -134,10 +94,10 @@ def every(rows: IntArray, columns: IntArray) -> Pairs:
     return rows[:, None], columns[None, :]
 
 
-class Capital:
-    """The capital against "j is better than i by m", [i, j], for every m of a grid.
+class PairWealth:
+    """The wealth against "j is better than i by m", [i, j], for every m of a grid.
 
-    `known` are scores by position that were there before, NaN elsewhere: (arms, items)."""
+    `known` are scores by place that were given with the problem, NaN elsewhere: (arms, items)."""
 
     def __init__(
         self, grid: FloatArray, gaps: FloatArray, weights: FloatArray, known: FloatArray
@@ -149,7 +109,7 @@ class Capital:
         self.weights = weights  # (stakes,): they add up to 1
         start = weights[:, None, None, None]
         # (stakes, bounds, arms, arms)
-        self.wealth: FloatArray = np.broadcast_to(start, (gaps.size, grid.size, n, n)).copy()
+        self.by_stake: FloatArray = np.broadcast_to(start, (gaps.size, grid.size, n, n)).copy()
         filled = np.nan_to_num(known)
         both: FloatArray = (~np.isnan(known)).astype(np.float64)
         # (arms, arms) each: over items that both arms are known on, no bets are made there
@@ -160,10 +120,10 @@ class Capital:
         self.squares: FloatArray = squares + squares.T - 2 * filled @ filled.T
 
     def bet(self, pairs: Pairs, scores: FloatArray, known: BoolArray, variance: float) -> None:
-        """Let pairs bet on one item more, on which arms have these scores.
+        """Let pairs bet on one more item, on which arms have these scores.
 
-        `known` says of which arms they were known before: two such arms make no bet. `variance` is
-        what was expected of differences before."""
+        Two arms whose scores were `known` make no bet. `variance` is that expected of differences
+        before this item."""
         rows, columns = pairs
         d = scores[columns] - scores[rows]  # (rows, columns)
         fresh = ~(known[rows] & known[columns])
@@ -173,12 +133,12 @@ class Capital:
         means = (self.size * self.grid[:, None, None] - sums) / np.maximum(
             left, 1
         )  # m_t: (bounds, ..)
-        most = tuning.STAKE / np.maximum(1 - means, NEARLY)
+        most = tuning.MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
         factors = np.minimum(self._stakes(pairs, left, variance)[:, None], most)
         factors *= (means - d) * fresh
         factors += 1  # Lemma 1
-        factors *= self.wealth[:, :, rows, columns]
-        self.wealth[:, :, rows, columns] = np.minimum(factors, RICH, out=factors)
+        factors *= self.by_stake[:, :, rows, columns]
+        self.by_stake[:, :, rows, columns] = np.minimum(factors, RICH, out=factors)
         self.sums[pairs] = sums + d
         self.squares[pairs] += d * d
         self.left[pairs] = left - fresh
@@ -186,11 +146,11 @@ class Capital:
     def _stakes(self, pairs: Pairs, left: FloatArray, expected: float) -> FloatArray:
         """The stake gap / (variance + gap^2), which is best if m - D is the gap.
 
-        What is left of a gap g over all items is g N / left, whatever was seen: (stakes, ..)."""
+        A gap g over all items is a gap g N / left over those left: (stakes, ..)."""
         seen = self.size - left
-        scatter = self.squares[pairs] - self.sums[pairs] ** 2 / np.maximum(seen, 1)
-        variance = tuning.PRIOR * expected + np.maximum(scatter, 0.0)
-        variance = np.maximum(variance / (tuning.PRIOR + seen), LEAST_VARIANCE)
+        around = self.squares[pairs] - self.sums[pairs] ** 2 / np.maximum(seen, 1)
+        variance = tuning.PRIOR_ITEMS * expected + np.maximum(around, 0.0)
+        variance = np.maximum(variance / (tuning.PRIOR_ITEMS + seen), LEAST_ITEM_VARIANCE)
         gaps = self.gaps[:, None, None] * (self.size / np.maximum(left, 1))
         stakes: FloatArray = gaps / (variance + gaps**2)
         return stakes
@@ -198,20 +158,18 @@ class Capital:
     def against(self, pairs: Pairs) -> FloatArray:
         """W(m) of pairs, all stakes together, infinite where m is impossible: (bounds, ..)."""
         rows, columns = pairs
-        total: FloatArray = self.wealth[:, :, rows, columns].sum(0)
+        total: FloatArray = self.by_stake[:, :, rows, columns].sum(0)
         missing = self.size * self.grid[:, None, None] - self.sums[pairs]
-        total[missing > self.left[pairs] + NEARLY * self.size] = np.inf
+        total[missing > self.left[pairs] + SCORE_ROUNDING * self.size] = np.inf
         return total
 
 
-HALVINGS = 14  # of the interval a bound is looked for in
+class BettingUpperBound:
+    """Upper bounds on the means of arms, by bets on their own scores.
 
-
-class Band:
-    """Arms on the first items of their order: `seen` of the `scores` count, `fresh` are betted on.
-
-    All are (arms, places). `size` is the number of items, `held` and `gained` are the number and
-    the sum of scores known before: (arms,). `variances` are those expected at every place."""
+    `scores` and `fresh`, those that are bet on, are (arms, places). `size` is the number of items,
+    `held` and `gained` are the number and the sum of known scores: (arms,). `variances` are those
+    expected at every place."""
 
     def __init__(
         self,
@@ -239,32 +197,32 @@ class Band:
     ) -> FloatArray:
         """The stake gap / (variance + gap^2), which is best if m - theta is the gap.
 
-        What is left of a gap g over all items is g N / left: (gaps, arms, places)."""
+        A gap g over all items is a gap g N / left over those left: (gaps, arms, places)."""
         squares = np.cumsum(self.x**2, axis=1) - self.x**2
-        scatter = np.maximum(squares - sums**2 / np.maximum(seen, 1), 0.0)
-        variance = (tuning.PRIOR * variances + scatter) / (tuning.PRIOR + seen)
+        around = np.maximum(squares - sums**2 / np.maximum(seen, 1), 0.0)
+        variance = (tuning.PRIOR_ITEMS * variances + around) / (tuning.PRIOR_ITEMS + seen)
         wide = gaps[:, None, None] * (self.size / self.left)
-        stakes: FloatArray = wide / (np.maximum(variance, LEAST_VARIANCE) + wide**2)
+        stakes: FloatArray = wide / (np.maximum(variance, LEAST_ITEM_VARIANCE) + wide**2)
         return stakes
 
     def rejects(self, m: FloatArray, weights: FloatArray, level: float) -> BoolArray:
         """Whether W(m), the weighted mean over stakes, ever reached the level: (arms,)."""
         means = (self.size * m[:, None] - self.before) / self.left  # m_t
-        most = tuning.STAKE / np.maximum(1 - means, NEARLY)
+        most = tuning.MOST_BET / np.maximum(1 - means, SCORE_ROUNDING)
         factors = np.minimum(self.stakes, most)
         factors *= (means - self.x) * self.fresh
         factors += 1  # Lemma 1
         with np.errstate(over="ignore", under="ignore"):
             wealth = np.einsum("s,sap->ap", weights, np.cumprod(factors, axis=2))
-        impossible = self.size * m[:, None] - self.after > self.rest + NEARLY * self.size
-        rejected: BoolArray = np.any((wealth >= (1 + NEARLY) * level) | impossible, axis=1)
+        impossible = self.size * m[:, None] - self.after > self.rest + SCORE_ROUNDING * self.size
+        rejected: BoolArray = np.any((wealth >= (1 + SCORE_ROUNDING) * level) | impossible, axis=1)
         return rejected
 
     def upper(self, weights: FloatArray, level: float, most: FloatArray) -> FloatArray:
         """A bound on the mean of every arm, `most` or less."""
         high = np.minimum(most, (self.after[:, -1] + self.rest[:, -1]) / self.size)
         low = np.minimum(self.after[:, -1] / self.size, high)
-        for _ in range(HALVINGS):
+        for _ in range(14):
             middle = (low + high) / 2
             rejected = self.rejects(middle, weights, level)
             high = np.where(rejected, middle, high)
@@ -272,13 +230,10 @@ class Band:
         return high
 
 
-POINTS = 24  # bounds that are tried, from the largest of the race to 1
-
-
 def refined_bounds(
-    before: Capital,
+    before: PairWealth,
     level: float,
-    cells: Cells,
+    cells: ScoredCells,
     top: IntArray,
     outside: IntArray,
     expected: Callable[[int], float],
@@ -289,7 +244,8 @@ def refined_bounds(
     arms = np.concatenate([top, outside])
     inside, others = np.arange(top.size), np.arange(top.size, arms.size)
     known = np.where(cells.known, cells.scores, np.nan)[arms]
-    capital = Capital(_grid(before.grid[-1]), before.gaps, before.weights, known)
+    grid = np.geomspace(max(before.grid[-1], 1e-6), 1.0, 24)
+    wealth = PairWealth(grid, before.gaps, before.weights, known)
     reached = cells.reached[arms]
     least = np.ones((inside.size, others.size))
     for place in range(int(reached.max())):
@@ -298,49 +254,44 @@ def refined_bounds(
             continue
         pairs = every(rows, columns)
         at_place = cells.scores[arms, place], cells.known[arms, place]
-        capital.bet(pairs, *at_place, expected(place))
-        rejected = capital.against(pairs) >= level
-        steps = np.where(rejected, capital.grid[:, None, None], 1.0).min(0)
+        wealth.bet(pairs, *at_place, expected(place))
+        rejected = wealth.against(pairs) >= level
+        steps = np.where(rejected, wealth.grid[:, None, None], 1.0).min(0)
         where = np.ix_(rows, columns - inside.size)
         least[where] = np.minimum(least[where], steps)
     return least
 
 
-def _grid(least: float) -> FloatArray:
-    """Bounds from the largest of the race to 1."""
-    return np.geomspace(max(least, 1e-6), 1.0, POINTS)
-
-
-class Verdicts:
-    """Bounds on differences and arms that are out; both stay once they are there."""
+class DifferenceBounds:
+    """Bounds on differences and arms that are out; neither is ever taken back."""
 
     def __init__(self, n_arms: int, k: int, delta: float, retired: int = 0) -> None:
-        """`retired` arms were there at first, besides these `n_arms`."""
+        """`retired` arms took part at first, besides these `n_arms`."""
         self.k = k
         self.level = (k + retired) * (n_arms - k + retired) / delta  # Lemma 6, or 3 if none has
         # [i, j]: how much better than i can j be, at most
         self.bounds: FloatArray = np.ones((n_arms, n_arms))
         self.out: BoolArray = np.zeros(n_arms, dtype=np.bool_)
 
-    def look(self, capital: Capital, pairs: Pairs) -> None:
-        """Take in the capital of pairs that have just betted on an item.
+    def look(self, wealth: PairWealth, pairs: Pairs) -> None:
+        """Read the wealth of pairs that have just bet on an item.
 
-        All of them stand at the same item: sums of capital hold there only."""
+        All of them are at the same item: sums of wealth are valid only there."""
         rows, columns = pairs
-        against = capital.against(pairs)  # (bounds, rows, columns)
+        against = wealth.against(pairs)  # (bounds, rows, columns)
         against[:, rows == columns] = 0.0
         rejected = against >= self.level
         if rejected.any():
-            steps = np.append(capital.grid, 1.0)
-            least = steps[capital.grid.size - rejected.sum(0)]  # capital grows with m: Lemma 2
+            steps = np.append(wealth.grid, 1.0)
+            least = steps[wealth.grid.size - rejected.sum(0)]  # wealth grows with m: Lemma 2
             self.bounds[pairs] = np.minimum(self.bounds[pairs], least)
         promising = against[0].sum(0) >= self.level  # (columns,)
         if promising.any():
             fair = self._without_largest(against[0][:, promising])
             self.out[columns[0, promising]] |= fair >= self.level
 
-    def _without_largest(self, capital: FloatArray) -> FloatArray:
+    def _without_largest(self, wealth: FloatArray) -> FloatArray:
         """Sums over rows without the K - 1 largest: at most K - 1 rows are in B as well."""
-        kept = max(0, capital.shape[0] - (self.k - 1))
-        total: FloatArray = np.sort(capital, axis=0)[:kept].sum(0)
-        return total
+        kept = max(0, wealth.shape[0] - (self.k - 1))
+        result: FloatArray = np.sort(wealth, axis=0)[:kept].sum(0)
+        return result

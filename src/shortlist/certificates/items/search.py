@@ -1,39 +1,39 @@
-"""Where a race on items stands: cells seen, what they prove, the choice, who is next.
+"""The race on items: score arms on a shared random order of items until the choice is proved.
 
-The race on items: score arms on a shared random order of items until the choice is proved.
-
-docs/items.md has the theorem and its proof. It holds for any sampling, so where to go next is a
-matter of cells only: of the pairs that keep the bound up, the arms that are behind."""
+docs/items.md has the theorem and its proof. It holds for any sampling, so which cells to score next
+is a matter of cost: in the open pairs, the arms that have fewer items."""
 
 from collections.abc import Generator
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import Purse
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.items import tuning
-from shortlist.certificates.items.bound import EXACT, Cells, doubtful, largest_matching
-from shortlist.certificates.items.evidence import Paired, Single
+from shortlist.certificates.items.bound import EXACT, ScoredCells, largest_matching
+from shortlist.certificates.items.evidence import PairedEvidence, SingleEvidence
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
-Evidence = Paired | Single  # what cells prove of differences between arms, at any time
 
-
-def evidence_for(problem: Problem, cells: Cells) -> Evidence:
+def evidence_for(problem: Problem, cells: ScoredCells) -> PairedEvidence | SingleEvidence:
     """The evidence that needs fewer cells on most test sets, by n and k alone."""
     n, k = problem.n_arms, problem.k
     lopsided = n - k >= tuning.LOPSIDED * k
-    return Single(problem) if lopsided or n >= tuning.MANY else Paired(problem, cells)
+    return (
+        SingleEvidence(problem)
+        if lopsided or n >= tuning.MANY_ARMS
+        else PairedEvidence(problem, cells)
+    )
 
 
-class Standing:
-    """Every arm is scored on the first items of one order until the choice is proved.
+class ItemsRace:
+    """Cells seen, the bounds they prove, the choice, and the cells to score next.
 
-    Where more than half of the arms are to be chosen, those to be left out are looked for, on
-    mirrored scores: there are fewer of them, and the loss is the same. Arms that have retired are
-    left out of everything: `arms` are those that stay, and all arrays are about them."""
+    Where more than half of the arms are to be chosen, it searches for those to reject, on mirrored
+    scores: there are fewer of them, and the loss is the same. `arms` are those that have not
+    retired, and all arrays are about them."""
 
     def __init__(
         self, problem: Problem, rng: np.random.Generator, retired: Retired | None = None
@@ -44,18 +44,18 @@ class Standing:
         self.arms: IntArray = np.arange(problem.n_arms)
         self.problem = self._sought()
         assert self.problem.items is not None
-        self.cells = Cells(self.problem.items, problem.n_arms)
+        self.cells = ScoredCells(self.problem.items, problem.n_arms)
         self.evidence = evidence_for(self.problem, self.cells)
         self.purse = Purse(problem)
         self.ties: IntArray = rng.permutation(problem.n_arms)
-        self._choose_anew()
+        self._reset_choice()
 
     def _sought(self) -> Problem:
-        """The problem of the arms that stay: to find the best, or those to be left out."""
+        """The problem of the arms that stay: to find the best, or those to reject."""
         among = self.asked.among(self.arms, self.asked.goal.budget)
         return among.complement().mirrored() if self.mirrored else among
 
-    def _choose_anew(self) -> None:
+    def _reset_choice(self) -> None:
         """Forget the present choice."""
         self.top: IntArray = np.empty(0, dtype=np.int64)
         self.outside: IntArray = np.arange(self.arms.size)
@@ -63,7 +63,7 @@ class Standing:
 
     @property
     def allowed(self) -> float:
-        """What the choice may lose in all."""
+        """The largest loss of the choice in all."""
         return self.problem.k * self.problem.sharp_epsilon
 
     @property
@@ -78,7 +78,7 @@ class Standing:
         return np.sort(self.arms[top])
 
     def take(self, targets: IntArray, scores: FloatArray) -> None:
-        """Take in the missing cells, arm by arm in the order of items, and what they prove."""
+        """Add the missing cells, arm by arm in the order of items, and bet on them."""
         before = self.cells.reached
         self.cells.take(targets, 1 - scores if self.mirrored else scores)
         left = bool(self.retired.arms[self.arms].any())
@@ -99,17 +99,17 @@ class Standing:
         before = self.evidence
         self.arms, self.ties, self.cells = self.arms[stay], self.ties[stay], self.cells.among(stay)
         self.problem = self._sought()
-        if isinstance(before, Paired):
-            self.evidence = Paired(self.problem, self.cells, self.retired.count)
+        if isinstance(before, PairedEvidence):
+            self.evidence = PairedEvidence(self.problem, self.cells, self.retired.count)
         else:
-            self.evidence = Single(self.problem, self.retired.count)
+            self.evidence = SingleEvidence(self.problem, self.retired.count)
         self.evidence.variance = before.variance
         self.evidence.take(self.cells, np.zeros_like(self.cells.reached))
-        self._choose_anew()
+        self._reset_choice()
 
     def choose(self) -> None:
         """Keep the choice unless an arm outside looks clearly better than one inside."""
-        means = self.evidence.means(self.cells) - self.evidence.out  # who is out comes last
+        means = self.evidence.means(self.cells) - self.evidence.out  # arms that are out come last
         ranked = np.lexsort((self.ties, -means))
         top = list(self.top) or list(ranked[: self.problem.k])
         margin = 0.0 if self.finished else tuning.STICKY * self.problem.epsilon
@@ -132,91 +132,108 @@ class Standing:
 
     def refined(self) -> FloatArray:
         """The bounds at the end of a budget: pairs look between the points of their grid."""
-        if isinstance(self.evidence, Single):
+        if isinstance(self.evidence, SingleEvidence):
             return self.bounds
         return self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
 
     def targets(self) -> IntArray:
-        """How many items every arm is to have next, for pairs in doubt to be settled."""
+        """Number of items of every arm after the next batch."""
         pairs = np.zeros((self.arms.size,) * 2, dtype=np.bool_)
-        pairs[np.ix_(self.top, self.outside)] = doubtful(self.bounds, self.allowed)
+        pairs[np.ix_(self.top, self.outside)] = _open_pairs(self.bounds, self.allowed)
         return self.evidence.targets(pairs | pairs.T, self.cells)
 
 
-def item_race(problem: Problem, rng: np.random.Generator, retired: Retired | None = None) -> Search:
-    """Score arms on shared items until no matching of doubts exceeds K epsilon.
+def _open_pairs(bounds: FloatArray, allowed: float) -> BoolArray:
+    """The pairs to be settled: those whose bounds exceed a level.
+
+    It is the largest level at which, if all bounds were cut to it, no matching would exceed
+    `allowed`, found by bisection."""
+    low = allowed / min(bounds.shape)  # at this level no matching exceeds it
+    high = allowed
+    for _ in range(12):
+        level = (low + high) / 2
+        if largest_matching(np.minimum(bounds, level)) <= allowed:
+            low = level
+        else:
+            high = level
+    result: BoolArray = bounds > low + EXACT
+    return result
+
+
+def items_search(
+    problem: Problem, rng: np.random.Generator, retired: Retired | None = None
+) -> Search:
+    """Score arms on shared items until no matching of bounds exceeds K epsilon.
 
     R_T <= its bound with probability >= 1 - delta over the order of the items, whenever it ends;
     R_T is about means over these items. When all cells that matter are seen it is exact. When an
     arm retires, all bets are made again among the arms that stay."""
-    standing = Standing(problem, rng, retired)
+    race = ItemsRace(problem, rng, retired)
     requests = 1
-    first = min(standing.evidence.first, standing.cells.size)
-    everybody = np.full(problem.n_arms, first)
-    yield from _score(standing, everybody, Progress(round=requests))
+    first = min(race.evidence.first, race.cells.size)
+    targets = np.full(problem.n_arms, first)
+    yield from _score(race, targets, Progress(round=requests))
     while True:
-        standing.choose()
-        bound = largest_matching(standing.bounds)
-        if bound <= standing.allowed + EXACT or standing.finished:
-            return _answer(standing, bound)
-        targets = standing.targets()
-        progress = Progress(requests, undecided=int((targets > standing.cells.reached).sum()))
-        if not (yield from _score(standing, targets, progress)):
-            return _answer(standing, min(bound, largest_matching(standing.refined())))
+        race.choose()
+        bound = largest_matching(race.bounds)
+        if bound <= race.allowed + EXACT or race.finished:
+            return _answer(race, bound)
+        targets = race.targets()
+        progress = Progress(requests, undecided=int((targets > race.cells.reached).sum()))
+        if not (yield from _score(race, targets, progress)):
+            return _answer(race, min(bound, largest_matching(race.refined())))
         requests += 1
 
 
 def _score(
-    standing: Standing, targets: IntArray, progress: Progress
+    race: ItemsRace, targets: IntArray, progress: Progress
 ) -> Generator[Pulls, Rewards, bool]:
-    """Score arms on further items, as far as the budget goes; whether it went anywhere."""
-    targets = _affordable(standing, targets)
-    times = standing.cells.missing(targets)
-    if not (targets > standing.cells.reached).any():
+    """Score arms on further items within the budget; False if it pays for none."""
+    targets = _affordable(race, targets)
+    times = race.cells.missing(targets)
+    if not (targets > race.cells.reached).any():
         return False
     arms = np.flatnonzero(times)
     scores = np.empty(0)
     if arms.size:
-        pulls = Pulls(standing.arms[arms], times[arms], progress)
+        pulls = Pulls(race.arms[arms], times[arms], progress)
         reply = yield pulls
         assert reply.each is not None
         scores = reply.each
-        standing.purse.pay(pulls, reply)
-    standing.take(targets, scores)
+        race.purse.pay(pulls, reply)
+    race.take(targets, scores)
     return True
 
 
-def _affordable(standing: Standing, targets: IntArray) -> IntArray:
-    """The same targets, or lower ones for which the budget is enough."""
-    purse = standing.purse
+def _affordable(race: ItemsRace, targets: IntArray) -> IntArray:
+    """The same targets, or lower ones within the budget."""
+    purse = race.purse
     if purse.budget is None:
         return targets
-    if not standing.cells.reached.any():  # all arms alike
+    if not race.cells.reached.any():  # all arms alike
         every, first = np.arange(targets.size), int(targets[0])
-        while (
-            first > 1 and not purse.affords(every, standing.cells.missing(every * 0 + first)).all()
-        ):
+        while first > 1 and not purse.affords(every, race.cells.missing(every * 0 + first)).all():
             first -= 1
         return every * 0 + first
-    order = np.lexsort((standing.ties, standing.cells.reached))
-    times = standing.cells.missing(targets)[order]
-    beyond = order[~purse.affords(standing.arms[order], times)]
+    order = np.lexsort((race.ties, race.cells.reached))
+    times = race.cells.missing(targets)[order]
+    beyond = order[~purse.affords(race.arms[order], times)]
     allowed = targets.copy()
-    allowed[beyond] = standing.cells.reached[beyond]
+    allowed[beyond] = race.cells.reached[beyond]
     return allowed
 
 
-def _answer(standing: Standing, bound: float) -> Answer:
-    asked, k = standing.asked, standing.problem.k
+def _answer(race: ItemsRace, bound: float) -> Answer:
+    asked, k = race.asked, race.problem.k
     reached = np.zeros(asked.n_arms, dtype=np.int64)
-    reached[standing.arms] = standing.cells.reached
+    reached[race.arms] = race.cells.reached
     evidence = {
         "certificate": "items",
-        "exact": standing.finished,
+        "exact": race.finished,
         "items": reached.tolist(),
-        "out": int(standing.evidence.out.sum()),
+        "out": int(race.evidence.out.sum()),
     }
     regret = bound / k
-    if standing.mirrored:  # the same loss, shared by another number of arms
+    if race.mirrored:  # the same loss, shared by another number of arms
         regret = regret * k / asked.k
-    return Answer(standing.chosen, regret, 1 - asked.delta, evidence)
+    return Answer(race.chosen, regret, 1 - asked.delta, evidence)

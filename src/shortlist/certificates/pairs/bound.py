@@ -1,4 +1,4 @@
-"""Bets on the mean of one arm whose capital is log-linear in that mean.
+"""Bets on the means of arms, and the bounds on the gaps of swaps that follow from their wealth.
 
 For rewards x in [0, 1] with mean theta, a strength l and a centre c known beforehand,
 
@@ -6,60 +6,47 @@ For rewards x in [0, 1] with mean theta, a strength l and a centre c known befor
 
 so exp(L+ - clock * theta) and exp(L- + clock * theta) are supermartingales that start from 1, with
 L+- = sum of ln(1 +- l (x - c)) +- l c over the rewards, and clock = sum of l over the pulls.
-The bet up stakes l c and the bet down l (1 - c) of the capital: where that would be too much, the
+The bet up stakes l c of the wealth and the bet down l (1 - c). Where that would be too much, the
 centre is moved.
 
-Bounds on the gap of swaps, from the log capitals of their arms.
-
-The capital that bets against "A is better than B by gap" is sum over clocks k of
-weight_k exp(sum_A L-_k + sum_B L+_k + clock_k gap); it stays below exp(level) with confidence, so
-the root of the equation capital = exp(level) bounds the gap. Every value returned is a bound.
-
-The mixture of clocks: which gaps are betted on, and how much of the capital on each.
-
-It is settled by the problem alone, before any reward: the weights are part of the theorem. Most of
-the capital is on gaps near the least one that matters; the rest is on larger ones, so that arms
-that are far apart are told soon, however small epsilon is.
-
-Which arms lie near 0 or near 1: a bet on one arm's mean, whatever the race does.
-
-For rewards x in [0, 1] with mean theta >= e = EDGE and any m < e,
-
-    E[(m / e)^x ((1 - m) / (1 - e))^(1 - x)] <= theta m / e + (1 - theta) (1 - m) / (1 - e),
-
-as a power lies below its chord; that falls with theta and is 1 at e. So the product over the
-rewards is a supermartingale, and so is a mean over a few m. It needs counts and sums only.
-
-The stages that all arms walk through, and the log capitals they have earned.
+The wealth of the bets against "A is better than B by gap" is the sum over clocks k of
+weight_k exp(sum_A L-_k + sum_B L+_k + clock_k gap). It stays below exp(level) with confidence, so
+the root of wealth = exp(level) bounds the gap. Every value returned is a bound.
 
 A stage is fixed from rewards of earlier stages only: the pulls of every arm when the first arm
-enters it; how far each clock advances, and where bets are centred, before any of its rewards is
-looked at. So arms may lag behind and catch up.
-
-What a race has proved: bounds on the gaps of all swaps, from all that was drawn so far.
-
-They hold at every stage at once, however arms are chosen and pulled: docs/pairs.md."""
+enters it; the advance of each clock and the centres of the bets before any of its rewards is seen.
+So arms may lag behind and catch up. docs/pairs.md has the proofs."""
 
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
-# log capital of an arm without a range that was not pulled: nothing is known of it any more.
-# It is finite, so that sums and products of it are numbers.
+# log wealth of an arm without a range that was not pulled: nothing is known of its mean any more;
+# finite, so that sums and products of it are numbers
 RUINED = -1e120
 TINY = 1e-300  # instead of 0: the strength of no bet
-STAKE = 0.9  # of the capital, at most: no reward ruins
+MOST_STAKED = 0.9  # largest share of the wealth that a bet stakes: no reward ruins
+MOST_REFINED = 20_000  # pairs for which the mixture is solved; more get the best single clock
+TRIALS = 3  # shares of the clocks tried beyond the single clocks
+# The mixture of gaps that are bet on is fixed by the problem alone: its weights are part of the
+# theorem. Most of the wealth is on gaps near the least one that matters, the rest on larger ones,
+# so that arms that are far apart are told apart soon, however small epsilon is.
+NEAR_GAPS = (1.0, 2.0, 5.0)  # in units of the least gap
+NEAR_WEIGHTS = (0.78, 0.16, 0.06)
+GAP_RATIO = 2.5  # of a farther gap to the one before
+FAR_WEIGHT = 0.06  # of all farther gaps together, if any
+FARTHEST_GAP = 0.6  # on the unit scale
+LARGE_GAP = 3.0  # least gap bet on, in the same units, where a lead decides about smaller ones
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
-    """What some arms gave in one stage: one entry an arm."""
+class StageRewards:
+    """Rewards of some arms in one stage: one entry per arm."""
 
     times: IntArray
     sums: FloatArray
@@ -67,13 +54,17 @@ class Draws:
 
 
 def log_gains(
-    draws: Draws, advance: FloatArray, low: FloatArray, high: FloatArray, rewards: RewardModel
+    draws: StageRewards,
+    advance: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    rewards: RewardModel,
 ) -> tuple[FloatArray, FloatArray]:
-    """What L+ and L- gain in a stage that moves every arm's clocks by `advance`: (arm, clock).
+    """Gains of L+ and L- in a stage that moves every arm's clocks by `advance`: (arm, clock).
 
-    Bets up are centred on `low`, those down on `high`: one mean an arm each.
-    An arm pulled B times bets with strength advance / B. One that is not pulled at all stays
-    within exp(0 * theta) and exp(1 * theta), as its mean lies in [0, 1]."""
+    Bets up are centred on `low`, those down on `high`: (arm,) each. An arm pulled B times bets with
+    strength advance / B. One that is not pulled at all stays within exp(0 * theta) and
+    exp(1 * theta), as its mean lies in [0, 1]."""
     idle = draws.times == 0  # (arm,)
     times = np.maximum(draws.times, 1)[:, None]
     strengths = np.maximum(advance, TINY) / times  # (arm, clock)
@@ -81,7 +72,7 @@ def log_gains(
         up, down = _sub_gaussian(draws, strengths)
         up[idle], down[idle] = RUINED, RUINED
         return up, down
-    most = STAKE / strengths  # (arm, clock)
+    most = MOST_STAKED / strengths  # (arm, clock)
     up = _bounded(draws, strengths, np.minimum(low[:, None], most), rewards)
     below = np.minimum(1 - high[:, None], most)
     down = _bounded(_mirrored(draws), strengths, below, rewards)
@@ -90,14 +81,14 @@ def log_gains(
     return up, down
 
 
-def _mirrored(draws: Draws) -> Draws:
+def _mirrored(draws: StageRewards) -> StageRewards:
     """The same rewards as 1 - x."""
     squares = draws.times - 2 * draws.sums + draws.squares
-    return Draws(draws.times, draws.times - draws.sums, squares)
+    return StageRewards(draws.times, draws.times - draws.sums, squares)
 
 
 def _bounded(
-    draws: Draws, strengths: FloatArray, centres: FloatArray, rewards: RewardModel
+    draws: StageRewards, strengths: FloatArray, centres: FloatArray, rewards: RewardModel
 ) -> FloatArray:
     """Lower bound on the sum of ln(1 + l (x - c)) + l c over [0, 1] rewards: (arm, clock).
 
@@ -115,7 +106,7 @@ def _bounded(
     return gain + times * strengths * centres
 
 
-def _sub_gaussian(draws: Draws, strengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sub_gaussian(draws: StageRewards, strengths: FloatArray) -> tuple[FloatArray, FloatArray]:
     """E exp(+-l x) <= exp(+-l theta + l^2 sigma^2 / 2): no centre is needed."""
     drift = strengths * draws.sums[:, None]  # (arm, clock)
     cost = draws.times[:, None] * (strengths * UNIT_SIGMA) ** 2 / 2
@@ -125,25 +116,19 @@ def _sub_gaussian(draws: Draws, strengths: FloatArray) -> tuple[FloatArray, Floa
 def curvature(h: FloatArray) -> FloatArray:
     """Least a with ln(1 + y) >= y - a y^2 for all y >= -h."""
     h = np.maximum(h, 1e-3)  # it grows with h, and differences lose digits below
-    result: FloatArray = (-np.log1p(-h) - h) / h**2
-    return result
-
-
-NEWTON_STEPS = 3
-MOST_REFINED = 20_000  # pairs for which the mixture is solved; more get the best single clock
-TRIALS = 3  # shares tried beyond the single clocks
+    return (-np.log1p(-h) - h) / h**2
 
 
 def pair_gaps(
     down: FloatArray, up: FloatArray, clock: FloatArray, log_weights: FloatArray, level: FloatArray
 ) -> FloatArray:
-    """Bound on the gap of every pair: log capitals and clocks are (..., clock), the rest (...)."""
-    log_capital = down + up + log_weights
-    gaps: FloatArray = ((level[..., None] - log_capital) / clock).min(-1)
+    """Bound on the gap of every pair: log wealths and clocks are (..., clock), the rest (...)."""
+    log_wealth = down + up + log_weights
+    gaps: FloatArray = ((level[..., None] - log_wealth) / clock).min(-1)
     if gaps.size > MOST_REFINED:
         return gaps
-    for _ in range(NEWTON_STEPS):  # from above on a convex function: never below the root
-        exponents = log_capital + clock * gaps[..., None]
+    for _ in range(3):  # Newton's method from above on a convex function: never below the root
+        exponents = log_wealth + clock * gaps[..., None]
         highest = exponents.max(-1)
         parts = np.exp(exponents - highest[..., None])
         total = parts.sum(-1)
@@ -159,10 +144,11 @@ def set_gap(
     log_weights: FloatArray,
     levels: FloatArray,
 ) -> float:
-    """Bound on the gap of all swaps of two or more arms; `down`, `up` are (arm, clock), in and out.
+    """Bound on the gap of all swaps of two or more arms.
 
-    Gibbs: ln sum_k exp(a_k) >= sum_k p_k (a_k - ln p_k) for any shares p. It is linear in the arms,
-    so the worst swap of m arms has the m least of each side. Any p gives a bound for every m."""
+    `down` is about arms inside the choice, `up` about arms outside: (arm, clock) each. Gibbs:
+    ln sum_k exp(a_k) >= sum_k p_k (a_k - ln p_k) for any shares p. It is linear in the arms, so the
+    worst swap of m arms has the m least of each side. Any p gives a bound for every m."""
     most = min(len(down), len(up))
     best = np.full(most, np.inf)  # (m,) over the shares tried so far
     favourite, worst = np.eye(clock.size)[0], np.inf
@@ -181,11 +167,10 @@ def set_gap(
 
 
 def _gaps_by_size(down: FloatArray, up: FloatArray, clock: float, levels: FloatArray) -> FloatArray:
-    """Bound on the gap of swaps of m arms, for every m, if the capital has one clock only."""
+    """Bound on the gap of swaps of m arms, if the wealth has one clock only: (m,)."""
     most = min(down.size, up.size)
     least = np.cumsum(np.sort(down)[:most] + np.sort(up)[:most])  # (m,)
-    result: FloatArray = (levels[:most] - least) / clock
-    return result
+    return (levels[:most] - least) / clock
 
 
 def _relative_entropy(shares: FloatArray, log_weights: FloatArray) -> float:
@@ -202,7 +187,7 @@ def _shares(
     best: FloatArray,
     favourite: FloatArray,
 ) -> FloatArray:
-    """The shares of the clocks in the capital against the swap that is worst at present."""
+    """The shares of the clocks in the wealth against the swap that is worst at present."""
     size = 2 + int(best[1:].argmax())
     inside = np.argsort(down @ favourite)[:size]
     outside = np.argsort(up @ favourite)[:size]
@@ -212,79 +197,59 @@ def _shares(
     return result
 
 
-NEAR = (1.0, 2.0, 5.0)  # gaps near the least one, in units of it,
-NEAR_WEIGHTS = (0.78, 0.16, 0.06)  # and their weights
-RATIO = 2.5  # of a farther gap to the one before
-FAR_WEIGHT = 0.06  # of all farther gaps together, where there are any
-FARTHEST = 0.6  # gap up to which there are more, on the unit scale
-LARGE = 3.0  # the least one, in the same units, where something else takes care of those near it
-
-
 @dataclass(frozen=True, slots=True)
-class Mixture:
-    """Gaps betted on, in units of the least, and their weights: (clocks,) each."""
+class GapMixture:
+    """Gaps bet on, in units of the least, and their weights: (clocks,) each."""
 
     multiples: FloatArray
     weights: FloatArray
 
     @classmethod
-    def of(cls, least: float) -> "Mixture":
-        """The mixture where `least` is the least gap betted on."""
-        farther = _farther(RATIO * NEAR[-1], least)
+    def of(cls, least: float) -> "GapMixture":
+        """The mixture where `least` is the least gap bet on."""
+        farther = _farther(GAP_RATIO * NEAR_GAPS[-1], least)
         if not farther:
-            return cls(np.array(NEAR), np.array(NEAR_WEIGHTS))
+            return cls(np.array(NEAR_GAPS), np.array(NEAR_WEIGHTS))
         near = (1 - FAR_WEIGHT) * np.array(NEAR_WEIGHTS)
         far = np.full(len(farther), FAR_WEIGHT / len(farther))
-        return cls(np.array([*NEAR, *farther]), np.concatenate([near, far]))
+        return cls(np.array([*NEAR_GAPS, *farther]), np.concatenate([near, far]))
 
     @classmethod
-    def of_large(cls, least: float) -> "Mixture":
+    def of_large(cls, least: float) -> "GapMixture":
         """A mixture of gaps well above `least` alone."""
-        multiples = _farther(LARGE, least) or [LARGE]
+        multiples = _farther(LARGE_GAP, least) or [LARGE_GAP]
         return cls(np.array(multiples), np.full(len(multiples), 1 / len(multiples)))
 
 
 def _farther(first: float, least: float) -> list[float]:
     """Multiples of `least` from `first` on, as far as they are gaps."""
     multiples = []
-    while first * least < FARTHEST:
+    while first * least < FARTHEST_GAP:
         multiples.append(first)
-        first *= RATIO
+        first *= GAP_RATIO
     return multiples
-
-
-EDGE = 0.12  # arms whose means lie within this of 0, or of 1, have a small variance
-BELOW = EDGE * np.array([0.6, 0.3, 0.1])  # means that are betted on, with the same weight
-
-
-def log_capital(pulls: IntArray, sums: FloatArray) -> FloatArray:
-    """Of bets against means of at least EDGE: (arm,)."""
-    odds = np.log(BELOW / EDGE), np.log1p(-BELOW) - np.log1p(-EDGE)
-    logs = np.outer(sums, odds[0]) + np.outer(pulls - sums, odds[1])  # (arm, mean)
-    result: FloatArray = logsumexp(logs, axis=1) - np.log(BELOW.size)
-    return result
 
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """What is fixed before a stage begins."""
+class BetStage:
+    """A stage as it is fixed before it begins."""
 
     times: IntArray  # (arm,) pulls
     advance: FloatArray  # (clock,)
     mean: float  # that the centre of an arm's bets is drawn to ...
-    weight: float  # ... as if it had been seen in so many pulls
+    weight: float  # ... as if it had been seen in this many pulls
     lower: FloatArray  # (arm,) how far below that bets up are centred, ...
     higher: FloatArray  # (arm,) ... and how far above bets down
 
 
 class Stages:
-    """All stages so far; stage 0 is the start, where every capital is 1."""
+    """All stages so far; stage 0 is the start, where every wealth is 1."""
 
     def __init__(self, n_arms: int, clocks: int) -> None:
-        self.fixed: list[Stage] = []  # stage q is fixed[q - 1]
+        self.fixed: list[BetStage] = []  # stage q is fixed[q - 1]
         self.last = 0  # stage whose pulls are planned
         self.at: IntArray = np.zeros(n_arms, dtype=np.int64)  # last stage completed by every arm
         self.planned: IntArray = np.zeros(n_arms, dtype=np.int64)  # pulls of all stages together
@@ -293,13 +258,13 @@ class Stages:
         self._up: FloatArray = np.zeros((1, n_arms, clocks))  # (stage, arm, clock)
         self._down: FloatArray = np.zeros((1, n_arms, clocks))
 
-    def add(self, stage: Stage) -> None:
+    def add(self, stage: BetStage) -> None:
         """Plan one more stage and fix it."""
         self.plan(stage.times)
         self.fix(stage)
 
     def plan(self, times: IntArray) -> None:
-        """Say how often every arm is pulled in one more stage, whose bets are fixed later."""
+        """Add a stage with these pulls per arm, whose bets are fixed later."""
         if self.last + 1 == len(self._clock):  # double the room
             self._clock = _doubled(self._clock)
             self._times = _doubled(self._times)
@@ -309,16 +274,16 @@ class Stages:
         self.planned = self.planned + times
         self._times[self.last] = times
 
-    def fix(self, stage: Stage) -> None:
-        """Fix the bets of the first stage that is only planned."""
+    def fix(self, stage: BetStage) -> None:
+        """Fix the bets of the first stage whose pulls alone are planned."""
         self.fixed.append(stage)
         q = len(self.fixed)
         self._clock[q] = self._clock[q - 1] + stage.advance
 
     def book(
-        self, q: int, arms: IntArray, draws: Draws, centres: FloatArray, rewards: RewardModel
+        self, q: int, arms: IntArray, draws: StageRewards, centres: FloatArray, rewards: RewardModel
     ) -> None:
-        """Add what `arms`, which have completed stage q - 1, gave in stage q."""
+        """Add the rewards in stage q of `arms` that have completed stage q - 1."""
         assert (self.at[arms] == q - 1).all()  # no arm skips a stage: clocks are common
         stage = self.fixed[q - 1]
         low = np.clip(centres - stage.lower[arms], 0.0, 1.0)
@@ -330,8 +295,7 @@ class Stages:
 
     def times(self, stages: IntArray, arms: IntArray) -> IntArray:
         """Pulls of these arms in these stages, entry by entry."""
-        result: IntArray = self._times[stages, arms]
-        return result
+        return self._times[stages, arms]
 
     def up(self, q: int | IntArray, arms: IntArray) -> FloatArray:
         """L+ of these arms after stage q: (..., clock)."""
@@ -345,8 +309,7 @@ class Stages:
 
     def clock(self, q: int | IntArray) -> FloatArray:
         """The clocks after stage q: (..., clock)."""
-        result: FloatArray = self._clock[q]
-        return result
+        return self._clock[q]
 
 
 def _doubled(table: npt.NDArray[Number]) -> npt.NDArray[Number]:

@@ -1,12 +1,9 @@
-"""Where a race stands: who is chosen by what was drawn, and who is to be pulled next.
+"""The race of the certificate "pairs": which arms are chosen, which are pulled next, when it ends.
 
-The swap race: few arms, ties, one best.
-
-All arms walk through common stages and bet on their rewards with common clocks; the capital
-against a swap of arms then depends on the means only through the gap of that swap. Ville's
-inequality bounds the gap of every swap at every stage at once, so a race may sample, stop and
-answer as it likes. Behind it stands a fixed design as a safety net. docs/pairs.md has the theorem
-and its proof."""
+All arms go through common stages and bet on their rewards with common clocks. The wealth against a
+swap of arms then depends on the means only through the gap of that swap. Ville's inequality bounds
+the gap of every swap at every stage at once, so a race may pull, stop and answer at any time.
+docs/pairs.md has the theorem and its proof."""
 
 import math
 from collections.abc import Generator
@@ -15,36 +12,36 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray, total_before
 from shortlist.budget import Purse
-from shortlist.certificates.frame import Retired
-from shortlist.certificates.pairs.bound import Draws
+from shortlist.certificates.frame import Retired, answered
+from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.certificates.pairs.planning import (
-    Chase,
-    Pace,
-    Standing,
+    BatchSizes,
+    LeaderSampling,
+    RaceState,
     centres,
     next_stage,
     next_times,
     parts_of,
     stage_with,
 )
-from shortlist.certificates.pairs.swap_bounds import Bounds
+from shortlist.certificates.pairs.swap_bounds import SwapBounds
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 
 
-class Race(Bounds):
-    """Who is chosen and who is pulled next; no guarantee rests on it.
+class PairsRace(SwapBounds):
+    """The chosen arms and those to pull next; no guarantee rests on these decisions.
 
-    With `pilot_apart` nothing rests on the rewards of the first request either, so that they may
-    decide whether there is a race at all."""
+    With `pilot_apart` no bound rests on the rewards of the first batch, so that they may decide
+    whether there is a race at all."""
 
     def __init__(
         self,
         problem: Problem,
         rng: np.random.Generator,
-        pace: Pace,
+        pace: BatchSizes,
         retired: Retired | None = None,
         *,
         pilot_apart: bool = False,
@@ -54,14 +51,14 @@ class Race(Bounds):
         self.rng, self.pace = rng, pace
         self.open: BoolArray = np.ones(problem.n_arms, dtype=np.bool_)
         self.purse = Purse(problem)
-        self.most_pulls = problem.most_pulls if problem.limits is None else self.net.caps
+        self.most_pulls = problem.most_pulls if problem.limits is None else self.fallback.caps
         # has too few pulls left for a stage
         self.exhausted: BoolArray = np.zeros(problem.n_arms, dtype=np.bool_)
-        self.requests = 0  # large ones
+        self.requests = 0  # large batches
         self.stand()
 
     def stand(self) -> None:
-        """Who is chosen now, and which pairs are open."""
+        """Choose the arms that look best now, and find the open pairs."""
         n, k = self.problem.n_arms, self.problem.k
         seen = self.open if self.open.any() else np.ones(n, dtype=np.bool_)
         self.mean = float((self.sums[seen].sum() + 0.5) / (self.pulls[seen].sum() + 1))
@@ -72,7 +69,7 @@ class Race(Bounds):
         self.choose(order[:k] if self.leader is None else np.array([self.leader]))
 
     def choose(self, top: IntArray) -> None:
-        """Take `top`, bound its pairs, and see which are open."""
+        """Choose `top`, bound its pairs, and find the open ones."""
         self.top: BoolArray = np.zeros(self.problem.n_arms, dtype=np.bool_)
         self.top[top] = True
         self.tighten()
@@ -84,11 +81,10 @@ class Race(Bounds):
     def _movable(self) -> BoolArray:
         """Pairs that more pulls can tell apart: (arm, arm).
 
-        Of an arm at its limit only those in which the other one lags behind it."""
+        A pair with an arm at its limit is one only if the other arm lags behind."""
         at, stuck = self.stages.at, self.exhausted
-        waits = stuck[:, None] & (at[:, None] <= at)  # [j, b]: j cannot follow b, or go on with it
-        result: BoolArray = ~(waits | waits.T)
-        return result
+        waits = stuck[:, None] & (at[:, None] <= at)  # [j, b]: j cannot follow b, or continue
+        return ~(waits | waits.T)
 
     def exhaust(self, arms: IntArray) -> None:
         """Leave arms where they are: their limits allow for no further stage."""
@@ -96,20 +92,18 @@ class Race(Bounds):
         self.stand()
 
     def left(self, arms: IntArray, times: IntArray) -> IntArray:
-        """Of every entry of a request, how many pulls its arm has left before it."""
-        result: IntArray = (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
-        return result
+        """Pulls that the arm of every entry of a batch has left before that entry."""
+        return (self.most_pulls - self.pulls)[arms] - total_before(arms, times)
 
     def dry(self, times: IntArray) -> BoolArray:
-        """Entries of arms at their limits: clocks would advance in a stage in which they earn
-        nothing."""
+        """Entries of arms at their limits: clocks would advance without any gain."""
         limited = self.problem.limits is not None
         return np.asarray((times == 0) & limited, dtype=np.bool_)
 
     def movers(self) -> tuple[IntArray, IntArray]:
         """Stages and arms to be pulled next: of every open pair the arm that lags, or both."""
-        if self._chases():
-            return self._chase()
+        if self._samples_leader():
+            return self._leader_batch()
         at = self.stages.at
         arms = self._late()
         last = at[self.open].max()
@@ -122,18 +116,18 @@ class Race(Bounds):
         order = np.argsort(stages, kind="stable")
         return stages[order], np.repeat(arms, steps)[order]
 
-    def _chases(self) -> bool:
-        """Whether likelihoods are likely to end the race: near 0 or 1 they do so sooner than bets.
+    def _samples_leader(self) -> bool:
+        """Whether likelihood ratios are likely to end the race: near 0 or 1, before bets do.
 
         Where the nominee's sample is complete, its rivals catch up."""
         if self.likelihood is None or not self.pulls.any():
             return False
         nominee, _ = self.alone()
-        complete = self.pulls[nominee] == self.net.caps[nominee]
-        return self.net.near_end(self.mean) and not complete
+        complete = self.pulls[nominee] == self.fallback.caps[nominee]
+        return self.fallback.near_end(self.mean) and not complete
 
-    def _chase(self) -> tuple[IntArray, IntArray]:
-        """The nominee runs ahead of its rivals, and those least told from it move on by a stage."""
+    def _leader_batch(self) -> tuple[IntArray, IntArray]:
+        """Stages of the nominee ahead of its rivals, and the next stage of the closest rivals."""
         at, last = self.stages.at, self.stages.last
         nominee, rivals = self.alone()
         rivals = rivals[self.open[rivals]]
@@ -144,22 +138,22 @@ class Race(Bounds):
         times = self.stages.times(np.minimum(at[rivals] + 1, last), rivals)
         means = (self.sums + self.mean) / (self.pulls + 1)
         best = self.problem.k == 1
-        chase = Chase.of(self.pulls, means, nominee, rivals, self.unit, best=best)
-        moved = rivals[chase.beside(int(own), times, self.rng)]
+        sampling = LeaderSampling.of(self.pulls, means, nominee, rivals, self.unit, best=best)
+        moved = rivals[sampling.rivals_to_pull(int(own), times, self.rng)]
         stages = np.concatenate([ahead, at[moved] + 1])
         order = np.argsort(stages, kind="stable")
         return stages[order], np.concatenate([np.full(steps, nominee), moved])[order]
 
     def _plan_ahead(self) -> int:
-        """Plan a large request as stages; the last of them, or one that can never be."""
+        """Plan a large batch as stages; return the last of them, or one that can never be."""
         if self.stages.at[self.open].max() < self.stages.last:  # planned, but not affordable
             return self.stages.last
         left = self._left()
         if left[self.open].max() <= 0:
             return self.stages.last + 1
-        standing = self._standing(left)
+        state = self._state(left)
         self.requests += 1
-        for times in parts_of(next_times(standing, self.pace, self.requests), standing):
+        for times in parts_of(next_times(state, self.pace, self.requests), state):
             self.stages.plan(times)
         return self.stages.last
 
@@ -180,23 +174,22 @@ class Race(Bounds):
         left = self._left()
         if left[self.open].max() <= 0:
             return False
-        stage = next_stage(self._standing(left), self.pace, self.stages.last + 1)
+        stage = next_stage(self._state(left), self.pace, self.stages.last + 1)
         self.stages.add(stage)
         return True
 
     def _left(self) -> IntArray:
         """Pulls that are not planned until samples are complete: (arm,)."""
-        left: IntArray = self.net.caps - self.stages.planned
-        return left
+        return self.fallback.caps - self.stages.planned
 
     def _level(self) -> float:
-        """Logarithm of the capital needed against one pair, or of the odds if a lead decides."""
-        if self.net.lead is not None:
+        """Logarithm of the wealth needed against one pair, or of the odds if a lead decides."""
+        if self.fallback.lead is not None:
             return -math.log(self.problem.delta)
         return float(self.levels[0])
 
-    def _standing(self, left: IntArray) -> Standing:
-        return Standing(
+    def _state(self, left: IntArray) -> RaceState:
+        return RaceState(
             pulls=self.pulls,
             sums=self.sums,
             squares=self.squares,
@@ -209,12 +202,12 @@ class Race(Bounds):
             unit=self.unit,
             multiples=self.mixture.multiples,
             level=self._level(),
-            sample=self.net.size,
+            sample=self.fallback.size,
             planned=self.stages.planned,
             left=left,
             costs=self.purse.costs,
             limited=self.problem.limits is not None,
-            worth=self.net.worth(self.sums),
+            worth=self.fallback.worth(self.sums),
         )
 
     def book(self, stages: IntArray, arms: IntArray, given: Rewards) -> bool:
@@ -226,7 +219,7 @@ class Race(Bounds):
             now = stages == q
             here = arms[now]
             stage = self.stages.fixed[q - 1]
-            draws = Draws(stage.times[here], given.sums[now], given.squares[now])
+            draws = StageRewards(stage.times[here], given.sums[now], given.squares[now])
             around = centres(self.pulls[here], self.sums[here], stage.mean, stage.weight)
             self.stages.book(q, here, draws, around, self.problem.rewards)
             self.count(here, draws)
@@ -241,24 +234,18 @@ class Race(Bounds):
             if self.bound() <= self.allowed or not self.open.any():
                 return True
         times = self.stages.times(np.full(self.pulls.size, q), np.arange(self.pulls.size))
-        self.stages.fix(stage_with(times, self._standing(self._left())))
+        self.stages.fix(stage_with(times, self._state(self._left())))
         return False
 
-    def answer(self, bound: float, *, by_net: bool = False) -> Answer:
+    def answer(self, bound: float, *, by_fallback: bool = False) -> Answer:
         """The present choice with what is proved about it."""
-        top = np.flatnonzero(self.top)
         evidence = {
             "certificate": "pairs",
             "stages": self.stages.last,
-            "safety net": by_net,
-            "pulls per arm at most": int(self.net.caps.max()),
+            "safety net": by_fallback,
+            "pulls per arm at most": int(self.fallback.caps.max()),
         }
-        if not math.isfinite(bound):
-            return Answer(top, evidence=evidence)
-        regret = bound / self.problem.k
-        if bound <= self.allowed:  # dividing may have rounded up
-            regret = min(regret, self.problem.epsilon)
-        return Answer(top, regret, 1 - self.problem.delta, evidence)
+        return answered(self.problem, np.flatnonzero(self.top), bound, evidence)
 
     def progress(self, round_: int, bound: float) -> Progress:
         """For display."""
@@ -275,7 +262,7 @@ def in_pair(pairs: BoolArray) -> BoolArray:
     return np.asarray(pairs.any(axis=0) | pairs.any(axis=1), dtype=np.bool_)
 
 
-def swap_race(
+def pairs_search(
     problem: Problem,
     rng: np.random.Generator,
     retired: Retired | None = None,
@@ -288,29 +275,29 @@ def swap_race(
     """Race all swaps of arms against each other until none can cost more than K epsilon.
 
     R_T <= its bound with probability >= 1 - delta, whenever it ends: at epsilon, at the budget, or
-    by the safety net, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
-    Where costs of arms differ, one is pulled in proportion to its cost to the power of -1/2.
-    Where arms have limits there is no net: an arm that may not be pulled through the next stage
-    stays where it is, the others go on, and the bound is what all pairs have earned by then.
-    A request has about `batch` pulls and `growth` times what was spent, or at least `least` unless
-    fewer complete all samples or limits leave fewer; or there are at most `rounds` requests, and
-    one more if rewards in [0, 1] that were all 0 or 1 turn out not to be, or if an arm retires in
-    the last one. Arms that have retired are in no pair any more: the bound is about the others."""
-    return run(Race(problem, rng, Pace(batch, growth, rounds, least or 0), retired))
+    by the fallback, which holds a run to 1.5 times the fixed design (docs/pairs.md says when).
+    Where costs differ, arms are pulled in proportion to their cost to the power of -1/2. Where arms
+    have limits there is no fallback: an arm that may not be pulled through the next stage stays
+    where it is, the others continue, and the bound is that of all pairs by then.
+    A batch has about `batch` pulls plus `growth` times all pulls so far, at least `least` unless
+    fewer complete all samples or limits leave fewer. With `rounds` there are at most that many
+    batches, and one more if rewards in [0, 1] that were all 0 or 1 turn out not to be, or if an arm
+    retires in the last one. Retired arms are in no pair: the bound is about the others."""
+    return run(PairsRace(problem, rng, BatchSizes(batch, growth, rounds, least or 0), retired))
 
 
-def run(race: Race) -> Search:
-    """Pull, book and stand until the bound is small, or pulls run out."""
+def run(race: PairsRace) -> Search:
+    """Pull, book and choose until the bound is small, or pulls run out."""
     rounds = race.pace.rounds
     requests = 0
     while (bound := race.bound()) > race.allowed:
         if not race.open.any() or requests == rounds:
             break
-        if not race.racing or (requests + 1 == rounds and race.net.holds):
-            return (yield from last_resort(race, requests, at_once=True))
+        if not race.racing or (requests + 1 == rounds and race.fallback.holds):
+            return (yield from complete_samples(race, requests, at_once=True))
         stages, arms = race.movers()
         if not race.ready(stages):
-            return (yield from last_resort(race, requests, at_once=race.pace.together))
+            return (yield from complete_samples(race, requests, at_once=race.pace.together))
         times = race.stages.times(stages, arms)
         left = race.left(arms, times)
         dry = race.dry(times)
@@ -330,63 +317,65 @@ def run(race: Race) -> Search:
     return race.answer(bound)
 
 
-def last_resort(race: Race, requests: int, *, at_once: bool) -> Search:
+def complete_samples(race: PairsRace, requests: int, *, at_once: bool) -> Search:
     """Complete the samples of the arms in doubt and choose among them by these.
 
-    An arm is in doubt if it is in an open pair, also of the new choice; `at_once`: if it is in a
-    pair that is not known to be in the right order, and then no new choice can bring in another."""
-    if not race.net.holds:  # every arm is at its limit
+    An arm is in doubt if it is in an open pair, also of the new choice. With `at_once`, if it is in
+    a pair that is not known to be in the right order: then no new choice can add another."""
+    if not race.fallback.holds:  # every arm is at its limit
         return race.answer(race.bound())
     complete = _in_doubt(race, at_once=at_once)
     while True:
-        missing = np.where(complete, race.net.caps - race.pulls, 0)
+        missing = np.where(complete, race.fallback.caps - race.pulls, 0)
         if not race.purse.affords(np.arange(missing.size), missing).all():
             return race.answer(race.bound())
         if missing.any():
             requests += 1
             before = race.retired.count
             yield from _complete(race, missing, race.progress(requests, race.bound()))
-            if race.retired.count > before:  # what it beat was not compared with the others
+            if race.retired.count > before:  # arms that it beat were not compared with the others
                 race.stand()
                 complete = (complete | _in_doubt(race, at_once=at_once)) & ~race.retired.arms
             continue  # the samples may have become larger
         _choose_by_samples(race, complete)
         joining = race.open & ~complete
         if at_once or not joining.any():
-            return race.answer(min(race.bound(), race.allowed), by_net=True)
+            return race.answer(min(race.bound(), race.allowed), by_fallback=True)
         complete |= joining
 
 
-def _in_doubt(race: Race, *, at_once: bool) -> BoolArray:
-    """The arms whose samples are to be complete: those in open pairs of the present choice.
+def _in_doubt(race: PairsRace, *, at_once: bool) -> BoolArray:
+    """The arms whose samples are to be completed: those in open pairs of the present choice.
 
-    If all is to be decided `at_once`, those in a pair that is not known to be in the right order:
-    any other arm is on its side of the choice, whatever the samples say of these."""
+    With `at_once`, those in a pair that is not known to be in the right order: any other arm is on
+    its side of the choice, whatever the samples say of these."""
     return in_pair(race.pairs_above(0.0)) if at_once else race.open.copy()
 
 
-def _choose_by_samples(race: Race, complete: BoolArray) -> None:
+def _choose_by_samples(race: PairsRace, complete: BoolArray) -> None:
     """Replace the chosen arms whose samples are complete by the best of all such arms."""
     kept = np.flatnonzero(race.top & ~complete)
-    ranked = race.net.order(race.sums)
+    ranked = race.fallback.order(race.sums)
     ranked = ranked[complete[ranked]]
     race.choose(np.concatenate([kept, ranked[: race.problem.k - kept.size]]))
 
 
-def _complete(race: Race, missing: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
-    """Draw what is missing, outside of all stages."""
+def _complete(
+    race: PairsRace, missing: IntArray, progress: Progress
+) -> Generator[Pulls, Rewards, None]:
+    """Make the missing pulls, outside of all stages."""
     arms = np.flatnonzero(missing)
     pulls = Pulls(arms, missing[arms], progress)
     given = yield pulls
     race.purse.pay(pulls, given)
-    race.count(arms, Draws(missing[arms], given.sums, given.squares))
-    race.net.look(race.pulls, race.sums, race.squares, first=False)
+    race.count(arms, StageRewards(missing[arms], given.sums, given.squares))
+    race.fallback.look(race.pulls, race.sums, race.squares, first=False)
 
 
 def _draw(
-    race: Race, arms: IntArray, times: IntArray, progress: Progress
+    race: PairsRace, arms: IntArray, times: IntArray, progress: Progress
 ) -> Generator[Pulls, Rewards, Rewards]:
-    """Ask for the entries that have pulls; the others give nothing."""
+    """Ask for the entries that have pulls; the others have no rewards."""
     pulled = times > 0
     sums, squares = np.zeros(times.size), np.zeros(times.size)
     if pulled.any():

@@ -1,4 +1,4 @@
-"""What a race has proved: bounds on the gaps of all swaps, from all that was drawn so far.
+"""What a race has proved: bounds on the gaps of all swaps, from all rewards so far.
 
 They hold at every stage at once, however arms are chosen and pulled: docs/pairs.md."""
 
@@ -10,14 +10,13 @@ from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.certificates.fixed_design import log_swaps
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.pairs.bound import (
-    Draws,
-    Mixture,
+    GapMixture,
+    StageRewards,
     Stages,
-    log_capital,
     pair_gaps,
     set_gap,
 )
-from shortlist.certificates.pairs.fallback import Net
+from shortlist.certificates.pairs.fallback import Fallback, log_wealth
 from shortlist.certificates.pairs.likelihood import Likelihood
 from shortlist.certificates.pairs.planning import pilot_stage
 from shortlist.problem import Problem
@@ -25,15 +24,15 @@ from shortlist.problem import Problem
 NO_BETS = 1e-200  # instead of a clock of 0 ...
 NOT_BOUNDED = 1e100  # ... and the gap that this gives at least
 MOST_CUTS = 8  # stages tried in the bound on sets where arms are left behind by their limits
-NOMINATED = 20  # pulls of an arm from which on it is told from the others by likelihoods
+NOMINATED = 20  # pulls of an arm from which on it may be nominated
 LARGEST_ODDS = 100.0  # logarithm of a ratio of odds: no mean is nearer to 0 and 1 than a float is
 
 
-class Bounds:
-    """What was drawn, how delta is shared out, and the bounds that follow for a choice `top`."""
+class SwapBounds:
+    """All rewards so far, the shares of delta, and the bounds that follow for a choice `top`."""
 
     top: BoolArray  # the arms chosen
-    doubtful: BoolArray  # arms in pairs that are not settled
+    doubtful: BoolArray  # arms in open pairs
     mean: float  # of the arms in doubt
 
     def __init__(
@@ -57,26 +56,26 @@ class Bounds:
         self.squares: FloatArray = np.zeros(n)
         self.gaps: FloatArray = np.full((n, n), np.inf)  # [j, b]: theta_j - theta_b, j in S, b not
         self.near: BoolArray = np.zeros((2, n), dtype=np.bool_)  # known to lie near 0; near 1
-        self.net = Net(problem, pilot, rng, apart=apart)
-        self.leader: int | None = None  # of two arms: so far ahead that it is chosen
-        self.likelihood = Likelihood(n) if self.net.compares else None
-        self._share_out()
+        self.fallback = Fallback(problem, pilot, rng, apart=apart)
+        self.leader: int | None = None  # the one of two arms that is far enough ahead to be chosen
+        self.likelihood = Likelihood(n) if self.fallback.compares else None
+        self._split_delta()
         self.unit = self._unit()
-        self._settle_bets(apart=self.net.pilot_apart)
+        self._fix_bets(apart=self.fallback.pilot_apart)
 
-    def _settle_bets(self, *, apart: bool) -> None:
-        """Which gaps are betted on; where a lead decides, only large ones are left to bets."""
-        mixture = Mixture.of_large if self.net.leads else Mixture.of
+    def _fix_bets(self, *, apart: bool) -> None:
+        """Fix the gaps that are bet on: only large ones where a lead decides."""
+        mixture = GapMixture.of_large if self.fallback.leads else GapMixture.of
         self.mixture = mixture(self.unit)
         clocks = self.mixture.weights.size
         self.stages = Stages(self.problem.n_arms, clocks)
         if apart:  # no bets in the pilot
-            self.stages.add(pilot_stage(self.problem.n_arms, clocks, self.net.pilot))
+            self.stages.add(pilot_stage(self.problem.n_arms, clocks, self.fallback.pilot))
 
-    def _share_out(self) -> None:
-        """Give every swap its part of what the net leaves of delta."""
-        self.levels = self._levels(self.net.delta_left)
-        self.edge_level = float(self._levels(self.net.delta_left_at_edge)[0])
+    def _split_delta(self) -> None:
+        """Give every swap its share of what the fallback leaves of delta."""
+        self.levels = self._levels(self.fallback.delta_left)
+        self.edge_level = float(self._levels(self.fallback.delta_left_at_edge)[0])
 
     def _levels(self, delta: float) -> FloatArray:
         """ln(1 / delta_m) of one swap of m arms: sizes weigh 1/m, swaps of one size the same."""
@@ -89,29 +88,29 @@ class Bounds:
         return result
 
     def _unit(self) -> float:
-        """The gap that is to be told from 0; with a small budget, or small limits and swaps of
-        several arms, no less than can be told."""
+        """The gap that is to be told apart from 0.
+
+        A larger one with a small budget, or with small limits and swaps of several arms."""
         unit = self.allowed / self.swapped
         if not self.racing:
             return unit
         budget = self.problem.goal.budget
         if budget is not None:
-            every = float(self.problem.prices.sum())  # what a pull of every arm costs
+            every = float(self.problem.prices.sum())  # the cost of a pull of every arm
             unit = max(unit, 0.5 * math.sqrt(self.levels[0] * every / budget))
         if self.problem.limits is not None and self.swapped > 1:
             each = self.levels[-1] / self.swapped  # of a swap of all, for every arm of it
-            unit = max(unit, 0.5 * math.sqrt(each / float(np.median(self.net.caps))))
+            unit = max(unit, 0.5 * math.sqrt(each / float(np.median(self.fallback.caps))))
         return unit
 
     @property
     def racing(self) -> bool:
-        """Whether the net has left anything of delta."""
+        """Whether the fallback has left anything of delta."""
         return math.isfinite(self.levels[0])
 
     def pairs_above(self, gap: float) -> BoolArray:
         """[j, b]: j outside may be better than b inside by more than `gap`."""
-        result: BoolArray = (self.gaps > gap) & self.outside[:, None] & self.top
-        return result
+        return (self.gaps > gap) & self.outside[:, None] & self.top
 
     @property
     def outside(self) -> BoolArray:
@@ -119,29 +118,29 @@ class Bounds:
         return ~self.top & ~self.retired.arms
 
     def look(self, *, first: bool) -> None:
-        """See what kind of rewards came, and where arms lie."""
-        led = self.net.leads
-        self.net.look(self.pulls, self.sums, self.squares, first=first)
+        """Check the kind of the rewards, and which arms lie near an end of the range."""
+        led = self.fallback.leads
+        self.fallback.look(self.pulls, self.sums, self.squares, first=first)
         if first:  # the pilot may have changed the shares of delta
-            self._share_out()
-            self.likelihood = self.likelihood if self.net.compares else None
-        if led and not self.net.leads:  # no bet was made in the pilot
-            self._settle_bets(apart=True)
+            self._split_delta()
+            self.likelihood = self.likelihood if self.fallback.compares else None
+        if led and not self.fallback.leads:  # no bet was made in the pilot
+            self._fix_bets(apart=True)
             self.stages.at[:] = self.stages.last
-        self.leader = self.net.leader(self.sums)
+        self.leader = self.fallback.leader(self.sums)
         self._place()
 
-    def count(self, arms: IntArray, draws: Draws) -> None:
-        """Add rewards to what is known of these arms."""
+    def count(self, arms: IntArray, draws: StageRewards) -> None:
+        """Add rewards of these arms."""
         if self.likelihood is not None and self.pulls.any():  # not in the pilot
-            known = Draws(self.pulls, self.sums, self.squares)
+            known = StageRewards(self.pulls, self.sums, self.squares)
             self.likelihood.count(arms, draws, known, self.mean)
         self.pulls[arms] += draws.times
         self.sums[arms] += draws.sums
         self.squares[arms] += draws.squares
 
     def tighten(self) -> None:
-        """Bound the pairs of the present choice by all that is known."""
+        """Bound the pairs of the present choice by all rewards so far."""
         if self.racing:
             self._tighten()
         if self.likelihood is not None:
@@ -169,7 +168,7 @@ class Bounds:
         self.gaps[here] = np.minimum(self.gaps[here], found)
 
     def alone(self) -> tuple[int, IntArray]:
-        """The arm that is the only one chosen, or left out, and all others that stay."""
+        """The only arm that is chosen, or rejected, and all others that stay."""
         single = self.top if self.problem.k == 1 else ~self.top
         return int(np.flatnonzero(single)[0]), np.flatnonzero(~single & ~self.retired.arms)
 
@@ -183,24 +182,24 @@ class Bounds:
         evidence = likelihood.evidence(nominee, rivals, gap, best=best)
         off = ROUNDED * (2 + self.stages.last) + LARGEST_ODDS * self.problem.blur  # a pull
         evidence -= off * (self.pulls[nominee] + self.pulls[rivals])
-        closed = rivals[evidence >= -math.log(self.net.delta_compared)]
+        closed = rivals[evidence >= -math.log(self.fallback.delta_compared)]
         pairs = (closed, nominee) if best else (nominee, closed)
         self.gaps[pairs] = np.minimum(self.gaps[pairs], self.allowed)
 
     def _rounded(self, clock: FloatArray) -> FloatArray:
-        """What rounding can take off the gap of a pair: docs/pairs.md, "Rounding"."""
+        """The largest effect of rounding on the gap of a pair: docs/pairs.md, "Rounding"."""
         farthest = float(np.abs(self.sums / np.maximum(self.pulls, 1)).max())
         largest = 1 + farthest + self.levels.max() / clock[..., 0]  # the first clock is the slowest
         rounded: FloatArray = ROUNDED * (2 + self.stages.last) * largest + 2 * self.problem.blur
         return rounded
 
     def _place(self) -> None:
-        """See which arms lie near 0 or near 1: the capital against the contrary is large."""
-        if not self.net.placed or self.net.edge_share == self.net.share:
+        """Find the arms near 0 or near 1: those with a large wealth against the contrary."""
+        if not self.fallback.placed or self.fallback.edge_share == self.fallback.share:
             return
-        enough = 2 * self.problem.n_arms / (self.net.placing * self.problem.delta)
-        pulls, sums = self.pulls - self.net.skipped, self.sums - self.net.skipped_sums
-        against = np.stack([log_capital(pulls, sums), log_capital(pulls, pulls - sums)])
+        enough = 2 * self.problem.n_arms / (self.fallback.placing * self.problem.delta)
+        pulls, sums = self.pulls - self.fallback.skipped, self.sums - self.fallback.skipped_sums
+        against = np.stack([log_wealth(pulls, sums), log_wealth(pulls, pulls - sums)])
         self.near |= against >= math.log(enough)
 
     def bound(self) -> float:
@@ -224,8 +223,9 @@ class Bounds:
         return min([found, *map(self._set_bound_from, _some_of(np.unique(at)[1:]))])
 
     def _set_bound_from(self, q: int) -> float:
-        """The same, by stage q of the arms that completed it: any other arm of a swap adds at most
-        its worst pair."""
+        """The same, by stage q of the arms that completed it.
+
+        Any other arm of a swap adds at most its worst pair."""
         there = self.doubtful & (self.stages.at >= q)
         gaps = np.where(self.pairs_above(0.0), self.gaps, 0.0)  # (j, b)
         if self.problem.rewards.has_range:

@@ -1,35 +1,29 @@
-"""Values that a mean may have, cut into cells that are narrow where it matters.
+"""Charges of the arms and thresholds for swaps, from past rewards (docs/assess.md has the proofs).
 
-p-values for "the mean is at least theta", for a number of pulls that was fixed beforehand.
+Values are on the unit scale, and all charges are for means that are larger than the rewards
+suggest; those for smaller means are the same of mirrored rewards. Values that a mean may have are
+cut into cells that are narrow where it matters.
 
-0/1 rewards: P(Bin(N, theta) <= S), exact. Rewards in [0, 1]: the least of Hoeffding's bound
+Pulls fixed beforehand: a charge is a squared normal score of a p-value for "the mean is at least
+theta". 0/1 rewards: P(Bin(N, theta) <= S), exact. Rewards in [0, 1]: the least of Hoeffding's bound
 exp(-N kl(S/N, theta)) and of E(Z - t)+ / (F - t) for some t, where F = N - S and Z is binomial of N
 trials with mean 1 - theta (Hoeffding's convex order, then Markov). Both fall in theta.
 
-Wealth of bets against "the mean is theta" that win if it is less: e-processes.
+Else: a charge is the logarithm of the wealth of bets against "the mean is theta" that win if it is
+less. It is an e-process, a nonnegative supermartingale from 1 at the true mean, however arms are
+pulled and whenever one stops. Its lower bound over a cell [low, high] of values theta is used,
+rounded down.
 
-Each is a nonnegative supermartingale from 1 at the true mean, however arms are pulled and whenever
-one stops. What is returned is a lower bound on its logarithm over a cell [low, high] of values
-theta, rounded down.
+The swaps of m arms each have the share delta w_m / (C(k, m) C(n - k, m)) of delta, w_m ~ 1/m. The
+threshold of a swap is what the charges of its 2m arms exceed with that probability only.
 
-Thresholds: what the charges of the 2m arms of one swap exceed with a small probability only.
-
-The swaps of m arms each have the share delta w_m / (C(k, m) C(n - k, m)) of delta, w_m ~ 1/m.
-
-Charges of every arm, by what was declared about its rewards and its number of pulls.
-
-Values are on the unit scale, and all charges are for means that are larger than the rewards say.
-Those for smaller means are the same of mirrored rewards.
-
-Bets on a whole swap with one tilt for all of its arms: e-processes for rewards in [0, 1].
-
-With a tilt l, the product of exp(-l x) / (1 - theta + theta exp(-l)) over the rewards x of an arm
-is a supermartingale from 1, as exp(-l x) lies below its chord. Its logarithm is the charge of
-theta, -l S - N ln(1 - theta a) with a = 1 - exp(-l). It is convex, so the reach has a closed form.
-
-A bet of strength s about a centre c multiplies the wealth by 1 - s (x - c) for an arm that may be
-better and by 1 + s (x - c) for one that may be worse. Both charges then have about the same slope
-at means near c, which makes a swap of them narrow: this gives the two tilts."""
+Rewards in [0, 1] also allow bets on a whole swap with one tilt for all of its arms. With a tilt l,
+the product of exp(-l x) / (1 - theta + theta exp(-l)) over the rewards x of an arm is a
+supermartingale from 1, as exp(-l x) lies below its chord. Its logarithm is the charge of theta, -l
+S - N ln(1 - theta a) with a = 1 - exp(-l). It is convex, so the reach has a closed form. A bet of
+strength s about a centre c multiplies the wealth by 1 - s (x - c) for an arm that may be better and
+by 1 + s (x - c) for one that may be worse. Both charges then have about the same slope at means
+near c, which makes a swap of them narrow: this gives the two tilts."""
 
 import math
 from collections.abc import Sequence
@@ -56,25 +50,25 @@ from shortlist.confidence import JEFFREYS, TYPICAL
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
 # standard errors from the mean reward, after the arcsine transformation
-NEAR = np.linspace(-6.0, 6.0, 601)
-FAR = np.geomspace(6.0, 56.0, 145)[1:]
-# so far that no wide cell is left at 10^9 pulls, where it would decide at low prices
-FARTHEST = np.geomspace(56.0, 1e5, 151)[1:]
-STEPS = np.concatenate([NEAR, FAR, FARTHEST])
+NEAR_STEPS = np.linspace(-6.0, 6.0, 601)
+FAR_STEPS = np.geomspace(6.0, 56.0, 145)[1:]
+# so that no wide cell is left at 10^9 pulls, where it would decide at low prices
+FARTHEST_STEPS = np.geomspace(56.0, 1e5, 151)[1:]
+ALL_STEPS = np.concatenate([NEAR_STEPS, FAR_STEPS, FARTHEST_STEPS])
 
 
 def cells(pulls: int, mean: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends of cells that together are [0, 1], about a mean of this many rewards."""
-    angles = np.arcsin(np.sqrt(mean)) + STEPS / (2 * np.sqrt(pulls))
+    angles = np.arcsin(np.sqrt(mean)) + ALL_STEPS / (2 * np.sqrt(pulls))
     inner = np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
     edges = np.maximum.accumulate(np.concatenate([[0.0], inner, [1.0]]))
     return edges[:-1], edges[1:]
 
 
 TAIL_ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it
-LEAST = 1e-290  # p-values below are taken for this one
+LEAST_TAIL = 1e-290  # p-values below are taken for this one
 MOST_SUMMED = 1e6  # pulls up to which differences of the incomplete beta function are exact
-OFFSETS = 12  # values of t
+TAIL_OFFSETS = 12  # values of t
 
 
 def binary_tail(pulls: int, successes: float, theta: FloatArray) -> FloatArray:
@@ -101,10 +95,9 @@ def bounded_tail(pulls: int, total: float, theta: FloatArray) -> FloatArray:
 
 def _starts(pulls: int, lost: float) -> FloatArray:
     """Values of t below F: 1 and a few standard deviations."""
-    offsets = np.geomspace(0.5, 2 * np.sqrt(pulls) + 1, OFFSETS)
+    offsets = np.geomspace(0.5, 2 * np.sqrt(pulls) + 1, TAIL_OFFSETS)
     starts = np.unique(np.ceil(lost - offsets))
-    result: FloatArray = starts[(starts >= 1) & (starts < lost) & (starts < pulls)]
-    return result
+    return starts[(starts >= 1) & (starts < lost) & (starts < pulls)]
 
 
 def _excess(pulls: int, lost: float, start: int, mean: FloatArray) -> FloatArray:
@@ -113,16 +106,15 @@ def _excess(pulls: int, lost: float, start: int, mean: FloatArray) -> FloatArray
     beyond = betainc(start + 1, pulls - start, mean)
     gained = pulls * mean * above
     excess = np.maximum(gained - start * beyond, 0.0) + TAIL_ROUNDING * gained
-    result: FloatArray = excess / (lost - start)
-    return result
+    return excess / (lost - start)
 
 
 def _rounded_up(tails: FloatArray) -> FloatArray:
-    return np.clip(tails * (1 + TAIL_ROUNDING), LEAST, 1.0)
+    return np.clip(tails * (1 + TAIL_ROUNDING), LEAST_TAIL, 1.0)
 
 
-STRENGTHS = 0.9 * 2.0 ** -np.arange(16)  # (bets,) of bets on the variance
-WEIGHTS = 1 / (np.arange(1, 17) * np.arange(2, 18))  # (bets,) they add up to less than 1
+VARIANCE_BETS = 0.9 * 2.0 ** -np.arange(16)  # (bets,) of bets on the variance
+BET_WEIGHTS = 1 / (np.arange(1, 17) * np.arange(2, 18))  # (bets,) they add up to less than 1
 WEALTH_ROUNDING = 1e-7  # of the logarithm of an incomplete beta function
 
 
@@ -153,23 +145,22 @@ def spread_wealth(
     """Of bets 1 + l (theta - x) of several strengths l: large where rewards vary little.
 
     y = l (theta - x) is at least -h with h = l (1 - theta), hence ln(1 + y) >= y - curvature(h) y^2
-    (`pairs/bets.py`). The sum of y^2 is convex in theta, so it is largest at an end of the cell."""
-    strength = STRENGTHS[:, None]
+    (`pairs/bound.py`). The sum of y^2 is convex in theta, so it is largest at an end of the
+    cell."""
+    strength = VARIANCE_BETS[:, None]
     drift = strength * (pulls * low - total)  # (bets, cells)
     around = [squares - 2 * theta * total + pulls * theta**2 for theta in (low, high)]
     most = np.maximum(0.0, np.maximum(*around)) * (1 + WEALTH_ROUNDING)
     gains = drift - curvature(strength * (1 - low)) * strength**2 * most
     gains -= ROUNDED * (np.abs(drift) + strength * pulls)
-    result: FloatArray = logsumexp(gains + np.log(WEIGHTS)[:, None], axis=0)
-    return result
+    return logsumexp(gains + np.log(BET_WEIGHTS)[:, None], axis=0)
 
 
 LARGEST_SUMMED = 32  # arms on a side of a swap up to which the distribution is summed
 LEAST_LOG = -500.0  # logarithm of a probability below which it is bounded by its moments
-HALVINGS = 60
 SUM_ROUNDING = 1e-9  # relative, of the sum
 TILTS = np.linspace(0.0, 0.5, 402)[1:-1]  # of the moment generating function
-NEGLIGIBLE = 60.0  # standard deviations and more of a Poisson distribution
+POISSON_TAIL = 60.0  # standard deviations and more of a Poisson distribution
 
 
 def log_shares(n_arms: int, k: int, delta: float) -> FloatArray:
@@ -193,7 +184,7 @@ def _threshold(size: int, log_probability: float, shift: float) -> float:
     if size > LARGEST_SUMMED or log_probability < LEAST_LOG:
         return high
     low = 0.0
-    for _ in range(HALVINGS):
+    for _ in range(60):
         middle = (low + high) / 2
         exceeded = _log_tail(middle, size, shift) > log_probability
         low, high = (middle, high) if exceeded else (low, middle)
@@ -213,7 +204,7 @@ def _log_tail(value: float, size: int, shift: float) -> float:
 
     Terms beyond the last are at most the Poisson probabilities themselves."""
     mean = size * shift**2
-    last = int(mean + NEGLIGIBLE + 12 * math.sqrt(mean) + value)
+    last = int(mean + POISSON_TAIL + 12 * math.sqrt(mean) + value)
     count = np.arange(last + 1)
     weights = np.exp(xlogy(count, mean) - mean - gammaln(count + 1))
     tail = float(weights @ gammaincc(size + count, value / 2) + gammainc(last + 1, mean))
@@ -231,11 +222,11 @@ HALF = math.log(2)
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What every arm gave on the unit scale: (arms,) each; `squares` may be unknown."""
+    """Pulls and rewards of every arm on the unit scale: (arms,) each."""
 
     pulls: IntArray
     sums: FloatArray
-    squares: FloatArray | None
+    squares: FloatArray | None  # None: unknown
     blur: float = 0.0  # of a mean, by rounding on the way to the unit scale
 
     @property
@@ -255,7 +246,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How arms are charged: all of it is settled before any reward is seen."""
+    """How arms are charged, fixed before any reward is seen."""
 
     fixed: bool  # whether the pulls were fixed beforehand
     binary: bool  # rewards are 0 or 1
@@ -272,7 +263,7 @@ class Evidence:
 
     @property
     def tilted(self) -> bool:
-        """Whether swaps are also betted on with one tilt for all of their arms."""
+        """Whether there are also bets on swaps with one tilt for all of their arms."""
         return self.ranged and not self.fixed
 
     def largest_charge(self, thresholds: FloatArray) -> float:
@@ -283,14 +274,14 @@ class Evidence:
         return float(thresholds[0]) if self.fixed and self.ranged else math.inf
 
     def limit(self, probability: float) -> float:
-        """What the charge of one arm exceeds with this probability at most."""
+        """The value that the charge of one arm exceeds with this probability at most."""
         if self.fixed and self.ranged:
             return max(0.0, self.shift - float(ndtri(probability))) ** 2
         return -math.log(probability)
 
     @property
     def mirror(self) -> float:
-        """What the mean of an arm and that of its mirrored rewards add up to."""
+        """The sum of the mean of an arm and that of its mirrored rewards."""
         return 1.0 if self.ranged else 0.0
 
     def mirrored(self, totals: Totals) -> Totals:
@@ -340,8 +331,7 @@ def prices_for(pulls: IntArray) -> FloatArray:
 
 def _prices(count: int) -> FloatArray:
     """(count,) From 4 downward."""
-    result: FloatArray = 4 * 2.0 ** (-np.arange(count) / FINENESS)
-    return result
+    return 4 * 2.0 ** (-np.arange(count) / FINENESS)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -378,8 +368,7 @@ def _charges(
     if not evidence.fixed:
         return _wealth(evidence, pulls, total, squares, low, high)
     tail = (binary_tail if evidence.binary else bounded_tail)(pulls, total, low)
-    result: FloatArray = np.maximum(0.0, evidence.shift - ndtri(tail)) ** 2
-    return result
+    return np.maximum(0.0, evidence.shift - ndtri(tail)) ** 2
 
 
 def _wealth(
@@ -421,21 +410,21 @@ SWAP_STRENGTHS = tuple(0.9 * 2.0**-power for power in range(14))
 
 
 @dataclass(frozen=True, slots=True)
-class Charged:
-    """Reaches of every arm and what swaps are charged, one column for each price that is tried."""
+class SwapCharges:
+    """Reaches of every arm and costs of swaps, one column for each price that is tried."""
 
     up: FloatArray  # (arms, columns) the largest mean - price * charge
     down: FloatArray  # (arms, columns) the largest -mean - price * charge
     costs: FloatArray  # (M, columns) price * threshold of swaps of m arms
 
 
-def joined(charged: Sequence[Charged]) -> Charged:
+def joined(charged: Sequence[SwapCharges]) -> SwapCharges:
     """The columns of all: each of them gives bounds."""
     up, down = (np.hstack([getattr(each, name) for each in charged]) for name in ("up", "down"))
-    return Charged(up, down, np.hstack([each.costs for each in charged]))
+    return SwapCharges(up, down, np.hstack([each.costs for each in charged]))
 
 
-def tilted_charges(totals: Totals, mirrored: Totals, log_shares: FloatArray) -> Charged:
+def tilted_charges(totals: Totals, mirrored: Totals, log_shares: FloatArray) -> SwapCharges:
     """Columns for every tilt; together they have half of the wealth, in equal parts."""
     bets = [_bet(centre, strength) for centre in CENTRES for strength in SWAP_STRENGTHS]
     stakes, better, worse = np.array(bets).T  # (bets,) each
@@ -444,7 +433,7 @@ def tilted_charges(totals: Totals, mirrored: Totals, log_shares: FloatArray) -> 
     up = tilted_reach(totals, prices, np.repeat(better, typical.size))
     down = tilted_reach(mirrored, prices, np.repeat(worse, typical.size)) - 1
     thresholds = HALF + math.log(len(bets)) - log_shares  # (M,)
-    return Charged(up, down, prices * thresholds[:, None])
+    return SwapCharges(up, down, prices * thresholds[:, None])
 
 
 def _bet(centre: float, strength: float) -> tuple[float, float, float]:
@@ -459,8 +448,7 @@ def _typical_prices(totals: Totals) -> FloatArray:
     """(prices,) About 1/N: the slope of the charge of an arm is about N times the stake."""
     pulled = totals.pulls[totals.pulls > 0]
     typical = np.unique(np.quantile(pulled, (0.0, 0.5, 1.0))) if pulled.size else np.ones(1)
-    result: FloatArray = (NEAR_PRICES / typical[:, None]).ravel()
-    return result
+    return (NEAR_PRICES / typical[:, None]).ravel()
 
 
 def tilted_reach(totals: Totals, prices: FloatArray, tilts: FloatArray) -> FloatArray:
@@ -470,5 +458,4 @@ def tilted_reach(totals: Totals, prices: FloatArray, tilts: FloatArray) -> Float
     theta = np.clip(1 / gap - prices * pulls, 0.0, 1.0)
     lost, drift = tilts * sums, xlogy(pulls, 1 - theta * gap)
     charge = -lost - drift - ROUNDED * (np.abs(lost) + np.abs(drift))
-    result: FloatArray = theta - prices * charge
-    return result
+    return theta - prices * charge

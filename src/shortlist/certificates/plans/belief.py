@@ -1,13 +1,10 @@
-"""Priors: how the means of all arms may be distributed, learned from their rewards by EM.
+"""What all rewards so far say about the means, with one prior for all arms.
 
-The likeliest prior is made of spikes, and a boundary between two of them is sure of itself and
-wrong. Smooth priors take ties apart, and put the boundary too far from where most arms are. What a
-prior does to rewards of its own says by how much: that is made up for.
-
-What all rewards so far say about the means, finest next to the boundary.
-
-One prior for all arms, as in `exploration`, but on a grid that resolves the boundary far better
-than the rewards so far do, since plans will draw many more."""
+The prior is learned by EM, on a grid that resolves the boundary far better than the rewards so far
+do, since plans will draw many more. The likeliest prior is made of spikes, and a boundary between
+two of them is overconfident and wrong. Smooth priors separate ties, and put the boundary too far
+from where most arms are. The effect of smoothing on rewards drawn from the prior itself shows by
+how much: that is corrected. No guarantee rests on it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -17,13 +14,14 @@ from scipy.special import gammaln
 
 from shortlist.arrays import FloatArray, IntArray, grouped_by, product
 from shortlist.certificates.plans import tuning
+from shortlist.certificates.plans.bound import RIGHT_ANGLE
 
 LEAST_EXPECTED = 1e-6  # arms below which a number of successes is left out
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Arms by their rewards so far: pulls, successes, how many arms have them; (rows,) each."""
+class RewardCounts:
+    """Distinct pairs of pulls and successes, and the number of arms with each; (rows,) each."""
 
     pulls: FloatArray
     successes: FloatArray
@@ -31,17 +29,17 @@ class Rows:
 
     @property
     def deviation(self) -> float:
-        """Of the angle of an arm, by its pulls so far, on average."""
+        """Average standard deviation of the angle of an arm, by its pulls so far."""
         return 0.5 / math.sqrt(float(np.average(self.pulls, weights=self.sizes)))
 
     def log_likelihood(self, grid: FloatArray) -> FloatArray:
-        """Of every mean, relative to the likeliest: (rows, grid)."""
+        """Log-likelihood of every mean, relative to the likeliest: (rows, grid)."""
         log = log_likelihood(self.pulls, self.successes, grid)
         log -= log.max(axis=1, keepdims=True)
         return log
 
-    def replayed(self, posterior: FloatArray, grid: FloatArray) -> "Rows":
-        """What is expected if every arm is pulled as often anew; sizes are no whole numbers."""
+    def replayed(self, posterior: FloatArray, grid: FloatArray) -> "RewardCounts":
+        """Expected counts if every arm is pulled as often again; sizes are no whole numbers."""
         rows = []
         for times in np.unique(self.pulls).tolist():
             same = self.pulls == times
@@ -50,36 +48,36 @@ class Rows:
             sizes = product(arms, chances(times, successes, grid).T)[0]
             likely = sizes > LEAST_EXPECTED
             rows.append([np.full(sizes.size, times)[likely], successes[likely], sizes[likely]])
-        return Rows(*(np.concatenate(each) for each in zip(*rows, strict=True)))
+        return RewardCounts(*(np.concatenate(each) for each in zip(*rows, strict=True)))
 
 
-def smooth_priors(rows: Rows, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ever less smooth priors, (widths, grid), and how much each of them counts.
+def smooth_priors(rows: RewardCounts, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Priors of decreasing bandwidth, (widths, grid), and the weight of each.
 
-    By the likelihood of all rewards, which a prior of half the width has to raise to count as
+    Weights follow the likelihood of all rewards, which half the bandwidth has to raise to count as
     much: the likeliest prior of all is made of spikes."""
     likelihood = np.exp(rows.log_likelihood(grid))
     priors = [_flat(grid)]
     scores: list[float] = []
-    for halvings, width in enumerate(tuning.SMOOTH):
+    for halvings, width in enumerate(tuning.BANDWIDTHS):
         kernel = smoothing(grid, width * rows.deviation)
         priors.append(_by_em(likelihood, rows.sizes, priors[-1], kernel, priors[0]))
         of_arms = np.log(np.einsum("rg,g->r", likelihood, priors[-1]))
         evidence = float(np.einsum("r,r->", rows.sizes, of_arms))
-        scores.append(evidence - tuning.SPEAKS * halvings)
-        if scores[-1] < max(scores) - tuning.SPOKEN:
+        scores.append(evidence - tuning.LIKELIHOOD_GAIN * halvings)
+        if scores[-1] < max(scores) - tuning.LIKELIHOOD_DEFICIT:
             break
     weights = np.exp(np.array(scores) - max(scores))
     return np.stack(priors[1:]), weights / weights.sum()
 
 
 def sharpened(
-    prior: FloatArray, rows: Rows, posterior: FloatArray, grid: FloatArray, power: float
+    prior: FloatArray, rows: RewardCounts, posterior: FloatArray, grid: FloatArray, power: float
 ) -> FloatArray:
-    """A prior less what smoothing did to it: as much as it does to rewards that the prior expects.
+    """A prior with the effect of smoothing undone.
 
-    Fitted to these, it comes out wider than it was; by about as much it was wider than the truth
-    ("twicing", Tukey 1977). The power says how much of that is undone."""
+    Fitted to rewards drawn from the prior, the prior comes out wider; by about as much it was wider
+    than the truth ("twicing", Tukey 1977). The power says how much of that is undone."""
     priors, weights = smooth_priors(rows.replayed(posterior, grid), grid)
     wider = np.einsum("w,wg->g", weights, priors)
     sharper = prior * (prior / wider) ** power
@@ -88,7 +86,7 @@ def sharpened(
 
 
 def smoothing(grid: FloatArray, width: float) -> FloatArray:
-    """What becomes of weight on every point that is smoothed normally in angles: (to, from)."""
+    """Normal kernel in angles: the smoothed weight of every point, (to, from)."""
     angles = angle(grid)
     apart = (angles[:, None] - angles) / width
     kernel = np.exp(-(apart**2) / 2) * np.gradient(angles)[:, None]
@@ -97,23 +95,22 @@ def smoothing(grid: FloatArray, width: float) -> FloatArray:
 
 
 def log_likelihood(pulls: FloatArray, successes: FloatArray, grid: FloatArray) -> FloatArray:
-    """Log-probability of such rewards in one order, for every mean: (rows, grid)."""
+    """Log-probability of these rewards in one order, for every mean: (rows, grid)."""
     log: FloatArray = successes[:, None] * np.log(grid)
     log += (pulls - successes)[:, None] * np.log1p(-grid)
     return log
 
 
 def chances(pulls: float, successes: FloatArray, grid: FloatArray) -> FloatArray:
-    """Probability of so many successes after so many pulls, for every mean: (rows, grid)."""
+    """Probability of these successes after this many pulls, for every mean: (rows, grid)."""
     log_orders = gammaln(pulls + 1) - gammaln(successes + 1) - gammaln(pulls - successes + 1)
     log = log_likelihood(np.full(successes.size, pulls), successes, grid)
     return np.exp(log + log_orders[:, None])
 
 
 def angle(mean: FloatArray | float) -> FloatArray:
-    """In which rewards have about the same variance, whatever their mean."""
-    result: FloatArray = np.arcsin(np.sqrt(mean))
-    return result
+    """The angle of a mean, in which estimates have about the same variance for all means."""
+    return np.arcsin(np.sqrt(mean))
 
 
 def _by_em(
@@ -125,13 +122,13 @@ def _by_em(
 ) -> FloatArray:
     """Steps of EM: the mean posterior, smoothed (Silverman 1990), and a flat floor."""
     shares = sizes / sizes.sum()
-    for _ in range(tuning.STEPS):
+    for _ in range(tuning.EM_STEPS):
         before = prior
         evidence = np.einsum("rg,g->r", likelihood, prior)
         mean_posterior = np.einsum("r,rg->g", shares / evidence, likelihood) * prior
         smooth = np.einsum("gh,h->g", kernel, mean_posterior)
-        prior = (1 - tuning.FLOOR) * smooth + tuning.FLOOR * flat
-        if float(np.abs(prior - before).sum()) < tuning.STILL:
+        prior = (1 - tuning.FLAT_FLOOR) * smooth + tuning.FLAT_FLOOR * flat
+        if float(np.abs(prior - before).sum()) < tuning.EM_CHANGE:
             break
     return prior
 
@@ -142,16 +139,14 @@ def _flat(grid: FloatArray) -> FloatArray:
     return flat
 
 
-QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
-EDGE = 0.02  # least angle of a mean, and least distance from the largest angle
-TINY = 1e-12  # stands in for no variance at all
+LEAST_ANGLE = 0.02  # least angle of a mean, and least distance from the largest angle
 LEAST_SPREAD = 1e-5  # of a belief
-OUTERMOST = 2e-3  # no boundary is nearer to 0 or 1
+OUTERMOST_BOUNDARY = 2e-3  # no boundary is nearer to 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Arms about which the same is believed, and the mean belief about them."""
+class ArmGroup:
+    """Arms with a similar posterior, and the average of their posteriors."""
 
     arms: IntArray
     pulls: float  # of an arm so far, on average
@@ -160,8 +155,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """What is believed about an arm of a group before its fresh rewards, on a grid of means."""
+class GroupBelief:
+    """The belief about an arm of a group before its fresh rewards, on a grid of means."""
 
     grid: FloatArray  # (grid,)
     prior: FloatArray  # (grid,): blunt, to stop and to choose by
@@ -169,17 +164,19 @@ class Outlook:
     sharp: FloatArray  # (grid,): to forecast by
 
     def posterior(self, pulls: FloatArray, successes: FloatArray) -> FloatArray:
-        """What such fresh rewards make of the prior: (states, grid)."""
+        """The posterior after these fresh rewards: (states, grid)."""
         log = log_likelihood(pulls, successes, self.grid)
         return _normalised(np.exp(log - log.max(axis=1, keepdims=True)) * self.prior)
 
-    def smoothed(self, width: float) -> "Outlook":
-        """With a prior that is smoothed normally in angles."""
+    def smoothed(self, width: float) -> "GroupBelief":
+        """The same with a prior that is smoothed normally in angles."""
         return replace(self, prior=product(smoothing(self.grid, width), self.prior[:, None])[:, 0])
 
-    def moved(self, old: float, new: float) -> "Outlook":
-        """If all means are off by as much as a boundary is: moved by as large an angle."""
-        angles = np.clip(angle(self.grid) + angle(new) - angle(old), EDGE, QUARTER - EDGE)
+    def moved(self, old: float, new: float) -> "GroupBelief":
+        """The same with all means moved by the angle between two boundaries."""
+        angles = np.clip(
+            angle(self.grid) + angle(new) - angle(old), LEAST_ANGLE, RIGHT_ANGLE - LEAST_ANGLE
+        )
         return replace(self, grid=np.sin(angles) ** 2)
 
 
@@ -190,13 +187,13 @@ class Belief:
         self, pulls: IntArray, sums: FloatArray, k: int, guess: float, *, sharpen: bool = False
     ) -> None:
         (row_pulls, row_sums), self.row = grouped_by(pulls.astype(np.float64), sums)
-        self.rows = Rows(row_pulls, row_sums, np.bincount(self.row).astype(np.float64))
+        self.rows = RewardCounts(row_pulls, row_sums, np.bincount(self.row).astype(np.float64))
         self.k = k
         self._fit(guess)
         if abs(angle(self._cheapest()) - angle(guess)) > tuning.NEAR_ANGLE / 2:
             self._fit(self._cheapest())
         self._place_boundary()
-        self.moved = 0.0  # what sharpening the prior moved the boundary by
+        self.moved = 0.0  # move of the boundary by sharpening the prior
         if sharpen and self._well_known > 0:
             before = self.boundary
             power = self.edge * self._well_known
@@ -206,39 +203,41 @@ class Belief:
 
     @property
     def nodes(self) -> list[tuple[float, float]]:
-        """Boundaries that plans are made for, and how much each of them counts."""
-        away = tuning.SPREAD * self.error
-        values = np.clip(self.boundary + np.array([-away, 0.0, away]), OUTERMOST, 1 - OUTERMOST)
-        weights = (tuning.ASIDE, 1 - 2 * tuning.ASIDE, tuning.ASIDE)
+        """Boundaries that plans are made for, and the weight of each."""
+        away = tuning.NODE_DISTANCE * self.error
+        values = np.clip(
+            self.boundary + np.array([-away, 0.0, away]), OUTERMOST_BOUNDARY, 1 - OUTERMOST_BOUNDARY
+        )
+        weights = (tuning.NODE_WEIGHT, 1 - 2 * tuning.NODE_WEIGHT, tuning.NODE_WEIGHT)
         return list(zip(values.tolist(), weights, strict=True))
 
     @property
     def middle(self) -> float:
         """Where proofs are expected: a sharper prior has moved the boundary not far enough yet."""
         most = tuning.MOST_AHEAD * self.error
-        ahead = float(np.clip(tuning.AHEAD * self.moved, -most, most))
-        return float(np.clip(self.boundary + ahead, OUTERMOST, 1 - OUTERMOST))
+        ahead = float(np.clip(tuning.MOVED_AHEAD * self.moved, -most, most))
+        return float(np.clip(self.boundary + ahead, OUTERMOST_BOUNDARY, 1 - OUTERMOST_BOUNDARY))
 
     @property
     def deviation(self) -> float:
-        """Of the angle of an arm, by its pulls so far, on average."""
+        """Average standard deviation of the angle of an arm, by its pulls so far."""
         return self.rows.deviation
 
     @property
     def all_arms(self) -> FloatArray:
         """The mean belief about all arms: (grid,)."""
-        mean: FloatArray = self.expected / self.row.size
-        return mean
+        result: FloatArray = self.expected / self.row.size
+        return result
 
     @property
     def edge(self) -> float:
-        """The larger, the fewer arms are above the boundary, or below it."""
+        """A factor that grows as fewer arms are above the boundary, or below it."""
         n_arms = self.row.size
-        edge: float = (n_arms / min(self.k, n_arms - self.k)) ** tuning.EDGE
-        return edge
+        result: float = (n_arms / min(self.k, n_arms - self.k)) ** tuning.EDGE_POWER
+        return result
 
-    def groups(self, alike_pulls: float) -> list[Group]:
-        """Arms that are believed to be similarly far from the boundary, and of similar pulls.
+    def groups(self, alike_pulls: float) -> list[ArmGroup]:
+        """Arms that are similarly far from the boundary, with similar pulls.
 
         These differ by the factor `alike_pulls` at most."""
         means = np.einsum("rg,g->r", self.sharp, self.grid)
@@ -249,24 +248,24 @@ class Belief:
         kinds, group = grouped_by(place[self.row], often.astype(np.int64)[self.row])
         return [self.group(np.flatnonzero(group == each)) for each in range(kinds[0].size)]
 
-    def outlook(self, group: Group) -> Outlook:
-        """With a share of the belief about all arms: a group may be taken for what it is not."""
+    def group_belief(self, group: ArmGroup) -> GroupBelief:
+        """The belief about a group, with a share of that about all arms for errors."""
         prior = (1 - tuning.SOFT) * group.blunt + tuning.SOFT * self.all_arms
         believed = (1 - tuning.DOUBT) * group.sharp + tuning.DOUBT * self.all_arms
-        return Outlook(self.grid, prior, believed, group.sharp)
+        return GroupBelief(self.grid, prior, believed, group.sharp)
 
     def with_rewards(self, pulls: IntArray, successes: IntArray) -> "Belief":
-        """The belief if arms have had these rewards besides."""
+        """The belief if arms had these rewards too."""
         all_pulls = self.rows.pulls[self.row].astype(np.int64) + pulls
         return Belief(all_pulls, self.rows.successes[self.row] + successes, self.k, self.boundary)
 
-    def group(self, arms: IntArray) -> Group:
-        """What is believed about these arms, whether they are alike or not."""
+    def group(self, arms: IntArray) -> ArmGroup:
+        """These arms as one group, whether they are alike or not."""
         shares = np.bincount(self.row[arms], minlength=self.rows.sizes.size)[None] / arms.size
         pulls = product(shares, self.rows.pulls[:, None])
         sharp = product(shares, self.sharp)[0]
         blunt = product(shares, self.blunt)[0]
-        return Group(arms, float(pulls[0, 0]), sharp, blunt)
+        return ArmGroup(arms, float(pulls[0, 0]), sharp, blunt)
 
     def _fit(self, boundary: float) -> None:
         """Fit the prior on a grid around this boundary."""
@@ -285,12 +284,12 @@ class Belief:
         self.expected = product(self.rows.sizes[None], self.sharp)[0]  # (grid,): arms
 
     def _place_boundary(self) -> None:
-        self.boundary = float(np.clip(self._cheapest(), OUTERMOST, 1 - OUTERMOST))
+        self.boundary = float(np.clip(self._cheapest(), OUTERMOST_BOUNDARY, 1 - OUTERMOST_BOUNDARY))
         self.error = self._error()
 
     @property
     def _well_known(self) -> float:
-        """1 if the boundary is far better known than any arm, 0 if hardly, or put aside."""
+        """1 if the boundary is far better known than any arm, 0 if hardly, or if put aside."""
         if abs(self.boundary - self._balance(self.expected)) > tuning.PUT_ASIDE * self.error:
             return 0.0
         deviation = 2 * self.deviation * math.sqrt(self.boundary * (1 - self.boundary))
@@ -307,41 +306,41 @@ class Belief:
         return math.sqrt(float(np.average((np.array(found) - mean) ** 2, weights=weights)))
 
     def _balance(self, expected: FloatArray) -> float:
-        """Where k of the expected arms are above."""
+        """The value with k of the expected arms above it."""
         return float(np.interp(-self.k, -_above(expected), self.grid))
 
     def _cheapest(self) -> float:
-        """A boundary that has about k arms above and few next to it.
+        """A boundary with about k arms above and few next to it.
 
-        Where no arms are, it may be put anywhere, and far from most of them is best."""
+        In a gap between arms it may be anywhere, and far from most of them is best."""
         balance = self._balance(self.expected)
         candidates = np.append(balance, self.grid)
         above = np.interp(candidates, self.grid, _above(self.expected))
-        z = (above - self.k) / max(self._miscount(balance)[0], TINY)
+        z = (above - self.k) / max(self._miscount(balance)[0], 1e-12)
         likely = np.abs(z) < tuning.LIKELY
         likely[0] = True  # where more than k arms are at the end of the grid, none is
         gaps = self.grid - candidates[likely, None]  # (candidates, grid)
-        hard = np.einsum("cg,g->c", 1 / (gaps**2 + tuning.CLOSE**2), self.expected)
+        hard = np.einsum("cg,g->c", 1 / (gaps**2 + tuning.AS_HARD**2), self.expected)
         return float(candidates[likely][np.argmin(np.log(hard) + z[likely] ** 2 / 2)])
 
     def _miscount(self, boundary: float) -> tuple[float, float]:
-        """How many arms too many or too few may be above, and the pulls of an arm in doubt."""
+        """Standard deviation of the number of arms above, and average pulls of an arm in doubt."""
         above = self.sharp[:, self.grid > boundary].sum(axis=1)
         variances = self.rows.sizes * above * (1 - above)  # (rows,)
         variance = max(float(variances.sum()), 0.0)  # rounding may have made it less
-        pulls = float(np.einsum("r,r->", variances, self.rows.pulls)) / max(variance, TINY)
+        pulls = float(np.einsum("r,r->", variances, self.rows.pulls)) / max(variance, 1e-12)
         return tuning.INFLATE * math.sqrt(variance), max(pulls, 1.0)
 
     def _error(self) -> float:
-        """How far the boundary may be off: the error in the number of arms above, by their density.
+        """Error of the boundary: that in the number of arms above, by their density.
 
-        A prior is no finer than what an arm tells."""
+        A prior is no finer than the rewards of an arm."""
         miscount, pulls = self._miscount(self.boundary)
         error = math.hypot(miscount / self._density(pulls), self.disagreement)
         return max(error, LEAST_SPREAD)
 
     def _density(self, pulls: float) -> float:
-        """Arms per unit of the mean next to the boundary, as finely as so many pulls tell."""
+        """Arms per unit of the mean next to the boundary, at the resolution of this many pulls."""
         deviation = math.sqrt(self.boundary * (1 - self.boundary) / pulls)
         ends = self.boundary + tuning.RESOLUTION * deviation * np.array([-1.0, 1.0])
         ends = np.clip(ends, 0.0, 1.0)
@@ -352,20 +351,19 @@ class Belief:
 
 def _above(expected: FloatArray) -> FloatArray:
     """Arms expected above every point of the grid, half of those that are on it: (grid,)."""
-    above: FloatArray = np.cumsum(expected[::-1])[::-1] - expected / 2
-    return above
+    return np.cumsum(expected[::-1])[::-1] - expected / 2
 
 
 def grid_around(boundary: float) -> FloatArray:
     """Means that are evenly spaced in angles, and many more next to the boundary."""
-    even = np.linspace(EDGE, QUARTER - EDGE, tuning.EVEN)
-    steps = np.linspace(-1, 1, tuning.NEAR)
+    even = np.linspace(LEAST_ANGLE, RIGHT_ANGLE - LEAST_ANGLE, tuning.EVEN_POINTS)
+    steps = np.linspace(-1, 1, tuning.NEAR_POINTS)
     centre = math.asin(math.sqrt(boundary))
     near = centre + tuning.NEAR_ANGLE * np.sign(steps) * steps**2
-    angles = np.concatenate([even, near[(near > EDGE) & (near < QUARTER - EDGE)]])
+    angles = np.concatenate([even, near[(near > LEAST_ANGLE) & (near < RIGHT_ANGLE - LEAST_ANGLE)]])
     return np.unique(np.round(np.sin(angles) ** 2, 9))
 
 
 def _normalised(joint: FloatArray) -> FloatArray:
-    weights: FloatArray = joint / joint.sum(axis=1, keepdims=True)
-    return weights
+    result: FloatArray = joint / joint.sum(axis=1, keepdims=True)
+    return result

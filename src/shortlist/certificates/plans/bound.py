@@ -1,44 +1,28 @@
-"""What it can cost to take an arm, or to leave it out: the loss L(state, mean) of docs/plans.md.
+"""The bound of a declared plan: stopping states, losses, boundaries and the check of moments.
 
-Every state has a *lead*: what is charged more for leaving the arm out than for taking it. The way
-that is charged less costs the distance to the boundary if the mean is on the other side of it,
-counted up to the reach. The other way costs as much, less the lead.
+A plan has levels, cumulative numbers of pulls N_1 < N_2 < ...; at each of them some numbers of
+successes stop the arm. A state is (pulls, successes). All paths to a state are equally likely:
 
-The boundaries that are declared, each with its share of delta.
+    p_m(state) = paths * m^successes * (1 - m)^(pulls - successes)        for every mean m,
 
-They lie around the one that is believed in, evenly spaced at first and then ever wider apart, and
-have shares like a Cauchy law: to declare many costs little, to miss the right one costs a look.
-What several of them say about the same set is put together (claims.py).
+so that one forward recursion serves all means. It adds and multiplies positive numbers only: its
+relative error is that of a few roundings. States whose probability underflows are dropped. An arm
+that ends in one of them is charged infinitely, which adds nothing to its exponential moment.
 
-Log-optimal charges: the least that can be expected to be charged under (*) of docs/plans.md.
+Every state has a *lead*: the extra charge for rejecting the arm rather than accepting it. The
+decision that is charged less costs the distance to the boundary if the mean is on the other side,
+up to the reach. The other one costs as much, less the lead. That is the loss L(state, mean).
 
-    maximise  sum over s of p(s) ln q(s)   subject to   A q <= 1,      q = exp(-strength * charge),
-
-where p is how likely every state is believed to be and A(m, s) = p_m(s) exp(strength L(s, m)). The
-dual finds weights w of the means that maximise sum p ln(w A) - sum w; then q = p / (w A). Newton's
-method finds both, the weights and what the constraints leave, x = 1 - A q: on the central path all
-w(m) x(m) are equal, and their sum is the gap to the best. Few means have weight in the end: it
-begins with some, and adds those at which the constraint is broken most (cutting planes).
-
-The exponential moment of a plan at *every* mean: the check of (*) in docs/plans.md.
-
-With q = exp(-strength * charge) it is M(m) = sum over s of p_m(s) exp(strength L(s, m)) q(s). Cut
-[0, 1] into cells that straddle neither the boundary nor the ends of the reach. In a cell of centre
-c and half-width h each ln p_m(s) is concave in m, hence below its tangent at c, of slope(s), and L
-is convex in m, hence below its chord. So for |t| <= h
+(*) With q = exp(-strength * charge) the moment M(m) = sum over s of p_m(s) exp(strength L(s, m))
+q(s) must be at most 1 at *every* mean. Cut [0, 1] into cells that straddle neither the boundary nor
+the ends of the reach. In a cell of centre c and half-width h each ln p_m(s) is concave in m, hence
+below its tangent at c, of slope(s), and L is convex in m, hence below its chord. So for |t| <= h
 
     M(c + t) <= sum over s of p_c(s) q(s) exp(slope(s) t + strength * chord(s, t)).
 
 That is convex in t: the larger of its values at the ends of the cell, where the chord is L, bounds
-M in all of it. (Lemma 2) Cells whose bound exceeds the largest moment at any centre are halved,
-again and again.
-
-What tracks and boundaries prove for one set together.
-
-A claim is what one track at one boundary says about a set. Each has its share of delta, and their
-shares are weights of a mean (docs/plans.md, Lemma 4): claims that are charged about the same cost
-hardly more than one that has all their shares. To check (*) takes long, so charges are estimates
-at first; only claims that were checked count."""
+M in all of it (Lemma 2). Cells whose bound exceeds the largest moment at any centre are halved,
+again and again. docs/plans.md has the proofs."""
 
 import math
 from collections.abc import Sequence
@@ -50,9 +34,11 @@ from scipy.special import gammaln, xlog1py, xlogy
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.plans import tuning
 
-NEGLIGIBLE = 1e-280  # probability under the reference mean below which states are left out
+NEGLIGIBLE_STATE = 1e-280  # probability under the reference mean below which states are dropped
 UNLIKELY = 1e-16  # probability under every mean, likewise
-NOT_THERE = -1  # the number of a state that was left out
+NOT_THERE = -1  # the number of a state that was dropped
+MOMENT_ROUNDING = 1e-7  # more than all roundings in a moment, relative
+RIGHT_ANGLE = math.pi / 2  # the largest angle: a mean is sin(angle)^2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +51,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class StopStates:
-    """Where a plan can stop: pulls, successes, ln(paths); pulls rise, then successes."""
+    """States in which a plan can stop: pulls, successes, ln(paths); by pulls, then successes."""
 
     pulls: FloatArray  # (states,)
     successes: FloatArray  # (states,)
@@ -77,8 +63,7 @@ class StopStates:
         log_path = self.successes * np.log(column)
         log_path += (self.pulls - self.successes) * np.log1p(-column)
         log_path += self.log_paths
-        result: FloatArray = log_path
-        return result
+        return log_path
 
     def log_likeliest(self) -> FloatArray:
         """Logarithm of the largest p_m(state) for any m, the one at m = successes / pulls."""
@@ -92,7 +77,7 @@ class StopStates:
         return StopStates(self.pulls[kept], self.successes[kept], self.log_paths[kept])
 
     def find(self, pulls: IntArray, successes: IntArray) -> IntArray:
-        """The number of every one of these states; NOT_THERE for those that were left out."""
+        """The number of every one of these states; NOT_THERE for those that were dropped."""
         base = float(self.pulls.max()) + 1
         keys = self.pulls * base + self.successes
         wanted = pulls * base + successes
@@ -107,7 +92,7 @@ def stop_states(levels: Sequence[Level], reference: float) -> StopStates:
     parts: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     for level in levels:
         reached = np.convolve(running, binomial(level.pulls - before, reference))
-        ended = np.flatnonzero(level.stops & (reached > NEGLIGIBLE))
+        ended = np.flatnonzero(level.stops & (reached > NEGLIGIBLE_STATE))
         pulls = np.full(ended.size, float(level.pulls))
         parts.append((pulls, ended.astype(np.float64), reached[ended]))
         running = np.where(level.stops, 0.0, reached)
@@ -130,7 +115,7 @@ def binomial(pulls: int, mean: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """What a wrong choice weighs: boundary b, strength lambda and reach K epsilon."""
+    """The weight of a wrong choice: boundary b, strength lambda and reach K epsilon."""
 
     boundary: float
     strength: float
@@ -138,123 +123,55 @@ class Stakes:
 
     def distances(self, means: FloatArray) -> FloatArray:
         """min(|m - b|, reach)."""
-        result: FloatArray = np.minimum(np.abs(means - self.boundary), self.reach)
-        return result
+        return np.minimum(np.abs(means - self.boundary), self.reach)
 
     def losses(self, means: FloatArray, leads: FloatArray) -> FloatArray:
         """L(s, m): (means, states)."""
         above = (means > self.boundary)[:, None]
         charged = np.where(above, np.maximum(leads, 0.0), np.maximum(-leads, 0.0))
-        lost: FloatArray = np.maximum(self.distances(means)[:, None] - charged, 0.0)
-        return lost
+        return np.maximum(self.distances(means)[:, None] - charged, 0.0)
 
     def capped(self, leads: FloatArray) -> FloatArray:
-        """Leads no larger than what an arm can lose: a larger one would make no loss smaller."""
+        """Leads no larger than the loss of an arm: a larger one would make no loss smaller."""
         out = min(self.boundary, self.reach)
         inside = min(1 - self.boundary, self.reach)
-        result: FloatArray = np.clip(leads, -out, inside)
-        return result
-
-
-EDGE = 1e-3  # no boundary is nearer to 0 or 1
+        return np.clip(leads, -out, inside)
 
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Boundaries, rising, and ln(1 / share) of each; the shares add up to delta."""
+    """Boundaries, rising, and ln(1 / share) of each; the shares add up to delta.
+
+    They lie around the believed one, evenly spaced at first and then ever wider apart, with shares
+    like a Cauchy distribution: to declare many costs little, to miss the right one costs a look."""
 
     values: FloatArray  # (boundaries,)
     thresholds: FloatArray  # (boundaries,)
 
     @classmethod
     def around(cls, middle: float, error: float, delta: float) -> "Boundaries":
-        """Boundaries around `middle`, which is believed to be off by about `error`."""
+        """Boundaries around `middle`, the error of which is about `error`."""
         number = np.arange(-tuning.BOUNDARIES, tuning.BOUNDARIES + 1)
-        errors = tuning.TURN * np.sinh(number * tuning.SPACE / tuning.TURN)
+        errors = tuning.EVEN_ERRORS * np.sinh(number * tuning.BOUNDARY_SPACE / tuning.EVEN_ERRORS)
         values = middle + errors * error
-        weights = np.gradient(errors) / (1 + (errors / tuning.WIDTH) ** 2)
-        inside = (values > EDGE) & (values < 1 - EDGE)
+        weights = np.gradient(errors) / (1 + (errors / tuning.CAUCHY_WIDTH) ** 2)
+        inside = (values > 1e-3) & (values < 1 - 1e-3)
         shares = weights[inside] / weights[inside].sum()
         return cls(values[inside], -np.log(delta * shares))
 
     @property
     def least_threshold(self) -> float:
-        """Of the boundary with the largest share."""
+        """The threshold of the boundary with the largest share."""
         return float(self.thresholds.min())
 
     def left_for_charges(self, stakes: Stakes) -> float:
-        """What charges may come to at the boundary with the largest share."""
+        """The largest total charge at the boundary with the largest share."""
         return stakes.reach - self.least_threshold / stakes.strength
-
-
-INSIDE = 0.99  # of the way to where a weight, or what a constraint leaves, would be 0
-LEFT = 0.3  # that constraints leave, to begin with
-
-
-def log_optimal_among(
-    matrix: FloatArray, believed: FloatArray, gap: float, every: int
-) -> FloatArray:
-    """The best q as in `log_optimal`, found with one in so many of the means at first."""
-    taken = np.zeros(matrix.shape[0], dtype=np.bool_)
-    taken[::every] = True
-    taken[-1] = True
-    for _ in range(tuning.CUTS):
-        q = log_optimal(np.ascontiguousarray(matrix[taken]), believed, gap)
-        broken = _peaks(matrix @ q, 1 + gap) & ~taken
-        if not broken.any():
-            break
-        taken |= broken
-    return q
-
-
-def log_optimal(matrix: FloatArray, believed: FloatArray, gap: float) -> FloatArray:
-    """The best q for A = `matrix` (means, states), p = `believed`, but for `gap` in sum p ln q."""
-    from scipy.linalg.lapack import dposv  # late: few who import us need it, and it is large
-
-    means = matrix.shape[0]
-    weights = np.full(means, 1 / means)
-    left = np.full(means, LEFT)
-    root = np.sqrt(believed)
-    for _ in range(tuning.NEWTON_STEPS):
-        mixture = weights @ matrix
-        moments = matrix @ (believed / mixture)
-        distance = float(weights @ left)
-        if distance <= gap and float((moments - 1 + left).max()) <= gap / 4:
-            break
-        centre = tuning.SHRINK * distance / (means * weights)  # what constraints are to leave
-        scaled = matrix * (root / mixture)  # (means, states)
-        curvature = scaled @ scaled.T
-        ratio = left / weights
-        curvature.ravel()[:: means + 1] += ratio  # its diagonal
-        _, step, failed = dposv(curvature, moments - 1 + centre, overwrite_a=True)
-        if failed:  # by rounding: what there is has to do, and is checked
-            break
-        change = centre - left - ratio * step
-        weights = weights + step * _length(step / weights)
-        left = left + change * _length(change / left)
-    result: FloatArray = believed / (weights @ matrix)
-    return result
-
-
-def _length(relative: FloatArray) -> float:
-    """Of a step that leaves everything positive: a whole one, if it does."""
-    return min(1.0, INSIDE / max(INSIDE, -float(relative.min())))
-
-
-def _peaks(moments: FloatArray, above: float) -> BoolArray:
-    """Where neighbouring means have no larger moment, and it is too large."""
-    padded = np.pad(moments, 1)
-    highest = (moments >= padded[:-2]) & (moments >= padded[2:])
-    return highest & (moments > above)
-
-
-ROUNDING = 1e-7  # more than all roundings in a moment, relative
-QUARTER = math.pi / 2  # the largest angle: a mean is sin(angle)^2
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What a moment is made of: states with their leads, q > 0 and stakes."""
+    """The parts of a moment: states with their leads, q > 0 and stakes."""
 
     states: StopStates
     leads: FloatArray  # (states,)
@@ -268,7 +185,7 @@ class Moments:
         log = self.states.log_probability(centres)
         left, middle, right = (self._lost(each) for each in (cells[:, 0], centres, cells[:, 1]))
         slopes = self._slopes(centres) * half  # (cells, states)
-        with np.errstate(over="ignore"):  # an infinite bound is one, too
+        with np.errstate(over="ignore"):  # an infinite bound is a bound, too
             up = np.einsum("cs,s->c", np.exp(log + slopes + right), self.q)
             down = np.einsum("cs,s->c", np.exp(log - slopes + left), self.q)
             inside = np.einsum("cs,s->c", np.exp(log + middle), self.q)
@@ -276,15 +193,13 @@ class Moments:
 
     def _lost(self, means: FloatArray) -> FloatArray:
         """Strength * L(s, m): (means, states)."""
-        result: FloatArray = self.stakes.strength * self.stakes.losses(means, self.leads)
-        return result
+        return self.stakes.strength * self.stakes.losses(means, self.leads)
 
     def _slopes(self, centres: FloatArray) -> FloatArray:
         """Derivative at the centres of ln p_m(s): (cells, states)."""
         means = centres[:, None]
         failures = self.states.pulls - self.states.successes
-        slopes: FloatArray = self.states.successes / means - failures / (1 - means)
-        return slopes
+        return self.states.successes / means - failures / (1 - means)
 
 
 def worst_moment(
@@ -299,17 +214,17 @@ def worst_moment(
     moments = Moments(states.only(charged), leads[charged], q[charged], stakes)
     cells = _cells(stakes, float(states.pulls.max()))
     worst, largest = 0.0, 0.0
-    for _ in range(tuning.HALVINGS):
+    for _ in range(tuning.CELL_HALVINGS):
         bounds, at_centres = moments.in_cells(cells)
-        if np.isnan(bounds).any():  # what is not a number bounds nothing
+        if np.isnan(bounds).any():  # NaN bounds nothing
             return math.inf
         largest = max(largest, float(at_centres.max()))
         wide = bounds > (1 + excess) * largest
         worst = max(worst, float(bounds[~wide].max(initial=0.0)))
         if not wide.any():
-            return worst * (1 + ROUNDING)
+            return worst * (1 + MOMENT_ROUNDING)
         cells = _halved(cells[wide])
-    return max(worst, float(bounds[wide].max())) * (1 + ROUNDING)
+    return max(worst, float(bounds[wide].max())) * (1 + MOMENT_ROUNDING)
 
 
 def _halved(cells: FloatArray) -> FloatArray:
@@ -332,10 +247,10 @@ def _edges(boundary: float, pulls: float) -> FloatArray:
     """Means between 0 and 1, geometrically away from the boundary in angles.
 
     The first is some standard deviations away, of which one is 1 / (2 sqrt(N)) after N pulls."""
-    near = tuning.CELL / (2 * math.sqrt(pulls))
-    further = 1 + np.arange(0.0, 1 + math.log(QUARTER / near) / math.log1p(tuning.WIDER))
-    distances = near * np.expm1(further * math.log1p(tuning.WIDER)) / tuning.WIDER
+    near = tuning.CELL_WIDTH / (2 * math.sqrt(pulls))
+    further = 1 + np.arange(0.0, 1 + math.log(RIGHT_ANGLE / near) / math.log1p(tuning.CELL_GROWTH))
+    distances = near * np.expm1(further * math.log1p(tuning.CELL_GROWTH)) / tuning.CELL_GROWTH
     centre = math.asin(math.sqrt(boundary))
     angles = np.concatenate([centre - distances, centre + distances])
-    result: FloatArray = np.sin(angles[(angles > 0) & (angles < QUARTER)]) ** 2
+    result: FloatArray = np.sin(angles[(angles > 0) & (angles < RIGHT_ANGLE)]) ** 2
     return result

@@ -1,9 +1,16 @@
-"""The split certificate of docs/certificate.md: rewards that choose are never rewards that prove.
+"""The split certificate (docs/certificate.md): rewards that choose are never rewards that prove.
 
-What is declared, on which the guarantee rests: `certificate`, with `offsets` that make it right
-(`closed_offsets`, `exact_offsets`), `alpha_spending` and the `holdout`.
+`bound` and `offsets` hold what the proof rests on. `planning` drafts a certificate from
+`expected_charges`, `search` decides when to use a draft, `fallback` is the fixed design behind it;
+all these cost pulls only, and so does `tuning`.
 
-What is predicted, which costs pulls if it is wrong: the `candidates`, their `predicted_offsets` and
-`expected_charges` (`normal_charges`, `binomial_charges`); `drafting` takes the cheapest by a
-`knapsack`, `strengths` finds the best strength, `looks` says when to use a draft, and `final_look`
-spends what is left of a budget. `tuning` holds the constants of both."""
+Words with a meaning of their own in this package:
+
+    charge      evidence against the place of one arm, on its fresh rewards
+    strength    weight of a unit of charge in the exponent of the bound
+    offset      constant of a charge that makes its exponential moment right
+    start       number of successes that are not charged
+    reach       distance of a mean from the boundary up to which moments are right
+    candidate   pulls, start and slope with which one arm may be certified
+    draft       a candidate for every arm, not declared yet
+    holdout     all fresh pulls so far"""

@@ -1,23 +1,4 @@
-"""Alpha spending: every look has its own share of delta, and all shares add up to delta.
-
-Look j = 0, 1, ... gets f (1 - f)^j of delta, f = FIRST_LOOK. By the union bound the probability
-that any look certifies wrongly is at most their sum, however the looks are timed.
-
-The certification stream: fresh pulls that prove, and choose nothing.
-
-The discount for small variance: what rewards in [0, 1] that are not coin tosses take off.
-
-A charge rests on the bet that multiplies by 1 - u X at every reward X. Count, mean x and variance v
-of N rewards do not tell its product, but a bound on it:
-
-    sum of ln(1 - u X)  >=  -slope x + discount,        u = 1 - exp(-slope / N),
-    discount = N w (ln(1 - u m) + (slope / N) m),  m = x - v / (1 - x),  w = (1-x)^2 / ((1-x)^2 + v)
-
-which is exact where the rewards are m, in a share w of the pulls, and 1. The discount is 0 for 0/1
-rewards and never less; the larger the variance, the smaller it is. docs/certificate.md has the
-proof.
-
-The split certificate: how much can a set lose that was chosen before these rewards were drawn?
+"""The split certificate: how much can a set lose that was chosen before these rewards were drawn?
 
 Aggregate regret is a sum over arms, and the errors of independent arms average out. So instead of a
 confidence interval per arm (and a union bound over arms) every arm is *charged* for evidence
@@ -30,9 +11,20 @@ against its place in the set:
 All but the rewards must be fixed before they are drawn. An offset is right when the arm's
 exponential moment is: for every mean g beyond the boundary, E[exp(-strength * charge)] <=
 exp(-strength * min(g, reach)). With `reach` = K * epsilon the bound holds whenever it is at most K
-* epsilon; with the largest possible reach it always holds. The proof is in docs/certificate.md.
+* epsilon; with the largest possible reach it always holds. `offsets.py` finds the least offsets.
 
-Charges and their sum are rounded outward, so that what floats lose is lost on the safe side."""
+Rewards in [0, 1] that are not 0/1 get a discount. A charge rests on the bet that multiplies by
+1 - u X at every reward X. Count, mean x and variance v of N rewards do not determine its product,
+but bound it:
+
+    sum of ln(1 - u X)  >=  -slope x + discount,        u = 1 - exp(-slope / N),
+    discount = N w (ln(1 - u m) + (slope / N) m),  m = x - v / (1 - x),  w = (1-x)^2 / ((1-x)^2 + v)
+
+which is exact where the rewards are m, in a share w of the pulls, and 1. The discount is 0 for 0/1
+rewards and never less; the larger the variance, the smaller it is.
+
+Charges and their sum are rounded outward, so that rounding errors are on the safe side.
+docs/certificate.md has the proofs."""
 
 import math
 from collections.abc import Generator
@@ -41,31 +33,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped_by
-from shortlist.certificates.split import tuning
 from shortlist.certificates.split.offsets import TINY, log_shrink, offsets
 from shortlist.errors import InvalidInput
 from shortlist.reward_models import RewardModel
 from shortlist.search import Progress, Pulls, Rewards
 from shortlist.validation import LARGEST, SMALLEST, number
 
-MOST_LOOKS = 100  # so that the share of the last one is still a number
-
-
-def share_of(delta: float, look: int) -> float:
-    """The share of delta for look number `look`, counted from 0."""
-    return delta * tuning.FIRST_LOOK * (1 - tuning.FIRST_LOOK) ** look
-
-
-def share_after(delta: float, looks: int) -> float:
-    """What is left of delta after so many looks."""
-    return delta * (1 - tuning.FIRST_LOOK) ** looks
+STEEPEST_TILT = 8.0  # tilt up to which a discount is given: beyond, rounding is worth more
+VARIANCE_BLUR = 2.0**-33  # added to a variance, which is a difference of rounded numbers
 
 
 class Holdout:
     """Fresh pulls and their sums; the rewards never influence which pulls are requested."""
 
     def __init__(self, n_arms: int, blur: float) -> None:
-        """`blur` is what rounding may have done to the mean of an arm on the way here."""
+        """`blur` bounds the rounding error of the mean of an arm."""
         self.blur = blur
         self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.sums: FloatArray = np.zeros(n_arms)
@@ -77,7 +59,7 @@ class Holdout:
         return int(self.pulls.sum())
 
     def fill_up(self, wanted: IntArray, progress: Progress) -> Generator[Pulls, Rewards, None]:
-        """Ask for what is missing to `wanted` pulls of every arm, in one request."""
+        """Ask for the pulls missing to `wanted` of every arm, in one batch."""
         missing = wanted - self.pulls
         arm = int(missing.argmin())
         if missing[arm] < 0:  # a certificate of fewer pulls than were drawn would be void
@@ -93,30 +75,26 @@ class Holdout:
             self.squares[arms] += rewards.squares
 
 
-STEEPEST = 8.0  # tilt up to which a discount is given: beyond, rounding is worth more
-BLURRED = 2.0**-33  # added to a variance, which is a difference of rounded numbers
-
-
 def discount(
     pulls: FloatArray, mean: FloatArray, variance: FloatArray, slope: FloatArray
 ) -> FloatArray:
-    """What rewards of this mean and variance take off slope * mean; for arms outside the set."""
+    """The discount on slope * mean of rewards of this mean and variance, outside the set."""
     mean = np.clip(mean, 0, 1)
-    tilt = np.minimum(slope / pulls, STEEPEST)
+    tilt = np.minimum(slope / pulls, STEEPEST_TILT)
     rest = np.maximum(1 - mean, TINY)
     variance = np.clip(variance, 0, mean * rest)  # no rewards have more
     point = np.maximum(mean - variance / rest, 0)
     share = rest / (rest + variance / rest)
     gained = np.maximum(log_shrink(point, tilt) + tilt * point, 0)
-    return np.where(slope <= STEEPEST * pulls, pulls * share * gained, 0.0)
+    return np.where(slope <= STEEPEST_TILT * pulls, pulls * share * gained, 0.0)
 
 
 def discount_error(slope: FloatArray, pulls: FloatArray) -> FloatArray:
-    """What an error of ROUNDED in the mean and in the second moment changes the bound by, at most.
+    """Largest change of the bound by an error of ROUNDED in the mean and in the second moment.
 
     The bound is linear in both, with the coefficients of a quadratic that touches ln(1 - u X): no
     more than its derivatives at 1, e^tilt - 1 and its square."""
-    growth = np.expm1(np.minimum(slope / pulls, STEEPEST))
+    growth = np.expm1(np.minimum(slope / pulls, STEEPEST_TILT))
     error: FloatArray = ROUNDED * pulls * 4 * growth * (1 + growth)
     return error
 
@@ -137,9 +115,9 @@ class Certificate:
     discounted: bool = False  # rewards lie in [0, 1] and may vary less than 0/1 rewards
 
     def charges(self, sums: FloatArray, squares: FloatArray | None = None) -> FloatArray:
-        """What every arm is charged for these rewards; `sums` may have more rows than one.
+        """Charges of all arms for these rewards; `sums` may have several rows.
 
-        With their `squares`, rewards in [0, 1] have a discount for a small variance."""
+        With their `squares`, rewards in [0, 1] get a discount for a small variance."""
         means = sums / self.pulls
         beyond = (sums - self.pulls * self.boundary) / self.pulls
         against = np.where(self.chosen, -beyond, beyond)  # y of the theorem
@@ -159,17 +137,17 @@ class Certificate:
         return bound if bound >= 0 else math.inf
 
     def _rounded(self, means: FloatArray) -> FloatArray:
-        """What rounding can take off a charge: a share of the largest number on the way."""
+        """Largest rounding error of a charge: a share of the largest number on the way."""
         part = 1 + self.slope / self.strength
         largest = part * (1 + np.abs(means) + abs(self.boundary))
         return ROUNDED * (largest + np.abs(self.offset) / self.strength) + part * self.blur
 
     def _discounts(self, means: FloatArray, squares: FloatArray) -> FloatArray:
-        """What a small variance takes off every charge, rounded down."""
+        """The discount of every charge for a small variance, rounded down."""
         counts = self.pulls.astype(np.float64)
         mirrored = np.where(self.chosen, 1 - means, means)
         error = (1 + self.blur / ROUNDED) * discount_error(self.slope, counts)
-        variance = squares / counts - means**2 + BLURRED + 2 * self.blur
+        variance = squares / counts - means**2 + VARIANCE_BLUR + 2 * self.blur
         found = discount(counts, mirrored, variance, self.slope) - error
         return np.maximum(0, found) / self.strength
 

@@ -1,22 +1,16 @@
-"""The charge to expect of a candidate of few pulls: exact sums over the binomial law.
+"""The candidates for certifying an arm, and their expected charges at any strength.
 
-The charge to expect of a candidate if the mean of its rewards is taken as normal.
+A candidate is a number of pulls N, a start (successes that are not charged) and a slope. Its charge
+is predicted for every mean on the posterior's grid: with binomial probabilities for few pulls, with
+a normal mean of rewards for many. What does not depend on the strength is computed once.
 
-The charge to expect where rewards in [0, 1] are not coin tosses: their spread gives a discount.
+Where rewards in [0, 1] are not 0/1, a candidate is a number of pulls and a bet: a share of
+strength / N, but never more than a share of the largest loss. Their variance gives a discount. Arms
+differ in their dispersion, the variance of their rewards relative to 0/1 rewards of the same mean,
+and are planned in a few classes of it.
 
-A candidate is a number of pulls and a bet: a share of strength / N, but never more than a share of
-what can be lost. Means of rewards are taken as normal. Arms differ in their dispersion, the
-variance of their rewards relative to 0/1 rewards of the same mean, and are planned in a few classes
-of it. Predictions may be rough: no guarantee rests on them.
-
-Predict the offsets of candidates at any strength, fast: what no strength changes is done once.
-
-Predictions look at a few means only, and no guarantee rests on them; offsets.py has the offsets
-that are declared.
-
-The charge to expect of every candidate, for an arm of every mean on the posterior's grid.
-
-Predictions may be rough: no guarantee rests on them."""
+Predictions may be rough: no guarantee rests on them. offsets.py has the offsets that are
+declared."""
 
 import math
 from functools import lru_cache
@@ -32,7 +26,15 @@ from shortlist.certificates.split.offsets import TINY, bounded_offset, subgaussi
 from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import RewardModel
 
-FARTHEST = 2**62  # pulls beyond which no candidate is needed, as they could not be counted
+MOST_COUNTED = 2**62  # pulls beyond which no candidate is needed, as they could not be counted
+LEAST_BIT_VARIANCE = 1e-3  # of 0/1 rewards, where a mean of 0 or 1 would have none
+NEAR_MEANS = 1e-3  # distance of two means between which a discount is taken as linear
+NO_DEVIATION = 1e-9  # standard deviation of an exponent that has none
+NEGLIGIBLE_CHARGE = 1e-20  # charges below this are taken as zero: denormal numbers are slow
+NO_OFFSET = 1e9  # charge where no offset is right; finite, so that 0 times it is 0
+# of a reward at the boundary: with less, starts would be no farther than the boundary
+LEAST_AT_BOUNDARY = 0.01
+BELOW_START, ABOVE_START = 3, 6  # deviations around the start where a normal moment is computed
 
 Array = TypeVar("Array", IntArray, FloatArray)
 
@@ -65,9 +67,9 @@ def all_candidates(
 
     `variance` is that of a reward at the boundary, in whose deviations starts are placed."""
     deviations = (-np.inf, *tuning.STARTS) if rewards.is_binary else (-np.inf,)
-    parts = (1.0,) if reach >= tuning.STEEP_REACH else (1.0, tuning.FLAT)
+    parts = (1.0,) if reach >= tuning.STEEP_REACH else (1.0, tuning.FLAT_SLOPE)
     offered = pull_counts(most).size * len(deviations) * len(parts)
-    table = _combinations(tuning.ONE_BY_ONE, tuning.RATIO, deviations, parts)
+    table = _combinations(tuning.ONE_BY_ONE, tuning.PULLS_RATIO, deviations, parts)
     pulls, beyond, part = table[:, :offered]  # (candidates,) each
     edge = np.array([[boundary], [1 - boundary]])  # (sides, 1)
     found = Candidates(*np.empty((5, 2, offered)))
@@ -81,19 +83,19 @@ def all_candidates(
 
 def all_counts() -> IntArray:
     """The numbers of pulls of all candidates there can be, rising."""
-    return _counts(tuning.ONE_BY_ONE, tuning.RATIO)
+    return _counts(tuning.ONE_BY_ONE, tuning.PULLS_RATIO)
 
 
 def pull_counts(most: int, ratio: float | None = None) -> IntArray:
     """The numbers of pulls that candidates have, the last no less than `most`."""
-    counts = _counts(tuning.ONE_BY_ONE, ratio or tuning.RATIO)
+    counts = _counts(tuning.ONE_BY_ONE, ratio or tuning.PULLS_RATIO)
     return counts[: int(np.searchsorted(counts, most)) + 1]
 
 
 @lru_cache(maxsize=8)
 def _counts(one_by_one: int, ratio: float) -> IntArray:
     counts = [1]
-    while counts[-1] < FARTHEST:
+    while counts[-1] < MOST_COUNTED:
         last = counts[-1]
         counts.append(last + 1 if last < one_by_one else int(last * ratio))
     return read_only(np.array(counts))
@@ -110,7 +112,7 @@ def _combinations(
 
 
 def read_only(array: Array) -> Array:
-    """The same array, which a cache can hand out because nobody can write to it."""
+    """The same array, made read-only so that a cache can return it."""
     array.flags.writeable = False
     return array
 
@@ -169,8 +171,7 @@ def _chances(
     log_choose = -np.log1p(pulls) - betaln(failures + 1, successes + 1)
     log_choose = np.where(successes <= pulls, log_choose, -np.inf)
     log_power = successes[:, None] * log_mean + failures[..., None] * log_rest
-    chances: FloatArray = np.exp(log_choose[..., None] + log_power)
-    return chances
+    return np.exp(log_choose[..., None] + log_power)
 
 
 class NormalCharges:
@@ -200,12 +201,6 @@ class NormalCharges:
         return charge
 
 
-LEAST_VARIANCE = 1e-3  # of 0/1 rewards, where a mean of 0 or 1 would have none
-NEAR = 1e-3  # distance of two means between which a discount is taken as linear
-SURE = 1e-9  # standard deviation of an exponent that has none
-NEGLIGIBLE = 1e-20  # charges below this are taken as zero: denormal numbers are slow
-
-
 class ScoreCharges:
     """The candidates to certify an arm, and the charge to expect of them at any strength."""
 
@@ -228,7 +223,9 @@ class ScoreCharges:
 
         That for which the product of 1 - u X is, up to a constant, that of 1 + bet (edge - X)."""
         pulls, _, _, edge, _ = self.candidates
-        bet = np.minimum(self.share * strength / pulls, self.risk / np.maximum(1 - edge, SURE))
+        bet = np.minimum(
+            self.share * strength / pulls, self.risk / np.maximum(1 - edge, NO_DEVIATION)
+        )
         slopes: FloatArray = pulls * (np.log1p(bet * edge) - np.log1p(-bet * (1 - edge)))
         return slopes
 
@@ -250,18 +247,19 @@ class ScoreCharges:
         slope = self.slopes(strength)
         fixed = bounded_offset(pulls, edge, edge, strength, reach, slope) - slope * edge
         slope, count = slope[:, None], pulls[0]
-        variance = dispersion * np.maximum(self.mean * (1 - self.mean), LEAST_VARIANCE)
+        variance = dispersion * np.maximum(self.mean * (1 - self.mean), LEAST_BIT_VARIANCE)
 
         def exponent(mean: FloatArray) -> FloatArray:
-            result: FloatArray = slope * mean - discount(count, mean, variance, slope)
-            return result
+            return slope * mean - discount(count, mean, variance, slope)
 
-        steepness = (exponent(self.mean + NEAR) - exponent(self.mean - NEAR)) / (2 * NEAR)
-        spread = np.abs(steepness) * np.sqrt(variance / count) + SURE
+        steepness = (exponent(self.mean + NEAR_MEANS) - exponent(self.mean - NEAR_MEANS)) / (
+            2 * NEAR_MEANS
+        )
+        spread = np.abs(steepness) * np.sqrt(variance / count) + NO_DEVIATION
         centre = exponent(self.mean) + fixed[:, None]
         z = centre / spread
         charge = centre * ndtr(z) + spread * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        return np.where(charge > NEGLIGIBLE, charge, 0.0) / strength
+        return np.where(charge > NEGLIGIBLE_CHARGE, charge, 0.0) / strength
 
 
 def _classes(dispersions: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -271,10 +269,6 @@ def _classes(dispersions: FloatArray) -> tuple[IntArray, FloatArray]:
     kind = np.searchsorted(edges, dispersions) - 1
     middle: FloatArray = np.sqrt(edges[1:] * edges[:-1])
     return kind, middle
-
-
-# standard deviations around the start between which a normal moment is looked at
-BELOW, ABOVE = 3, 6
 
 
 class PredictedOffsets:
@@ -314,7 +308,7 @@ class BinomialOffsets:
         # (candidates, 1) each
         self.pulls, self.start, self.part, self.edge, reach = (each[:, None] for each in candidates)
         # (candidates, points), denser near the boundary
-        self.gap: FloatArray = reach * np.linspace(0, 1, tuning.POINTS) ** 1.5
+        self.gap: FloatArray = reach * np.linspace(0, 1, tuning.OFFSET_POINTS) ** 1.5
         self.mean: FloatArray = self.edge + self.gap
         # A of exact_offsets.py
         self.free = np.asarray(
@@ -346,12 +340,14 @@ class NormalOffsets:
         # (candidates, 1): how far beyond the boundary nothing is charged; 1/2 is for continuity
         free_up_to = ((start + 0.5) / pulls - edge)[:, None]
         sigma = np.sqrt(variance / pulls)[:, None]
-        deviations = (BELOW + ABOVE) * np.linspace(0, 1, tuning.POINTS) - BELOW
+        deviations = (BELOW_START + ABOVE_START) * np.linspace(
+            0, 1, tuning.OFFSET_POINTS
+        ) - BELOW_START
         gap = np.maximum(free_up_to + sigma * deviations, 0)
         self.gap: FloatArray = np.minimum(gap, self.reach[:, None])  # (candidates, points)
         self.last: FloatArray = self.gap[:, -1]
         mean = edge[:, None] + self.gap
-        variances = np.maximum(mean * (1 - mean), LEAST_VARIANCE)
+        variances = np.maximum(mean * (1 - mean), LEAST_BIT_VARIANCE)
         self.sigma: FloatArray = np.sqrt(variances / pulls[:, None])
         self.beyond: FloatArray = (self.gap - free_up_to) / self.sigma
         self.log_free: FloatArray = log_ndtr(-self.beyond)  # ln A
@@ -360,7 +356,7 @@ class NormalOffsets:
         """The offsets at this strength, given the `closed` form beyond the last point."""
         slope = strength * self.part[:, None]
         free = np.exp(np.minimum(self.log_free + strength * self.gap, 0))
-        # a tilted normal law is a normal law of another mean, by slope sigma^2
+        # a tilted normal distribution is normal with another mean, by slope sigma^2
         log_moment = (strength - slope) * self.gap + (slope * self.sigma) ** 2 / 2
         above = np.maximum(ndtr(self.beyond - slope * self.sigma), TINY)
         with np.errstate(divide="ignore"):  # no room: no offset
@@ -368,11 +364,6 @@ class NormalOffsets:
         tail = np.where(self.last < self.reach, closed, -np.inf)
         offset: FloatArray = np.maximum(local, tail)
         return offset
-
-
-NEVER = 1e9  # charge where no offset is right; finite, so that a weight of zero times it is zero
-# of a reward at the boundary: with less, starts would be no farther than the boundary
-LEAST_AT_BOUNDARY = 0.01
 
 
 class ExpectedCharges:
@@ -401,8 +392,7 @@ class ExpectedCharges:
 
     def slopes(self, strength: float) -> FloatArray:
         """The slope of every candidate: (sides, candidates)."""
-        slopes: FloatArray = self.candidates.part * strength
-        return slopes
+        return self.candidates.part * strength
 
     def expected(self, strength: float, side: IntArray, row: IntArray) -> FloatArray:
         """The charge to expect of groups of arms, those outside first: (groups, candidates)."""
@@ -419,8 +409,8 @@ class ExpectedCharges:
         if self.binomial is not None:
             exact = self.binomial.at(intercept[:, : self.few])
             charge = np.concatenate([exact, charge], axis=2)
-        charge[charge < NEGLIGIBLE] = 0.0
-        charge.swapaxes(1, 2)[~possible] = NEVER
+        charge[charge < NEGLIGIBLE_CHARGE] = 0.0
+        charge.swapaxes(1, 2)[~possible] = NO_OFFSET
         return charge
 
 
@@ -436,6 +426,5 @@ def _variances(posterior: Posterior) -> FloatArray:
     grid = posterior.grid
     if not posterior.rewards.has_range:
         return np.full(grid.size, posterior.variance())
-    largest = np.maximum(grid * (1 - grid), LEAST_VARIANCE)
-    variances: FloatArray = largest * posterior.dispersion()
-    return variances
+    largest = np.maximum(grid * (1 - grid), LEAST_BIT_VARIANCE)
+    return largest * posterior.dispersion()

@@ -1,11 +1,11 @@
-"""The safety net: a fixed design, at a share of delta, behind a search that may not end soon.
+"""The fallback: a fixed design, at a share of delta, behind a search that may not end soon.
 
 The first N exploration rewards of every arm are a fixed sample, whatever the search does with them:
-which pulls are explored is settled before their rewards are seen, so they are N independent
-draws of every arm. If N is the fixed design at a share of delta, then the k best of these samples
-lose at most epsilon but for that share, and the looks have the rest of delta. No arm is explored
-beyond its sample and the looks may take no more than what is left of `SLACK` times the design: so
-no run takes more than that, whatever the means are, and ties are no exception."""
+pulls of exploration are decided before their rewards are seen, so they are N independent rewards of
+every arm. If N is the fixed design at a share of delta, then the k best of these samples lose at
+most epsilon but for that share, and the looks have the rest of delta. No arm is explored beyond its
+sample, and the looks may take no more than the rest of `SLACK` times the design: so no run takes
+more than that, whatever the means are, ties included."""
 
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ from shortlist.search import Answer
 
 @dataclass(frozen=True, slots=True)
 class FixedSamples:
-    """Samples of `size` pulls an arm, what they cost of delta, and what looks may cost."""
+    """Samples of `size` pulls per arm, their share of delta, and the pulls left to looks."""
 
     size: int
     share: float  # of delta

@@ -1,33 +1,28 @@
-"""Least offsets in closed form, for rewards without a range and for rewards in [0, 1].
+"""The least offsets that make a charge right: inequality (1) of the proof.
 
-All of them are for arms outside the set; an arm inside is the mirror image, 1 - x and 1 - b.
+All of them are for arms outside the set; an arm inside is the mirror image, 1 - x and 1 - b. For
+rewards without a range, and for rewards in [0, 1], they have a closed form.
 
-The least offset for 0/1 rewards, where a number of successes costs nothing: an exact moment.
-
-Let S be the successes of an arm outside the set in its N pulls, m its mean and g = m - b >= 0. It
-is charged nothing for S <= start and max(0, slope (S/N - b) + offset) / strength above. Its moment
+0/1 rewards allow a start. Let S be the successes of an arm outside the set in its N pulls, m its
+mean and g = m - b >= 0. It is charged nothing for S <= start and max(0, slope (S/N - b) + offset) /
+strength above. Its moment
 
     M(m) = E[exp(-strength * charge)] <= A(m) + exp(-offset) B(m),
     A(m) = P(S <= start),        B(m) = E[exp(-slope (S/N - b)); S > start],
 
-must not exceed what is allowed, exp(-strength g), at any g in [0, reach]: inequality (1) of
-docs/certificate.md. It is checked at the points of a grid. Between two neighbours, a step apart,
-either of two facts suffices:
+must not exceed the allowed one, exp(-strength g), at any g in [0, reach]. It is checked at the
+points of a grid. Between two neighbours, a step apart, either of two facts suffices:
 
-1. M falls with m, so M at the left end against what is allowed at the right end will do;
-2. M exceeds its chord by step^2 / 8 times a bound on |M''| at most, and what is allowed undercuts
+1. M falls with m, so M at the left end may be compared with the allowed moment at the right end;
+2. M exceeds its chord by step^2 / 8 times a bound on |M''| at most, and the allowed moment is below
    its chord by step^2 / 8 * strength^2 at most: both ends must keep the sum of the two as a margin.
 
 Beyond the last point A is negligible and B has the closed form of `bounded_offset`.
 
 Rounding: a mean of the grid is b + g but for its last digit, and g is taken as the larger. An
-incomplete beta function of N pulls is off by a share of ROUNDED * N, as its arguments are rounded,
-and by BETA_ERROR at most: A, B and margins are taken three times that much too large, so that what
-is allowed may be off, too.
-
-The least offsets that are right, for every kind of rewards: inequality (1) of the proof.
-
-For arms outside the set, as seen from the boundary; inside, mirror the rewards."""
+incomplete beta function of N pulls has a relative error of ROUNDED * N, as its arguments are
+rounded, and of BETA_ERROR at most: A, B and margins are taken three times that much too large,
+which also covers the error of the allowed moment."""
 
 import math
 
@@ -80,12 +75,11 @@ def bounded_offset(
     )
     worst = np.where(steep, (1 - rest) / u, worst)
     log_moment = np.where(steep, pulls * _log_rest(rest, tilt), log_moment)
-    offset: FloatArray = log_moment + slope * boundary + strength * (worst - boundary)
-    return offset
+    return log_moment + slope * boundary + strength * (worst - boundary)
 
 
 def log_shrink(mean: FloatArray, tilt: FloatArray) -> FloatArray:
-    """ln(1 - m (1 - exp(-tilt))), without cancellation, be the tilt small or large.
+    """ln(1 - m (1 - exp(-tilt))), without cancellation for small and large tilts.
 
     It is the logarithm of E[exp(-tilt X)] for one 0/1 reward X of mean m."""
     near = np.log1p(mean * np.expm1(-np.minimum(tilt, 1)))
@@ -94,8 +88,7 @@ def log_shrink(mean: FloatArray, tilt: FloatArray) -> FloatArray:
 
 def _rest(mean: FloatArray | float, tilt: FloatArray) -> FloatArray:
     """1 - m (1 - exp(-tilt)), for large tilts."""
-    rest: FloatArray = (1 - mean) + mean * np.exp(-tilt)
-    return rest
+    return (1 - mean) + mean * np.exp(-tilt)
 
 
 def _log_rest(rest: FloatArray, tilt: FloatArray) -> FloatArray:
@@ -103,9 +96,9 @@ def _log_rest(rest: FloatArray, tilt: FloatArray) -> FloatArray:
     return np.where(rest > TINY, np.log(np.maximum(rest, TINY)), -tilt)
 
 
-# A is at most exp(-SMALL) of what is allowed where the grid ends (Chernoff's bound, as if normal);
-# were it more, the tail would only ask for a larger offset
-SMALL = 12
+# A is at most exp(-NEGLIGIBLE_EXPONENT) of what is allowed where the grid ends (Chernoff's bound,
+# as if normal); were it more, the tail would only ask for a larger offset
+NEGLIGIBLE_EXPONENT = 12
 MOST_EXACT = 2**30  # pulls up to which incomplete beta functions are trusted
 BETA_ERROR = 1e-8  # relative, of the incomplete beta function itself, where it is trusted
 
@@ -155,11 +148,10 @@ def _checked_gaps(
 ) -> FloatArray:
     """The gaps of the grid, evenly from 0 to where A is negligible: (candidates, checks + 1)."""
     variance = 0.25 if boundary < 0.5 else boundary * (1 - boundary)  # the largest beyond b
-    deviations = math.sqrt(2 * (strength * reach + SMALL))
+    deviations = math.sqrt(2 * (strength * reach + NEGLIGIBLE_EXPONENT))
     first_charged = np.maximum(0, start / pulls - boundary)
     last = np.minimum(reach, first_charged + deviations * np.sqrt(variance / pulls))
-    gaps: FloatArray = last * np.linspace(0, 1, checks + 1)
-    return gaps
+    return last * np.linspace(0, 1, checks + 1)
 
 
 def _binary_moments(
@@ -173,9 +165,9 @@ def _binary_moments(
     # P(S <= start). `betaincc` of the mean itself is ten times slower, and differs by 1e-16 times
     # the pulls at most.
     free = np.where(start < 0, 0.0, betainc(pulls - some, some + 1, 1 - mean))
-    # P(S > start) under the tilted law
+    # P(S > start) under the tilted distribution
     above = np.where(start < 0, 1.0, betainc(some + 1, pulls - some, tilted))
-    never = start >= pulls  # charges nobody; not all versions of scipy know these beta functions
+    never = start >= pulls  # no charge; not all versions of scipy know these beta functions
     free = np.where(never, 1.0, free)
     above = np.where(never, 0.0, above)
     log_charged = pulls * log_moment + slope * boundary + np.log(np.maximum(above, TINY))
@@ -213,8 +205,7 @@ def _curvature(pulls: FloatArray, mean: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(2 * information**2 + information)
         score = (root + np.sqrt(information)) / (2 * variance**2)
-    curvature: FloatArray = np.fmin(score, 2 * pulls**2)
-    return curvature
+    return np.fmin(score, 2 * pulls**2)
 
 
 def _least_variance_nearby(mean: FloatArray) -> FloatArray:

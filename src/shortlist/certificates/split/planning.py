@@ -1,23 +1,14 @@
-"""The candidates: all ways to certify an arm that a draft chooses from.
-
-A candidate is a number of pulls N, a start (successes that are not charged) and a slope.
-
-Choose one candidate for every group of arms: a multiple-choice knapsack.
-
-Pulls are traded against expected charges by a Lagrange multiplier, the worth of a unit of charge in
-pulls: each group takes the candidate of least pulls + multiplier * charge. The multiplier is found
-by bisection of its logarithm.
-
-Draft a certificate: how often to pull every arm afresh, and how to charge it.
+"""Draft a certificate: how many fresh pulls of every arm, and how to charge them.
 
 Exploration gives a posterior of every arm, and so the expected charge of every candidate
-(expected_charges.py). The draft takes one candidate for every arm such that the bound is expected
-to reach its target with the fewest pulls (knapsack.py).
-
-Find the strength of the cheapest draft: descent along a ladder of strengths.
+(expected_charges.py). The draft takes one candidate for every group of arms such that the bound is
+expected to reach its target with the fewest pulls: a multiple-choice knapsack. Pulls are traded
+against expected charges by a Lagrange multiplier, the worth of a unit of charge in pulls; each
+group takes the candidate of least pulls + multiplier * charge, and bisection finds the multiplier.
 
 A larger strength pays less for ln(1/delta), a smaller one less for noise, and the cost has one
-valley in between. It moves slowly as exploration goes on, so the rung is kept (warm start)."""
+minimum in between. It moves slowly as exploration continues, so the search for it starts from the
+last strength. No guarantee rests on any of this."""
 
 import math
 from collections.abc import Callable
@@ -36,7 +27,7 @@ from shortlist.certificates.split.expected_charges import (
 from shortlist.exploration.posterior import Posterior
 from shortlist.reward_models import RewardModel
 
-CHEAPEST = -3.0  # common logarithm of a multiplier so small that hardly any pull is worth it
+LEAST_MULTIPLIER = -3.0  # common logarithm: so small that hardly any pull is worth it
 
 
 @dataclass(frozen=True)
@@ -44,18 +35,18 @@ class Knapsack:
     """The pulls and the expected charge of every candidate for an arm of every group."""
 
     size: FloatArray  # (groups,): arms
-    price: FloatArray  # (groups, candidates): pulls to be made; inf where some would be taken back
+    pulls: FloatArray  # (groups, candidates): still to be made; inf where more were made already
     charge: FloatArray  # (groups, candidates)
-    dearest: float  # common logarithm of the largest multiplier that makes sense
+    largest: float  # common logarithm of the largest multiplier
 
     def choose(self, multiplier: float) -> IntArray:
         """The best candidate of every group at this multiplier: (groups,)."""
-        choice: IntArray = np.argmin(self.price + multiplier * self.charge, axis=1)
+        choice: IntArray = np.argmin(self.pulls + multiplier * self.charge, axis=1)
         return choice
 
     def cost(self, choice: IntArray) -> float:
         """Pulls to be made in all."""
-        return float(self.size @ self.price[np.arange(choice.size), choice])
+        return float(self.size @ self.pulls[np.arange(choice.size), choice])
 
     def total(self, choice: IntArray) -> float:
         """Charge to expect in all."""
@@ -63,21 +54,21 @@ class Knapsack:
 
     def cheapest(self, spare: float) -> IntArray | None:
         """The choice of least cost whose total charge is at most `spare`."""
-        _, dear = self._bisect(lambda choice: self.total(choice) <= spare)
-        return dear if self.total(dear) <= spare else None
+        _, choice = self._bisect(lambda choice: self.total(choice) <= spare)
+        return choice if self.total(choice) <= spare else None
 
     def within(self, budget: int) -> IntArray | None:
         """The choice of least charge whose cost is at most `budget`."""
-        cheap, dear = self._bisect(lambda choice: self.cost(choice) > budget)
-        if self.cost(dear) <= budget:  # every pull that is worth anything can be paid
-            return dear
-        return cheap if self.cost(cheap) <= budget else None
+        fewer, more = self._bisect(lambda choice: self.cost(choice) > budget)
+        if self.cost(more) <= budget:  # it pays for every pull that is worth anything
+            return more
+        return fewer if self.cost(fewer) <= budget else None
 
     def _bisect(self, far_enough: Callable[[IntArray], bool]) -> tuple[IntArray, IntArray]:
-        """The choices on both sides of where `far_enough` becomes true as charge gets dearer."""
-        low = CHEAPEST
-        high = self.dearest
-        for _ in range(tuning.HALVINGS):
+        """The choices on both sides of the multiplier at which `far_enough` becomes true."""
+        low = LEAST_MULTIPLIER
+        high = self.largest
+        for _ in range(tuning.MULTIPLIER_HALVINGS):
             middle = (low + high) / 2
             if far_enough(self.choose(10**middle)):
                 high = middle
@@ -86,13 +77,13 @@ class Knapsack:
         return self.choose(10**low), self.choose(10**high)
 
 
-MOST = 2**60  # pulls of an arm in a draft: what can be counted without overflow
+MOST_DRAFTED = 2**60  # pulls of an arm in a draft: counted without overflow
 FEWEST = 64  # pulls of an arm that are offered in any case, however little was explored
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A certificate to be declared, and what it is expected to cost and to show."""
+    """A certificate to be declared, with its expected cost and bound."""
 
     chosen: BoolArray  # (arms,), as all arrays here
     boundary: float
@@ -106,7 +97,7 @@ class Draft:
     def declare(
         self, delta: float, reach: float, rewards: RewardModel, blur: float = 0.0
     ) -> Certificate:
-        """Fix the certificate; `blur` is what rounding did to the means of its rewards."""
+        """Fix the certificate; `blur` bounds the rounding errors of the means."""
         return declare(
             self.chosen,
             self.boundary,
@@ -146,15 +137,15 @@ class Drafter:
         self.chosen = chosen
         self.boundary = boundary
         self.made = made
-        kind_of_charges = ScoreCharges if posterior.scattered else ExpectedCharges
+        kind_of_charges = ScoreCharges if posterior.graded else ExpectedCharges
         self.charges = kind_of_charges(posterior, boundary, reach, _most_pulls(posterior, made))
-        most = np.full(made.size, MOST) if most is None else most
+        most = np.full(made.size, MOST_DRAFTED) if most is None else most
         # (groups,) the kind, `made` and `most` of a group; (arms,) the group of an arm
         (kind, before, limit), self.group = grouped_by(posterior.kinds(chosen), made, most)
         self.size: FloatArray = np.bincount(self.group).astype(np.float64)  # (groups,)
         pulls = self.charges.candidates.pulls[0]
         more = pulls - before[:, None]  # (groups, candidates)
-        self.price: FloatArray = np.where((more >= 0) & (pulls <= limit[:, None]), more, np.inf)
+        self.pulls: FloatArray = np.where((more >= 0) & (pulls <= limit[:, None]), more, np.inf)
         # (groups,) each; those outside come first
         self.side, self.row = np.divmod(kind, posterior.row_pulls.size)
 
@@ -168,8 +159,8 @@ class Drafter:
     ) -> Draft | None:
         """The cheapest draft whose bound on k * regret is expected at `target`, if any.
 
-        With a `budget`, the draft of the least bound for so many more pulls instead. `threshold` is
-        ln(1/delta), which costs threshold / strength of the bound."""
+        With a `budget`, the draft of the least bound for that many more pulls instead. `threshold`
+        is ln(1/delta), which costs threshold / strength of the bound."""
         knapsack = self._knapsack(strength)
         paid = threshold / strength
         choice = knapsack.cheapest(target - paid) if budget is None else knapsack.within(budget)
@@ -199,13 +190,13 @@ class Drafter:
         flattest = float(self.charges.slopes(strength).min())
         most = float(self.charges.candidates.pulls.max())
         least_saved = flattest / (8 * most**2)
-        return Knapsack(self.size, self.price, charge, dearest=2 - math.log10(least_saved))
+        return Knapsack(self.size, self.pulls, charge, largest=2 - math.log10(least_saved))
 
 
 def _most_pulls(posterior: Posterior, made: IntArray) -> int:
     """Pulls of an arm that are offered: many times those explored, and all that were made."""
     explored = int(posterior.pulls.mean())
-    offered = min(max(FEWEST, tuning.OFFERED * explored), MOST)
+    offered = min(max(FEWEST, tuning.OFFERED * explored), MOST_DRAFTED)
     return max(int(made.max()), offered)
 
 
@@ -213,7 +204,7 @@ Drafting = Callable[[float], Draft | None]  # of a strength in units of ln(1/del
 
 
 class StrengthSearch:
-    """Where the descent stands: the rung of the ladder, and the direction it last went."""
+    """Descent along a ladder of strengths: the present rung and the last direction."""
 
     def __init__(self, least: float, ratio: float, rungs: int, usual: int) -> None:
         self.ladder: FloatArray = least * ratio ** np.arange(rungs, dtype=np.float64)
@@ -222,21 +213,21 @@ class StrengthSearch:
         self._draft: Callable[[int], Draft | None]
 
     def begin(self, drafting: Drafting) -> Draft | None:
-        """Take up other drafts: the one at the present rung, or at the highest if that has none.
+        """Use another draft function; return its draft at the present rung, or at the highest.
 
-        The highest leaves most of the bound to charges, so if it has none there is none."""
+        The highest leaves most of the bound to charges, so if it has no draft, no rung has."""
         self._draft = cache(lambda rung: drafting(float(self.ladder[rung])))
         return self._draft(self.rung) or self._draft(self.ladder.size - 1)
 
     def step(self) -> Draft | None:
-        """Go to a neighbour if it is cheaper there; if not, try the other direction next time."""
+        """Move to a neighbour if it is cheaper; if not, try the other direction next time."""
         self._leave_empty_rung()
         if not self._moved(self.direction):
             self.direction = -self.direction
         return self._draft(self.rung)
 
     def descend(self) -> Draft | None:
-        """Go to the bottom of the valley."""
+        """Move to the minimum of the cost."""
         self._leave_empty_rung()
         for direction in (1, -1):
             while self._moved(direction):
@@ -260,7 +251,7 @@ class StrengthSearch:
 def usual_strengths() -> StrengthSearch:
     """The ladder for 0/1 rewards, and for those that have shown nothing else."""
     return StrengthSearch(
-        tuning.LEAST_STRENGTH, tuning.STRENGTH_RATIO, tuning.STRENGTHS, tuning.USUAL
+        tuning.LEAST_STRENGTH, tuning.STRENGTH_RATIO, tuning.STRENGTHS_ON_LADDER, tuning.USUAL
     )
 
 

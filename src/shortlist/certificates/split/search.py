@@ -1,10 +1,7 @@
-"""The answer of a search that certifies: its set, its bound, and what the bound rests on.
+"""The split search: explore freely, then prove the choice on fresh rewards.
 
-When to look, and which certificate to declare then.
-
-The final look: spend what is left of a budget on a bound, whatever it comes to.
-
-Explore freely, then prove the choice on fresh rewards by the split certificate."""
+`Looks` decides when to look, and which certificate to declare then; `final_look` spends the rest of
+a budget on a bound, whatever it comes to."""
 
 import math
 from collections.abc import Generator
@@ -13,15 +10,16 @@ from dataclasses import replace
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.frame import Retired, continued, limited_pulls
-from shortlist.certificates.split import tuning
-from shortlist.certificates.split.bound import (
+from shortlist.certificates.frame import (
     MOST_LOOKS,
-    Certificate,
-    Holdout,
+    Retired,
+    continued,
+    limited_pulls,
     share_after,
     share_of,
 )
+from shortlist.certificates.split import tuning
+from shortlist.certificates.split.bound import Certificate, Holdout
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.planning import (
     Draft,
@@ -41,7 +39,7 @@ from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 def answer_of(
     draft: Draft, bound: float, delta: float, explored: int, holdout: Holdout, looks: int
 ) -> Answer:
-    """The set of a draft with the bound it came to, after so many looks."""
+    """The set of a draft with its bound, after this many looks."""
     evidence = {
         "certificate": "split",
         "boundary": draft.boundary,
@@ -56,8 +54,8 @@ def answer_of(
 class Looks:
     """The looks at the holdout, one after the other, each with its own share of delta.
 
-    It sees how often the holdout was pulled, never what that gave: so what is drafted, and when, is
-    fixed by exploration rewards alone."""
+    They know the pulls of the holdout, never its rewards: so what is drafted, and when, depends on
+    exploration rewards alone."""
 
     def __init__(
         self, problem: Problem, posterior: Posterior, limits: IntArray | None = None
@@ -67,14 +65,14 @@ class Looks:
         self.posterior = posterior
         self._limits = limits
         self.reach = problem.k * problem.epsilon
-        self.failed = 0  # looks that did not certify
-        self._of_tosses, self._of_scores = usual_strengths(), score_strengths()
-        self._wait_until = 0.0  # exploration pulls before the next draft is worth its time
+        self.failed = 0  # looks that did not reach epsilon
+        self._of_bits, self._of_scores = usual_strengths(), score_strengths()
+        self._wait_until = 0.0  # exploration pulls before the next draft
 
     @property
     def strengths(self) -> StrengthSearch:
-        """Where the search for the best strength stands, for the rewards seen so far."""
-        return self._of_scores if self.posterior.scattered else self._of_tosses
+        """The search for the best strength, for the kind of rewards seen so far."""
+        return self._of_scores if self.posterior.graded else self._of_bits
 
     @property
     def delta(self) -> float:
@@ -95,7 +93,7 @@ class Looks:
         found = self.strengths.begin(lambda strength: self._draft(drafter, strength))
         if found is None:
             return None
-        affordable = tuning.NEAR * explored
+        affordable = tuning.NEAR_COST * explored
         if found.cost > affordable:
             self._back_off(found.cost / affordable)
             return found
@@ -116,26 +114,26 @@ class Looks:
         return draft.declare(self.delta, self.reach, problem.rewards, problem.blur)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
-        """What drafts for the present choice, unless that must be expected to lose too much."""
+        """A drafter for the present choice, unless its expected loss is too large."""
         chosen, _ = self.posterior.split(rng)
         boundary = self.posterior.balance(chosen)
         loss = self.posterior.expected_loss(chosen, boundary)
-        hoped = tuning.HOPE * self.reach
+        hoped = tuning.HOPED_LOSS * self.reach
         if loss > hoped:
             self._back_off(loss / hoped)
             return None
         return Drafter(self.posterior, chosen, boundary, made, self.reach, self.most)
 
     def _back_off(self, excess: float) -> None:
-        """Draft again after more exploration, the more the farther off: `excess` times too much."""
-        growth = min(excess**tuning.PATIENCE, tuning.LONGEST)
+        """Draft again after more exploration, the more the larger the `excess` factor."""
+        growth = min(excess**tuning.PATIENCE, tuning.LONGEST_WAIT)
         self._wait_until = self.posterior.spent * growth
 
     def _draft(self, drafter: Drafter, strength: float) -> Draft | None:
         """A draft of this strength, in units of ln(1/delta) / (k epsilon)."""
         threshold = -math.log(self.delta)
-        aim = max(tuning.CAUTION**self.failed, tuning.LEAST_AIM)
-        if self.posterior.scattered:
+        aim = max(tuning.AIM_FACTOR**self.failed, tuning.LEAST_AIM)
+        if self.posterior.graded:
             aim *= tuning.STAGED_AIM
         return drafter.draft(strength * threshold / self.reach, threshold, target=self.reach * aim)
 
@@ -184,13 +182,12 @@ def _least_bound(
 
 
 def _guessed_regrets(budget: int) -> FloatArray:
-    """Bounds that might come out: a certificate is tightest near the one its strength is for."""
+    """Bounds to tune for: a certificate is tightest near the one its strength is for."""
     least = min(0.001, 1 / math.sqrt(budget + 1))
     return np.geomspace(least, 0.5, tuning.GUESSES)
 
 
-# pulls, where no budget is given: more than can be counted, which is an error on the way
-UNLIMITED = 2**64
+UNLIMITED = 2**64  # pulls without a budget: more than can be counted
 
 
 def split_search(
@@ -203,20 +200,19 @@ def split_search(
 ) -> Search:
     """Explore where the expected loss is largest, then certify the choice on fresh rewards.
 
-    Exploration may do as it likes. When a certificate drafted on what it found costs little more
-    than the exploration did, that many fresh pulls are drawn and the bound U of certificate.py is
-    computed: if U <= epsilon, R_T <= U with probability >= 1 - delta. Otherwise exploration goes on
-    and a later look, with its own share of delta, adds to the fresh pulls. With a budget, at most
-    half of it is explored and the rest proves what can be proved. Where arms have limits, a quarter
-    of all pulls that these allow is explored at most, and the look that ends it, if none before
-    reached epsilon, is made with all of delta that is left.
+    When a certificate drafted from exploration costs little more than the exploration did, that
+    many fresh pulls are drawn and the bound U of bound.py is computed: if U <= epsilon, R_T <= U
+    with probability >= 1 - delta. Otherwise exploration continues, and a later look, with its own
+    share of delta, adds to the fresh pulls. With a budget, at most half of it is explored, and a
+    final look spends the rest. Where arms have limits, at most a quarter of all pulls that these
+    allow is explored, and the final look has the rest of delta.
 
     With `samples`, exploration ends when every arm has its fixed sample, and the k best of these
     are the answer: no look may leave too few pulls for that. Every batch that explores has at least
     `least` pulls.
 
-    When an arm retires, the search continues with the others: what they gave in exploration is
-    kept, and the fresh pulls so far, with the look they belong to, are void.
+    When an arm retires, the search continues with the others: their exploration rewards are kept,
+    and the fresh pulls so far, with the look they belong to, are void.
 
     docs/certificate.md has the theorem and its proof."""
     posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
@@ -233,7 +229,7 @@ def split_search_from(
     failed: int = 0,
     least: int = 0,
 ) -> Search:
-    """The split search with what `posterior` knows already; `failed` looks had shares of delta."""
+    """The split search from a posterior; `failed` looks had shares of delta."""
     retired = Retired(problem.n_arms) if retired is None else retired
     holdout = Holdout(problem.n_arms, problem.blur)
     limits = None if problem.limits is None else limited_pulls(problem)
@@ -252,7 +248,7 @@ def split_search_from(
         )
         explored = posterior.spent
         if retired.any():
-            break  # what was drawn of the others still counts as exploration
+            break  # the rewards of the others still count as exploration
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
         saved = cost - cost_of(draft)
         cost = cost_of(draft)
@@ -293,12 +289,12 @@ def split_search_from(
 
 
 def _budget_after(drawn: int, problem: Problem) -> float | None:
-    """What is left of a budget, every pull counted as one of the dearest arm; one such at least."""
+    """The rest of a budget, every pull counted at the highest cost; at least one such pull."""
     budget = problem.goal.budget
     if budget is None:
         return None
-    dearest = 1 if problem.costs is None else max(problem.costs)
-    return max(dearest, budget - drawn * dearest)
+    highest = 1 if problem.costs is None else max(problem.costs)
+    return max(highest, budget - drawn * highest)
 
 
 def _limits_after(void: IntArray, problem: Problem) -> tuple[int | None, ...] | None:
@@ -316,14 +312,14 @@ def look(
 
     A look in which an arm retires is void: its bound is infinite.
 
-    The bets of a draft are valid at any stopping time, so the first stage whose bound will do
-    counts, and no delta is shared among them. A look that fails has gone through all of them: what
-    is drawn by then depends on nothing but exploration."""
+    The bets of a draft are valid at any stopping time, so the first stage with a small enough bound
+    counts, and delta is not shared among stages. A look that fails has gone through all of them:
+    the pulls made by then depend on exploration alone."""
     progress = Progress(round=looks.failed + 1, undecided=draft.pulls.size)
-    stages = [at_stage(draft, part, holdout.pulls) for part in tuning.STAGES]
+    stages = [at_stage(draft, part, holdout.pulls) for part in tuning.LOOK_PARTS]
     last = stages[-1].pulls
     beyond = looks.most is not None and bool((last > looks.most).any())
-    if not looks.posterior.scattered or beyond or int((last - holdout.pulls).sum()) > left:
+    if not looks.posterior.graded or beyond or int((last - holdout.pulls).sum()) > left:
         stages = [draft]
     bound = math.inf
     for stage in stages:
@@ -359,6 +355,6 @@ def _caps(samples: FixedSamples | None, limits: IntArray | None) -> int | IntArr
 
 def _is_due(cost: float, saved: float, explored: int, batch: int) -> bool:
     """Whether to certify now: it costs little, or the last batch saved less than it cost."""
-    if cost <= tuning.EAGER * explored:
+    if cost <= tuning.EAGER_COST * explored:
         return True
-    return cost <= tuning.SLOW * explored and saved < batch
+    return cost <= tuning.SLOW_COST * explored and saved < batch

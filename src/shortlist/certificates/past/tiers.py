@@ -1,8 +1,8 @@
-"""What past rewards prove: a bound on the regret of a set, and which arms are surely in or out.
+"""What past rewards prove: a bound on the regret of a set, and the arms surely in or out.
 
 Let S be a set of the k best means. With probability at least 1 - delta, for every swap of arms A of
 S for as many arms B outside it, the sum of the means of A less that of B is at most the bound of
-the swap. All that is said here follows from that: docs/assess.md."""
+the swap. All results here follow from that: docs/assess.md."""
 
 import math
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ import numpy as np
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.past.bound import (
-    Charged,
     Evidence,
     Evidences,
+    SwapCharges,
     Totals,
     joined,
     log_shares,
@@ -27,19 +27,19 @@ MOST_AT_ONCE = 10**6  # pairs and columns of them
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is proved, on the unit scale."""
+class PastBounds:
+    """Proved bounds, on the unit scale."""
 
     chosen: BoolArray  # (arms,) the k best means
-    regret_bound: float  # what they lose at most, averaged over the k
+    regret_bound: float  # their largest average loss
     inside: BoolArray  # (arms,) surely among the k best
     outside: BoolArray  # (arms,) surely not
     low: FloatArray  # (arms,) the lower ends of intervals that hold together
     high: FloatArray  # (arms,) the upper ends
 
 
-def judge(totals: Totals, k: int, delta: float, evidences: Evidences) -> Verdict:
-    """The k best means and what is proved of them, with probability at least 1 - delta.
+def bound_past(totals: Totals, k: int, delta: float, evidences: Evidences) -> PastBounds:
+    """The k best means and bounds for them that hold with probability at least 1 - delta.
 
     Intervals hold together with probability at least 1 - delta, too, but that is another event."""
     found = [_proofs(totals, k, delta / len(evidences), each) for each in evidences]
@@ -54,20 +54,20 @@ def judge(totals: Totals, k: int, delta: float, evidences: Evidences) -> Verdict
         lost = min(lost, k, chosen.size - k)
     low = np.max([each.low for each in found], axis=0)
     high = np.min([each.high for each in found], axis=0)
-    return Verdict(chosen, lost / k, inside, outside, low, high)
+    return PastBounds(chosen, lost / k, inside, outside, low, high)
 
 
 @dataclass(frozen=True, slots=True)
-class _Proofs:
-    """What one kind of evidence proves."""
+class _EvidenceBounds:
+    """The bounds of one kind of evidence."""
 
-    charged: Charged
-    of_pairs: Charged  # the same, or fewer columns where there are many pairs
+    charged: SwapCharges
+    of_pairs: SwapCharges  # the same, or fewer columns where there are many pairs
     low: FloatArray
     high: FloatArray
 
 
-def _proofs(totals: Totals, k: int, delta: float, evidence: Evidence) -> _Proofs:
+def _proofs(totals: Totals, k: int, delta: float, evidence: Evidence) -> _EvidenceBounds:
     n = totals.pulls.size
     prices = prices_for(totals.pulls)
     limit = evidence.limit(delta / (2 * n))
@@ -78,11 +78,11 @@ def _proofs(totals: Totals, k: int, delta: float, evidence: Evidence) -> _Proofs
     up, high = evidence.reaches(upward, prices, largest, limit)
     down, above = evidence.reaches(downward, prices, largest, limit)
     costs = prices * thresholds[:, None]
-    charged = plain = Charged(up, down - evidence.mirror, costs)
+    charged = plain = SwapCharges(up, down - evidence.mirror, costs)
     if evidence.tilted:
         charged = joined([plain, tilted_charges(upward, downward, shares)])
     of_pairs = charged if n <= MOST_TILTED else plain
-    return _Proofs(charged, of_pairs, evidence.mirror - above, high)
+    return _EvidenceBounds(charged, of_pairs, evidence.mirror - above, high)
 
 
 def best_means(totals: Totals, k: int) -> BoolArray:
@@ -94,7 +94,7 @@ def best_means(totals: Totals, k: int) -> BoolArray:
     return chosen
 
 
-def pair_bounds(charged: Charged) -> FloatArray:
+def pair_bounds(charged: SwapCharges) -> FloatArray:
     """[i, j]: how much the mean of j is above that of i at most, if j is in S and i is not."""
     n, columns = charged.up.shape
     bounds = np.full((n, n), np.inf)
@@ -120,11 +120,11 @@ def tiers(pairs: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
 
 def _largest_loss(
     pairs: FloatArray,
-    charged: Charged,
+    charged: SwapCharges,
     kept: BoolArray,
     left: BoolArray,
 ) -> float:
-    """Bound on what all swaps lose between chosen arms that may be wrong and others.
+    """Bound on the loss of all swaps between chosen arms that may be wrong and others.
 
     A swap of m arms is one of sets, and m swaps of single arms: the smaller bound counts."""
     most = min(int(kept.sum()), int(left.sum()))
@@ -139,7 +139,7 @@ def _largest_loss(
     return max(0.0, float(np.minimum(sets, single).max()))
 
 
-def set_bounds(charged: Charged, kept: BoolArray, left: BoolArray) -> FloatArray:
+def set_bounds(charged: SwapCharges, kept: BoolArray, left: BoolArray) -> FloatArray:
     """(M,) Bound on the loss of a swap of m arms: in each column the m largest reaches count."""
     most = min(int(kept.sum()), int(left.sum()))
     gained = np.cumsum(-np.sort(-charged.up[left], axis=0)[:most], axis=0)  # (M, columns)

@@ -1,10 +1,11 @@
-"""What may be told: of which ticket, with which reward, and how often.
+"""What `ask`, `tell` and `release` append to the log.
 
-Which tickets the budget pays for, where pulls did not cost what was declared.
+Who is handed which tickets, until when, and who gives which of them back; which rewards may be
+told, of which tickets and how often; and which tickets the budget pays for.
 
-A search asks for what its budget pays for by declared costs. If pulls turn out dearer, what it
-asked for may be too much: a ticket is handed out only if its declared cost, what was spent, and
-what is under way, also as declared, are within the budget."""
+A search asks for what its budget pays for by declared costs. If pulls turn out more expensive, that
+may be too much: a ticket is handed out only if its declared cost, the money spent, and the declared
+cost of the pulls under way are within the budget."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -14,16 +15,135 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arms import Label
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import ROUNDED
-from shortlist.engine.ledger import Ledger
-from shortlist.engine.numbering import Numbering
+from shortlist.engine.leases import AGAIN, FOREVER, FREE, Lease, checked_worker, due_of
+from shortlist.engine.replay import Replica
 from shortlist.engine.rewards import checked_cost, checked_reward
-from shortlist.engine.state import Replica
-from shortlist.engine.tickets import Receipt, Ticket
+from shortlist.engine.state import Ledger
+from shortlist.engine.tickets import Numbering, Receipt, Ticket
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
 from shortlist.reward_models import RewardModel
-from shortlist.stores import Event, Kind, RewardRow
-from shortlist.validation import MOST_TOLD, collected, shown, whole
+from shortlist.spec import OnLate
+from shortlist.stores import Event, Kind, RewardRow, Told
+from shortlist.validation import MOST_TOLD, collected, number, shown, whole
+
+LONGEST = FOREVER / 2  # seconds of a lease that ends
+
+
+class Asking(NamedTuple):
+    """What `ask` is given, checked, here or at a service."""
+
+    limit: int
+    worker: str
+    lease: float | None  # seconds
+    alive: float | None  # seconds
+
+    @classmethod
+    def of(cls, limit: object, worker: object, lease: object, alive: object) -> "Asking":
+        """What is given, if it makes sense."""
+        most, name = whole("limit", limit, at_least=1), checked_worker(worker)
+        promise = _checked_alive(alive, name)
+        return cls(most, name, None if lease is None else number("lease", lease, above=0), promise)
+
+
+def new_lease(worker: str, on_late: OnLate, now: float, lease: float, alive: float | None) -> Lease:
+    """The terms of a ticket that is handed out now.
+
+    Only of who promised to be `alive` can it be known without looking at durations that it is not,
+    so the tickets of all others are waited for, unless the user said otherwise."""
+    due = now + min(lease, LONGEST)
+    if isinstance(on_late, float):
+        return Lease(worker, due)
+    if alive is not None:
+        return Lease(worker, now + min(alive, LONGEST))
+    return Lease(worker, due if on_late == AGAIN else FOREVER + due)
+
+
+def _checked_alive(alive: object, worker: str) -> float | None:
+    """The promise to ask again within so many seconds, which only somebody with a name can keep."""
+    if alive is None:
+        return None
+    if not worker:
+        raise InvalidInput(f"`alive` is {shown(alive)}, but needs a `worker`, who asks again")
+    return number("alive", alive, above=0)
+
+
+def checked_overdue(overdue: object) -> float | None:
+    """Seconds since a ticket was due."""
+    if overdue is None:
+        return None
+    seconds = number("overdue", overdue)
+    if seconds < 0:
+        raise InvalidInput(f"`overdue` is {shown(overdue)}, but must be at least 0 seconds")
+    return seconds
+
+
+def handed_out(known: Replica, ids: IntArray, lease: Lease) -> tuple[list[Event], list[float]]:
+    """The leases for the log, and when each ticket is due.
+
+    Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
+    would give the reward another law."""
+    if not isinstance(known.settings.on_late, float):
+        return _leases(np.sort(ids), lease), [lease.due] * ids.size
+    due = due_of(known.ledger.ends(ids[ids < known.ledger.issued]))  # of those handed out before
+    due = np.concatenate([due, np.full(ids.size - due.size, FREE)])
+    kept = due != FREE
+    return _leases(np.sort(ids[~kept]), lease), np.where(kept, due, lease.due).tolist()
+
+
+def _leases(tickets: IntArray, lease: Lease) -> list[Event]:
+    """One lease for all of these tickets, which are in order, as events."""
+    spans = stretches(tickets)
+    return [Event(Kind.LEASE, first, span, lease.worker, lease.end) for first, span in spans]
+
+
+def named_tickets(tickets: Iterable[Ticket | int] | None) -> Sequence[Ticket | int] | None:
+    """Tickets that are named one by one, if any are."""
+    if tickets is None:
+        return None
+    return collected("tickets", tickets, at_most=MOST_TOLD, rule="a list of tickets")
+
+
+def given_back(
+    known: Replica,
+    worker: str | None,
+    tickets: Sequence[Ticket | int] | None,
+    overdue: float | None,
+    now: float,
+) -> tuple[list[Event], int]:
+    """What takes back the tickets that fit all that is said, and how many they are."""
+    if worker is None and tickets is None and overdue is None:
+        raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
+    ledger = known.ledger
+    fit = ledger.open_tickets()
+    if tickets is not None:
+        fit = fit[
+            np.isin(fit, [known_id(each, known) for each in tickets if is_current(each, known)])
+        ]
+    fit = fit[ledger.ends(fit) != FREE]
+    if overdue is not None:
+        fit = fit[due_of(ledger.ends(fit)) + overdue <= now]
+    holders = np.array(ledger.holders(fit), dtype=object)
+    theirs = sorted(set(holders.tolist())) if worker is None else [worker]
+    events = [
+        each for holder in theirs for each in _leases(fit[holders == holder], Lease(holder, FREE))
+    ]
+    return events, sum(event.span for event in events)
+
+
+def is_current(ticket: Ticket | int, known: Replica) -> bool:
+    """Whether somebody holds the ticket, and on the terms that it names."""
+    due = known.ledger.due(known_id(ticket, known))
+    return due != FREE and (not isinstance(ticket, Ticket) or ticket.expires == due)
+
+
+def stretches(ids: IntArray) -> list[tuple[int, int]]:
+    """Ascending numbers as stretches without a gap: the first of each and its length."""
+    begins = np.flatnonzero(np.diff(ids, prepend=-2) != 1)  # no number is below 0
+    sizes = np.diff(begins, append=ids.size)
+    return list(zip(ids[begins].tolist(), sizes.tolist(), strict=True))
+
 
 logger = logging.getLogger("shortlist.engine")
 # a ticket and its reward, and perhaps what the pull did cost
@@ -80,7 +200,7 @@ def new_tellings(
     ledger, settings = known.ledger, known.settings
     ids = [known_id(ticket, known) for ticket, _, _ in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
-    missed = known.missed(now)
+    missed = set(known.missed(now).tolist())
     new: dict[int, Telling] = {}
     paid: dict[int, Telling] = {}  # they were made, so they cost, though their arms had left
     late: dict[int, None] = {}  # in the order of the results, each once
@@ -118,6 +238,24 @@ def new_tellings(
             new[id_] = telling
     receipt = Receipt(tuple(late), tuple(unused))
     return list(new.values()), list(paid.values()), receipt
+
+
+def plain_tellings(ids: list[int], rewards: list[float], known: Replica, now: float) -> Told | None:
+    """The same of many rewards at once, as nearly always: tickets of the present batch, each told
+    once and in time. None if one of them has to be looked at on its own."""
+    tickets, values = np.array(ids, dtype=np.int64), np.array(rewards)
+    ledger, numbering = known.ledger, known.replay.numbering
+    if (
+        ledger.retired
+        or known.replay.outcome is not None
+        or isinstance(known.settings.on_late, float)
+        or not np.all(known.settings.problem.rewards.admits(values))
+        or not (numbering.first <= tickets.min() and tickets.max() < ledger.issued)
+        or not np.isnan(ledger.rewards[tickets]).all()
+        or np.unique(tickets).size < tickets.size
+    ):
+        return None
+    return Told(tickets, numbering.arms(tickets), values, np.full(tickets.size, now))
 
 
 def report(receipt: Receipt, late: object) -> None:
@@ -213,27 +351,20 @@ def _check_conflict(telling: Telling, before: float | None, beside: Telling | No
         )
 
 
-def affordable(known: Replica, ids: list[int], now: float) -> list[int]:
+def affordable(known: Replica, ids: IntArray, now: float) -> IntArray:
     """The first of these tickets that the budget pays for; those that are held are paid for."""
-    if not _is_short(known):
+    if not ids.size or not _is_short(known):
         return ids
-    room = _room(known, now)
-    leases = known.ledger.leases
-    paid = []
-    for ticket, price in zip(ids, _prices(known, ids), strict=True):
-        held = ticket in leases and leases[ticket].end > now
-        room -= 0.0 if held else price
-        if room < 0:
-            break
-        paid.append(ticket)
-    return paid
+    prices = _prices(known, ids)
+    prices[np.isin(ids, known.ledger.held(now))] = 0.0
+    return ids[np.cumsum(prices) <= _room(known, now)]
 
 
 def ending(known: Replica, now: float) -> list[Event]:
     """What ends an experiment whose budget does not pay for the next ticket, when nobody has one
     out that might turn out cheaper."""
-    following = next(known.available("", now), None)
-    if following is None or known.ledger.held(now) or affordable(known, [following], now):
+    following = known.available("", now, 1)
+    if not following.size or known.ledger.held(now).size or affordable(known, following, now).size:
         return []
     return [Event(Kind.SPENT, 0, 0, "", now)]
 
@@ -251,15 +382,13 @@ def _room(known: Replica, now: float) -> float:
     """What is left of the budget beyond what is under way."""
     budget = known.settings.problem.goal.budget
     assert budget is not None
-    held = [ticket for ticket, lease in known.ledger.leases.items() if lease.end > now]
-    under_way = float(np.sum(_prices(known, held)))
+    under_way = float(np.sum(_prices(known, known.ledger.held(now))))
     return budget * (1 + ROUNDED) - known.ledger.spent - under_way
 
 
-def _prices(known: Replica, tickets: list[int]) -> list[float]:
+def _prices(known: Replica, tickets: IntArray) -> FloatArray:
     """What these tickets, which are not told, are declared to cost."""
-    if not tickets:
-        return []
-    arms = known.replay.numbering.arms(tickets)
-    prices: list[float] = known.settings.problem.prices[arms].tolist()
+    if not tickets.size:
+        return np.empty(0)
+    prices: FloatArray = known.settings.problem.prices[known.replay.numbering.arms(tickets)]
     return prices
