@@ -29,7 +29,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, Order
+from shortlist.spec import FIELDS, Certificate, Order
 from shortlist.validation import MOST_WORKERS, shown, whole
 
 
@@ -39,7 +39,7 @@ class Selection:
 
     An error of the user's function ends the call; an experiment in a store can be continued."""
 
-    asked: Settings
+    settings: Settings
     evaluation: Evaluation
     batch: int | None
     workers: int | None
@@ -79,7 +79,7 @@ class Selection:
         """The experiment, and what to call after every step."""
         with (
             self._experiment() as experiment,
-            display(progress, self.asked.problem, experiment.underway) as show,
+            display(progress, self.settings.problem, experiment.underway) as show,
             carrying(lambda: self._result(experiment, partial=True)),
         ):
             if experiment.state() is State.STOPPED:
@@ -88,11 +88,16 @@ class Selection:
 
     def _experiment(self) -> Experiment:
         if self.store is None:
-            return unsaved(self.asked)
-        return Experiment.of(self.asked, self.store, self.name, exist_ok=True)
+            return unsaved(self.settings)
+        return Experiment.of(self.settings, self.store, self.name, exist_ok=True)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
-        return replace(experiment.result(partial=partial), control=self.asked.control)
+        return replace(experiment.result(partial=partial), control=self.settings.control)
+
+
+def _settings(given: dict[str, Any], *, stored: bool) -> Settings:
+    """The settings of a selection. Retries are up to a call: the next may have others."""
+    return Settings.of({**given, "retries": FIELDS["retries"].default}, stored=stored)
 
 
 def select(
@@ -163,10 +168,10 @@ def select(
     once. With a `store`, every reward is kept in that file under `name`, and the same call
     continues where this one ended, by Ctrl-C, an error or a crash. The error itself has the result
     so far, `partial`."""
-    asked = Settings.of(arguments(locals(), "select"), stored=store is not None)
+    settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=asked.on_items)
-    selection = Selection(asked, evaluation, batch, workers, store, name)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
+    selection = Selection(settings, evaluation, batch, workers, store, name)
     if not evaluation.is_async:
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -205,10 +210,10 @@ async def select_async(
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
     At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
-    asked = Settings.of(arguments(locals(), "select"), stored=store is not None)
+    settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
-    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=asked.on_items)
-    selection = Selection(asked, evaluation, batch, workers, store, name)
+    evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
+    selection = Selection(settings, evaluation, batch, workers, store, name)
     if not evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)

@@ -432,6 +432,7 @@ class Replica:
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
+        result = replace(result, control=settings.control)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def trouble(self) -> str:
