@@ -233,7 +233,7 @@ def test_one_of_two_who_wait_for_each_other_begins_again(store: PostgresStore, u
     met = threading.Event()
 
     def write(own: PostgresStore, names: tuple[str, str], ticket: int) -> None:
-        from shortlist.stores.retry import insist
+        from shortlist.stores.base import retry
 
         def step() -> None:
             with own.exclusive():
@@ -243,7 +243,7 @@ def test_one_of_two_who_wait_for_each_other_begins_again(store: PostgresStore, u
                     met.set()
                 own.append(names[1], [(ticket, 0, 1.0, 1.0)])
 
-        insist(step)
+        retry(step)
 
     with closing(PostgresStore(url)) as other:
         threads = [

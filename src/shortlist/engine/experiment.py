@@ -54,9 +54,9 @@ from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores.base import retried, retry
 from shortlist.stores.clock import JUMP, Clock, checked_time
 from shortlist.stores.memory import MemoryStore
-from shortlist.stores.retry import insist, insistent
 from shortlist.validation import flag, text, words
 
 logger = logging.getLogger("shortlist.engine")
@@ -153,7 +153,7 @@ class Experiment(Runnable):
         name = checked_name(name)
         Replay(settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            made = insist(lambda: made_in(place, name, settings, exist_ok))
+            made = retry(lambda: made_in(place, name, settings, exist_ok))
             experiment = cls(place, name, made, clock, place is not store)
             experiment._catch_up()
         return experiment
@@ -178,7 +178,7 @@ class Experiment(Runnable):
             experiment._catch_up()
         return experiment
 
-    @insistent
+    @retried
     def ask(
         self,
         limit: int = 1,
@@ -209,7 +209,7 @@ class Experiment(Runnable):
         self._caution()
         return Handout(tickets, state, meanwhile)
 
-    @insistent
+    @retried
     def ask_block(
         self,
         limit: int,
@@ -287,7 +287,7 @@ class Experiment(Runnable):
             return self.tell_many(zip(tickets, rewards, paid, strict=True))
         return Receipt()
 
-    @insistent
+    @retried
     def _told_plainly(self, tickets: list[int], rewards: list[float]) -> bool:
         """Tell rewards that need not be looked at one by one; False, and nothing told, if they
         do."""
@@ -302,7 +302,7 @@ class Experiment(Runnable):
                 self._sameness.see(self.settings.labels[arm], [reward])
         return True
 
-    @insistent
+    @retried
     def _tell(
         self, told: Sequence[tuple[Ticket | int, float, float | None]]
     ) -> tuple[Sequence[Telling], Receipt]:
@@ -314,7 +314,7 @@ class Experiment(Runnable):
             self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
 
-    @insistent
+    @retried
     def fail(self, ticket: Ticket | int, reason: str) -> None:
         """Say that a pull could not be made.
 
@@ -344,7 +344,7 @@ class Experiment(Runnable):
         told, events = retirement(known, arm, reason, now)
         return told, [*events, Event(Kind.RESUME, 0, 0, "", now)]
 
-    @insistent
+    @retried
     def retire(self, arm: Label, reason: str = "") -> None:
         """Let an arm leave that cannot be pulled any more; `reason` is for the log.
 
@@ -377,7 +377,7 @@ class Experiment(Runnable):
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
 
-    @insistent
+    @retried
     def _release(
         self, name: str | None, tickets: Sequence[Ticket | int] | None, seconds: float | None
     ) -> int:
@@ -386,7 +386,7 @@ class Experiment(Runnable):
             self._store.append(self.name, events=events)
         return count
 
-    @insistent
+    @retried
     def resume(self) -> None:
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:

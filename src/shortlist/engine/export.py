@@ -39,10 +39,9 @@ from shortlist.errors import (
 from shortlist.reward_models import RewardModel
 from shortlist.settings import Settings, stored_arms
 from shortlist.stores import Event, Kind, News, RewardRow, Store
-from shortlist.stores.base import no_such_experiment
+from shortlist.stores.base import no_such_experiment, retry
 from shortlist.stores.checksums import links_of
 from shortlist.stores.memory import MemoryStore
-from shortlist.stores.retry import insist
 from shortlist.stores.sql import SQLStore
 from shortlist.validation import number as finite
 from shortlist.validation import shown, whole
@@ -159,7 +158,7 @@ def import_lines(lines: Iterable[str], store: Place, name: str | None = None) ->
     name = _stored(checked_name(head.entry.get("experiment") if name is None else name))
     _check_replay(settings, log)
     with opened(store, "rwc") as target:
-        insist(lambda: _put(target, name, settings, log))
+        retry(lambda: _put(target, name, settings, log))
     return name
 
 
@@ -321,7 +320,7 @@ def copy(source: Place, target: Place, name: str | None = None) -> list[Copied]:
         for each in names:
             old.read(each)  # what is damaged is refused before there is a file
         with opened(target, "rwc") as new:
-            copied = insist(lambda: _put_all(old, new, names))
+            copied = retry(lambda: _put_all(old, new, names))
         with opened(target, "ro") as written:
             for made in copied:
                 _compare(old, written, made)

@@ -17,7 +17,7 @@ from shortlist.engine.log_entries import Report
 from shortlist.engine.tickets import Receipt, Ticket
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.stores import Store
-from shortlist.stores.retry import insist
+from shortlist.stores.base import retry
 
 Results = Sequence[Report]
 Act = Callable[[Experiment], Any]  # what to do with an experiment
@@ -75,7 +75,7 @@ class GroupCommit:
 
     def _commit(self, batch: Sequence[Write]) -> list[Any]:
         experiment = self._opened()
-        return insist(lambda: commit(experiment, batch))
+        return retry(lambda: commit(experiment, batch))
 
 
 def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:

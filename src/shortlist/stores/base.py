@@ -7,15 +7,27 @@ same log agree.
 A store may also hold the tokens of a service, without their secrets. A token can be revoked, but
 not removed: once a store has had a token, a service that uses it requires one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from functools import wraps
+from typing import (
+    Concatenate,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import StoreInterrupted
 
 TOLD = np.dtype(
     [("ticket", np.int64), ("arm", np.int64), ("reward", np.float64), ("time", np.float64)]
@@ -210,3 +222,35 @@ def no_such_token(name: str, tokens: Sequence[Token], where: str) -> str:
     """The error message for a missing token."""
     existing = ", ".join(repr(token.name) for token in tokens) or "none"
     return f"there is no token {name!r} in {where}; it holds {existing}"
+
+
+TRIES = 20  # a store waits for its server on its own; this is for servers that come and go
+PAUSE = 0.05  # maximum seconds between two tries, so that they do not collide again
+Own = TypeVar("Own")
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
+
+
+def retry(step: Callable[[], Got]) -> Got:
+    """Repeat a transaction that a broken connection ended: none of it was written.
+
+    A store raises `StoreInterrupted` only at the end of its outermost exclusive block. So work
+    inside another block is not repeated on its own, but with all of that block."""
+    for _ in range(TRIES - 1):
+        try:
+            return step()
+        except StoreInterrupted:
+            time.sleep(random.uniform(0, PAUSE))
+    return step()
+
+
+def retried(
+    method: Callable[Concatenate[Own, Given], Got],
+) -> Callable[Concatenate[Own, Given], Got]:
+    """Decorate a method that is such a transaction."""
+
+    @wraps(method)
+    def retrying(own: Own, /, *given: Given.args, **named: Given.kwargs) -> Got:
+        return retry(lambda: method(own, *given, **named))
+
+    return retrying

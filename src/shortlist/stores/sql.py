@@ -31,6 +31,7 @@ from shortlist.stores.base import (
     Token,
     no_such_experiment,
     no_such_token,
+    retried,
     token_exists,
 )
 from shortlist.stores.checksums import (
@@ -42,7 +43,6 @@ from shortlist.stores.checksums import (
     verified,
     with_links,
 )
-from shortlist.stores.retry import insistent
 from shortlist.validation import shown
 
 LIST = 0  # the id of the list of experiments, which is a log, too
@@ -206,7 +206,7 @@ class SQLStore:
             raise StoreDamaged(f"the settings of {self._where(name)} were changed")
         return settings
 
-    @insistent
+    @retried
     def create(self, name: str, settings: str) -> None:
         """Add an experiment with an empty log; raise `StoreExists` if the name is taken."""
         with self.exclusive():
@@ -289,7 +289,7 @@ class SQLStore:
         except ValueError as error:
             raise StoreDamaged(f"{self._place} is damaged: a token has {error}") from error
 
-    @insistent
+    @retried
     def add_token(self, token: Token) -> None:
         """Add a token; raise `StoreExists` if the name is or was taken."""
         with self.exclusive():
@@ -300,7 +300,7 @@ class SQLStore:
             found = "SELECT digest FROM tokens WHERE name = ?", (token.name,), token.digest
             self._in_block().arrived = lambda: self._found(LIST, *found)
 
-    @insistent
+    @retried
     def revoke_token(self, name: str, now: float) -> None:
         """Revoke a token; revoking it again changes nothing."""
         with self.exclusive():
