@@ -187,7 +187,7 @@ def test_a_store_with_settings_for_too_many_arms_is_refused(tmp_path: Path) -> N
 def test_only_a_bounded_number_of_tickets_is_handed_out_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys.modules["shortlist.engine.state"], "MOST_UNDER_WAY", 10)
+    monkeypatch.setattr(sys.modules["shortlist.engine.replay"], "MOST_UNDER_WAY", 10)
     experiment = Experiment.create(4, 1, budget=40, algorithm="uniform")
     tickets = experiment.ask(30)
     assert (len(tickets), tickets.state) == (10, "pending")
