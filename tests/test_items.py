@@ -184,7 +184,7 @@ def test_intervals_say_what_items_not_scored_leave_open_and_there_are_no_lifts()
         for arm, mean in zip(result.arms, scores.mean(1), strict=True):
             assert arm.low - 1e-9 <= mean <= arm.high + 1e-9
             assert arm.high - arm.low == pytest.approx((40 - arm.pulls) / 40)
-        with pytest.raises(InvalidInput, match="not for scores on items"):
+        with pytest.raises(InvalidInput, match="but these are scores on items"):
             result.lift(0)
 
 

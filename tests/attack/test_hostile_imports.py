@@ -72,7 +72,7 @@ def reward(**changes: Any) -> Callable[[list[Entry]], None]:
 
 def long_lease(entries: list[Entry]) -> None:
     """A search of a giant budget that has handed out all of it."""
-    entries[0]["settings"]["goal"]["budget"] = HUGE
+    entries[0]["settings"]["budget"] = HUGE
     entries[1]["span"] = entries[2]["span"] = HUGE
 
 
@@ -138,7 +138,7 @@ def test_a_line_without_end_is_refused_before_all_of_it_is_read(
         def readline(self, limit: int) -> str:
             return "[" * limit
 
-    monkeypatch.setattr(files, "LONGEST", 1_000_000)
+    monkeypatch.setattr(files, "LONGEST_LINE", 1_000_000)
     endless: Any = Endless()
     with pytest.raises(InvalidInput, match="1,000,000 characters"):
         import_lines(files._lines(endless, "endless.jsonl"), MemoryStore())
