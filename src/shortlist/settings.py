@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any
 
 import msgspec
@@ -239,7 +240,7 @@ class _Asked:
     def of(cls, values: Mapping[str, Any], goal: Goal, told: Mapping[str, Any]) -> "_Asked":
         labels, costs, limits = described_arms(values["arms"])
         given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
-        promised = isinstance(goal, FixedConfidence) or given is not None or told.get("holdout")
+        promised = isinstance(goal, FixedConfidence) or given is not None or _proves(told)
         undeclared = values["rewards"] is None and not promised
         model = Undeclared() if undeclared else declared(values["rewards"])
         cells = None if given is None else given.of(labels, model)
@@ -247,11 +248,17 @@ class _Asked:
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
         problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
         options = dict(told)
-        if options.get("holdout"):  # the part of a budget that proves a bound, at this confidence
+        if _proves(options):  # at this confidence
             options.setdefault("delta", values["delta"])
         control = values["control"]
         against = None if control is None else checked_control(control, labels, problem)
         return cls(labels, problem, options, cells, against)
+
+
+def _proves(options: Mapping[str, Any]) -> bool:
+    """Whether a part of the budget is set aside to prove a bound. Options are not checked yet."""
+    holdout = options.get("holdout")
+    return isinstance(holdout, Real) and bool(holdout)
 
 
 def described_arms(
@@ -277,7 +284,7 @@ def _spec(
     """The spec that a store keeps: the algorithm that was chosen, unused settings at defaults."""
     cuts = {name: told.get(name, FIELDS[name].default) for name in CUTS}
     options = {name: value for name, value in told.items() if name not in CUTS}
-    used = isinstance(asked.problem.goal, FixedConfidence) or options.get("holdout")
+    used = isinstance(asked.problem.goal, FixedConfidence) or _proves(options)
     delta = values["delta"] if used else FIELDS["delta"].default
     more = {"algorithm": name_to_keep(search), "options": options, "delta": delta, **cuts}
     return Spec(**dict(values) | _plain(asked) | more)

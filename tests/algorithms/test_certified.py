@@ -120,7 +120,7 @@ def test_the_certificate_is_given_next_to_the_options_and_kept_with_them() -> No
     ("asked", "message"),
     [
         ({"certificate": "plan"}, "`certificate` is 'plan', but must be one of auto, pairs"),
-        ({"certificate": None}, "`certificate` is None, but must be a text"),
+        ({"certificate": None}, "`certificate` is None, but must be one of auto"),
         ({"certificate": "split", "options": {"certificate": "pairs"}}, "among the options, too"),
         (
             {"certificate": "pairs", "algorithm": "lucb"},

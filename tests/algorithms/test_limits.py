@@ -279,7 +279,7 @@ def test_the_result_says_what_limits_left_unresolved() -> None:
     assert set(result.unresolved) == {"a", "b"}
     assert result.to_dict()["unresolved"] == ["a", "b"]
     assert result.verdict.startswith("Limits ended the search before epsilon = 0.01")
-    assert "at or near the limit of their pulls: a, b." in str(result)
+    assert "at or near their limit: a, b." in str(result)
     assert [arm.limit for arm in result.arms] == [50, 50, None]
 
 
