@@ -46,15 +46,6 @@ class Selection:
     store: Place | None
     name: str
 
-    def __post_init__(self) -> None:
-        if self.batch is not None:
-            whole("batch", self.batch, at_least=1)
-        if self.workers is not None:
-            whole("workers", self.workers, at_least=1, at_most=MOST_WORKERS)
-        if self.batch is not None and not self.evaluation.many:
-            rule = "only `pull_many` takes more than one pull at once"
-            raise InvalidInput(f"`batch` is {shown(self.batch)}, but {rule}")
-
     def run(self, executor: object, progress: bool) -> Result:
         """Make the pulls on `executor`."""
         with self._opened(progress) as (experiment, show):
@@ -69,10 +60,9 @@ class Selection:
 
     def _job(self, show: Callable[[], None]) -> Job:
         here = self.store is None
-        workers = None if self.workers is None else int(self.workers)
         batch = self.batch if self.evaluation.many else 1
         how: dict[str, Any] = {"batch": batch, "here": here, "lasting": not here}
-        return Job(self.evaluation, workers, this_program(), show, raising=True, **how)
+        return Job(self.evaluation, self.workers, this_program(), show, raising=True, **how)
 
     @contextmanager
     def _opened(self, progress: bool) -> Iterator[tuple[Experiment, Callable[[], None]]]:
@@ -93,6 +83,20 @@ class Selection:
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
         return replace(experiment.result(partial=partial), control=self.settings.control)
+
+
+def _pace(
+    batch: int | None, workers: int | None, evaluation: Evaluation
+) -> tuple[int | None, int | None]:
+    """Pulls per call and calls at a time, if they make sense."""
+    if batch is not None:
+        batch = whole("batch", batch, at_least=1)
+    if workers is not None:
+        workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
+    if batch is not None and not evaluation.many:
+        rule = "only `pull_many` takes more than one pull at once"
+        raise InvalidInput(f"`batch` is {shown(batch)}, but {rule}")
+    return batch, workers
 
 
 def _settings(given: dict[str, Any], *, stored: bool) -> Settings:
@@ -171,7 +175,7 @@ def select(
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    selection = Selection(settings, evaluation, batch, workers, store, name)
+    selection = Selection(settings, evaluation, *_pace(batch, workers, evaluation), store, name)
     if not evaluation.is_async:
         return selection.run(executor, progress)
     refuse_executor(executor)
@@ -213,7 +217,7 @@ async def select_async(
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
-    selection = Selection(settings, evaluation, batch, workers, store, name)
+    selection = Selection(settings, evaluation, *_pace(batch, workers, evaluation), store, name)
     if not evaluation.is_async:
         raise InvalidInput("the function is not async, but `select_async` needs one; use `select`")
     return await selection.run_async(progress)

@@ -118,7 +118,7 @@ def test_a_picture_is_saved_beside_the_figures(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "LONGEST", 0.0)
+    monkeypatch.setattr(trials, "LONGEST_RUNS", 0.0)
     result = forecast(
         "-n", "3", "-k", "1", "--prior", "1,1", "--epsilon", "0.5", "--runs", "1", "--format", "csv"
     )

@@ -214,7 +214,7 @@ def test_to_retire_the_arm_in_trouble_lets_an_experiment_go_on() -> None:
 
 @pytest.mark.parametrize("on_failure", ["give up", None])
 def test_what_else_could_happen_after_failures_is_refused(on_failure: Any) -> None:
-    with pytest.raises(InvalidInput, match="must be 'stop' or 'retire'"):
+    with pytest.raises(InvalidInput, match="must be one of stop, retire"):
         Experiment.create(3, 1, on_failure=on_failure, **ASKED)
     with pytest.raises(InvalidInput, match="no worst reward"):
         Experiment.create(3, 1, on_failure="retire", budget=100, rewards=shortlist.SubGaussian(1))
