@@ -446,7 +446,7 @@ def test_a_pilot_takes_one_limit_for_all_arms() -> None:
 def test_runs_that_limits_end_fail_only_if_they_break_what_they_promised() -> None:
     regret, once = np.array([0.0, 0.25, 0.5, 0.4]), np.ones(4, dtype=np.int64)
     asked: dict[str, Any] = {"algorithm": "certified", "budget": None, "pulls": once}
-    asked |= {"regret": regret, "epsilon": 0.1, "max_rounds": once}
+    asked |= {"regret": regret, "epsilon": 0.1, "rounds": once}
     proved = np.array([0.1, 0.3, np.nan, 0.3])
     assert Prospect(**asked, bound=proved).failure_rate == pytest.approx(1 / 3)
     assert Prospect(**asked, bound=np.full(4, np.nan)).failure_rate is None

@@ -10,8 +10,6 @@ from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, best_set
 from shortlist.reward_models import UNIT_SIGMA
 
-MOST_STEPS = 600  # of a factor 2^(1/4) each: from the strength of all arms to that of none
-
 
 def oracle_bound(
     chosen: BoolArray, pulls: IntArray, means: FloatArray, delta: float, constraint: Constraint
@@ -25,10 +23,10 @@ def oracle_bound(
     threshold = -math.log(delta)
     strength = math.sqrt(threshold / float(noise.sum()))
     least = math.inf
-    for _ in range(MOST_STEPS):
-        bound = _gain(chosen, means, strength * noise, constraint) + threshold / strength
-        if bound > least:
-            break
+    # it ends: charges grow with the strength, and so does what rounding adds
+    while (
+        bound := _gain(chosen, means, strength * noise, constraint) + threshold / strength
+    ) < least:
         least = bound
         strength *= 2**0.25
     return least
