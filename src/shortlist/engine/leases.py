@@ -7,6 +7,7 @@ count."""
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -83,8 +84,8 @@ class Durations:
         again = set(renewed.tolist()) & self._begun.keys() if renewed.size else ()
         new = [each for each in tickets if each not in again] if again else tickets
         self._begun.update(dict.fromkeys(new, now))
-        while len(self._begun) > REMEMBERED:
-            del self._begun[next(iter(self._begun))]
+        for ticket in list(islice(self._begun, max(0, len(self._begun) - REMEMBERED))):
+            del self._begun[ticket]
 
     def end(self, tickets: list[int], lease_of: Callable[[int], Lease | None], now: float) -> None:
         """Note that tickets are told, and say so if that came near the end of their lease."""
