@@ -41,7 +41,7 @@ def selected(store: Path, journal: Path, workers: int) -> None:
 
     def slow(arm: str, seed: int) -> float:
         os.write(notes, b"%d\n" % seed)
-        time.sleep(0.01)  # longer than a commit takes, so that few calls wait for one
+        time.sleep(0.001)
         return pull(arm, seed)
 
     shortlist.select(slow, **ASKED, store=store, workers=workers)

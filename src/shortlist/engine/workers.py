@@ -267,6 +267,7 @@ class Worker:
         self._size = capacity  # tickets in the next block
         self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
         self._begun = 0  # calls
+        self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
         self._dry = False  # whether there were no more tickets the last time
         self._idle = 0.0  # seconds of waiting for others,
         self._logged = False  # and whether that was logged
@@ -387,6 +388,7 @@ class Worker:
         """The next call, which is under way from now on."""
         call = self.queue.popleft()
         self.under_way[call.ticket] = call
+        self._begun_at[call.ticket] = time.monotonic()
         return call
 
     def evaluate(self) -> None:
@@ -407,10 +409,22 @@ class Worker:
         """Take the rewards; a call that failed ends the run, or its reason is told."""
         done = list(done)
         self._idle = 0.0
+        self._time(done)
         self.take_in_rewards(done)
         for each in done:
             if each.error is not None:
                 self._failed(self.under_way.pop(each.call.ticket), each.error)
+
+    def _time(self, done: Iterable[Done]) -> None:
+        """Let rewards wait to be told only if calls are short.
+
+        A call that began before the last commit may have ended during it: its duration is not
+        known."""
+        now = time.monotonic()
+        begun = [self._begun_at.pop(each.call.ticket, 0.0) for each in done]
+        taken = [now - each for each in begun if each >= self._resumed]
+        if taken and not self.job.here:
+            self._hold = STRETCH if min(taken) < SHORT else 0.0
 
     def take_in_rewards(self, done: Iterable[Done]) -> None:
         """Take the rewards of the calls that did not fail."""
@@ -505,8 +519,6 @@ class Worker:
         seconds = max(time.monotonic() - self._resumed, 1e-9)
         fitting = int(len(self._ids) / seconds * STRETCH)
         self._size = max(self.capacity, min(fitting, 2 * self._size, MOST_TICKETS))
-        short = seconds * self.capacity < SHORT * len(self._ids)
-        self._hold = STRETCH if self.job.here or short else 0.0
 
     def _failed(self, call: Call, error: BaseException) -> None:
         if self.job.raising:
