@@ -6,13 +6,13 @@ import numpy as np
 
 from shortlist.algorithms import Algorithm
 from shortlist.algorithms.certified import MOST_LIMITED
-from shortlist.arrays import FloatArray, total_before
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.arrays import FloatArray
+from shortlist.certificates.frame import fixed_design
 from shortlist.driver import counted, finish
 from shortlist.errors import caution
 from shortlist.formatting import bound_text, given_text
 from shortlist.problem import FixedConfidence, Problem
-from shortlist.search import Pulls, Rewards
+from shortlist.search import Pulls, Rewards, total_before
 
 MOST_REQUESTS = 200  # of a search within limits that is tried out: limits of a few hundred pulls
 MANY_PAIRS = 300  # arms with limits from which on trying takes long

@@ -32,6 +32,7 @@ from shortlist.reading.scores import named_scores
 from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
 from shortlist.spec import (
     FIELDS,
+    FIELDS_OF,
     ArmRecord,
     Door,
     Json,
@@ -39,7 +40,6 @@ from shortlist.spec import (
     OnLate,
     RewardRecord,
     Spec,
-    fields_of,
 )
 from shortlist.validation import (
     MOST_RETRIES,
@@ -59,7 +59,7 @@ CUTS = ("max_rounds", "min_batch", "certificate")  # settings that are options o
 
 def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
     """The settings among the arguments of a door, checked. Pass `locals()`."""
-    return {name: checked(name, values[name]) for name in fields_of(door)}
+    return {name: checked(name, values[name]) for name in FIELDS_OF[door]}
 
 
 def checked(name: str, value: Any) -> Any:

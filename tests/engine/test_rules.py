@@ -13,7 +13,7 @@ from machines import Machine, hold
 from places import PLACES
 
 from shortlist.engine import Experiment, State, Ticket
-from shortlist.engine.leases import FREE
+from shortlist.engine.tickets import FREE
 from shortlist.errors import ConflictingReward, InvalidReward, UnknownTicket
 from shortlist.stores.memory import MemoryStore
 

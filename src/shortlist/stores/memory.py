@@ -17,9 +17,9 @@ from shortlist.stores.base import (
     Told,
     no_such_experiment,
     no_such_token,
+    this_machine,
     token_exists,
 )
-from shortlist.stores.clock import this_machine
 
 WHERE = "memory"
 
