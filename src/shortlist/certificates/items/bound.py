@@ -86,7 +86,7 @@ class ScoredCells:
     def certain(self, top: IntArray, outside: IntArray) -> FloatArray:
         """Difference to each arm outside if it wins every cell not seen: (top, outside)."""
         seen = self.known | (np.arange(self.size) < self.reached[:, None])
-        places = slice(0, int(seen.any(0).nonzero()[0].max(initial=-1)) + 1)
+        places = slice(0, int(np.flatnonzero(seen.any(axis=0)).max(initial=-1)) + 1)
         seen = seen[:, places]
         filled = np.where(seen, self.scores[:, places], 0.0)
         inner, outer = seen[top].astype(np.float64), seen[outside].astype(np.float64)
