@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
+from shortlist.constraints import Complement, Constraint, check_family, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.formatting import bound_text
 from shortlist.reward_models import Bounded, RewardModel, as_seen
@@ -231,6 +232,7 @@ class Problem:
         items: A test set. Default None: arms can be pulled without limit.
         limits: The most pulls per arm, None for no limit. Default None: no arm has a limit.
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
+        constraint: The sets that may be chosen. Default None: all sets of k arms.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -253,6 +255,7 @@ class Problem:
     limits: tuple[int | None, ...] | None = None
     # the cost of a pull per arm; None if every pull costs 1, and a budget counts pulls
     costs: tuple[float, ...] | None = None
+    constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -274,6 +277,8 @@ class Problem:
             raise InvalidInput("arms have limits and items are given, but items are limits enough")
         if self.costs is not None:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
+        if self.constraint is not None:
+            check_family(self.constraint, self.n_arms, self.k)
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
@@ -345,7 +350,16 @@ class Problem:
             budget = int(budget)  # of pulls
         goal = FixedConfidence(self._confidence_goal().epsilon, self.delta, budget)
         items = None if self.items is None else self.items.among(arms)
-        return replace(self, n_arms=arms.size, goal=goal, items=items, limits=limits, costs=costs)
+        family = None if self.constraint is None else family_among(self.constraint, arms)
+        return replace(
+            self,
+            n_arms=arms.size,
+            goal=goal,
+            items=items,
+            limits=limits,
+            costs=costs,
+            constraint=family,
+        )
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
@@ -353,7 +367,8 @@ class Problem:
         goal = self.goal
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
-        return replace(self, k=rest, goal=goal)
+        family = None if self.constraint is None else Complement(self.constraint, self.n_arms)
+        return replace(self, k=rest, goal=goal, constraint=family)
 
     def mirrored(self) -> "Problem":
         """The same problem on the unit scale with scores 1 - x."""

@@ -25,6 +25,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ("validation",),
     (
         "arms",
+        "constraints",
         "harnesses",
         "instances",
         "reading",
@@ -37,7 +38,6 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "budget",
         "cells",
         "confidence",
-        "constraints",
     ),
     ("exploration",),
     (

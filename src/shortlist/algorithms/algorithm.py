@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from shortlist.arrays import IntArray
 from shortlist.budget import ROUNDED, Budget
+from shortlist.constraints import check_feasible
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName, UnsupportedGoal
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
@@ -253,6 +254,8 @@ def _answer(name: str, turn: object, problem: Problem) -> Answer:
             f"{name} chose {top.tolist()}, but must choose {problem.k} distinct arms of those"
             f" numbered from 0 to {problem.n_arms - 1}"
         )
+    if problem.constraint is not None:
+        check_feasible(problem.constraint, np.isin(np.arange(problem.n_arms), top))
     return Answer(top, *_claim(name, turn), named("evidence", turn.evidence))
 
 
@@ -333,6 +336,7 @@ class Algorithm:
     guarded: bool = False
     items: bool = False  # supports a test set
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
+    constraints: bool = False  # supports families of sets; others choose any k arms
     # for an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
 
@@ -394,6 +398,8 @@ class Algorithm:
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
             )
+        if problem.constraint is not None and not (self.constraints or self.guarded):
+            raise UnsupportedGoal(f"{self.name} does not support constraints, but certified does")
         self._check_budget(problem)
 
     def _check_budget(self, problem: Problem) -> None:

@@ -14,7 +14,7 @@ from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Search, advance
 from shortlist.spec import Certificate
@@ -26,6 +26,7 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
+CONSTRAINED: tuple[str, ...] = ()  # certificates that support constraints
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -79,12 +80,14 @@ def _search_by(
     """The search of the requested certificate, or of the one that suits the problem."""
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
+        _check_constraint(problem, "items")
         _refuse(
             "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
         )
         return items_search(problem, rng, retired)
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
+    _check_constraint(problem, taken)
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _fallback(problem, rng), retired)
     if taken == "pairs":
@@ -112,6 +115,11 @@ def _check_items(problem: Problem, certificate: str) -> None:
             f"`certificate` is {certificate!r} and items {given} given, but 'items' is the"
             " certificate where they are, and only there"
         )
+
+
+def _check_constraint(problem: Problem, certificate: str) -> None:
+    if problem.constraint is not None and certificate not in CONSTRAINED:
+        raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
 
 
 def _check_highest_cost(problem: Problem) -> None:
