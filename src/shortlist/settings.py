@@ -18,6 +18,7 @@ import msgspec
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
 from shortlist.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.driver import caution_about
 from shortlist.errors import (
     CannotReplay,
     InvalidInput,
@@ -26,7 +27,6 @@ from shortlist.errors import (
     StoreExists,
     UnknownName,
 )
-from shortlist.feasibility import caution_about
 from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of

@@ -64,8 +64,7 @@ from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store
-from shortlist.stores.base import JUMP, Clock, checked_time, retried, retry
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import flag, text, words
 
 logger = logging.getLogger("shortlist.engine")
