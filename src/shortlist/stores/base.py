@@ -88,10 +88,10 @@ class Told:
     def __len__(self) -> int:
         return self.tickets.size
 
-    def after(self, count: int) -> "Told":
-        """All but the first `count` of them."""
-        tickets, arms = self.tickets[count:], self.arms[count:]
-        return Told(tickets, arms, self.rewards[count:], self.times[count:])
+    def between(self, begin: int, end: int) -> "Told":
+        """Those from the one of index `begin` to the one before `end`."""
+        span = slice(begin, end)
+        return Told(self.tickets[span], self.arms[span], self.rewards[span], self.times[span])
 
     @classmethod
     def joined(cls, parts: Sequence["Told"]) -> "Told":
@@ -155,8 +155,8 @@ class Store(Protocol):
 
         Its writes are durable when it ends; if it raises, nothing is written."""
 
-    def read(self, name: str, after: int = 0) -> News:
-        """Return the entries of a log after this position."""
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """Return the entries of a log after this position, up to the position `until` if given."""
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()

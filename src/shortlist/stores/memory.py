@@ -1,6 +1,6 @@
 """A store that lives as long as the program: for tests, and to try things out."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,11 +36,12 @@ class Appended(NamedTuple):
         """Entries up to its last."""
         return self.first + len(self.told) + len(self.events)
 
-    def after(self, position: int) -> "Appended":
-        """The part of it that is behind that position."""
-        skipped = max(0, position - self.first)
-        events = self.events[max(0, skipped - len(self.told)) :]
-        return Appended(self.first + skipped, self.told.after(skipped), events)
+    def between(self, after: int, until: int) -> "Appended":
+        """The part of it between these positions."""
+        begin, end = max(0, after - self.first), max(0, until - self.first)
+        size = len(self.told)
+        events = self.events[max(0, begin - size) : max(0, end - size)]
+        return Appended(self.first + begin, self.told.between(begin, end), events)
 
 
 @dataclass(slots=True)
@@ -109,14 +110,16 @@ class MemoryStore:
                 log.told.difference_update(part.told.tickets.tolist())
             del log.parts[length:]
 
-    def read(self, name: str, after: int = 0) -> News:
-        """What was added to a log after that position."""
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """What was added to a log after that position, up to the position `until` if given."""
         with self._lock:
             log = self._log(name)
-            if log.end <= after:
+            end = log.end if until is None else min(until, log.end)
+            if end <= after:
                 return News(NOTHING, (), after)
             first = bisect_right(log.parts, after, key=lambda part: part.end)
-            new = [log.parts[first].after(after), *log.parts[first + 1 :]]
+            last = bisect_left(log.parts, end, key=lambda part: part.end)
+            new = [part.between(after, end) for part in log.parts[first : last + 1]]
         told = Told.joined([part.told for part in new if len(part.told)])
         return News(told, [event for part in new for event in part.events], new[-1].end)
 
