@@ -110,6 +110,8 @@ class Laminar:
         _check_mapping("quotas", quotas)
         members = {name: _members(name, arms, self.n_arms) for name, arms in groups.items()}
         limits = _limits(quotas, members)
+        self.groups: Mapping[Hashable, frozenset[int]] = members
+        self.limits: Mapping[Hashable, Range] = limits  # least and most of every group
         self._root = _tree(members, limits, self.n_arms, self.k)
         low, high = self._root.feasible()
         if not low <= self.k <= high:
@@ -122,6 +124,15 @@ class Laminar:
         values = _weights(weights, self.n_arms)
         required, optional = self._root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
+
+    def among(self, arms: IntArray) -> "Laminar":
+        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
+        place = {arm: position for position, arm in enumerate(arms.tolist())}
+        groups = {
+            name: [place[arm] for arm in members if arm in place]
+            for name, members in self.groups.items()
+        }
+        return Laminar(groups, self.limits, n_arms=len(place), k=self.k)
 
 
 class Quotas(Laminar):
@@ -149,6 +160,16 @@ class Quotas(Laminar):
         for arm, group in enumerate(names):
             members.setdefault(group, []).append(arm)
         super().__init__(members, quotas, n_arms=len(names), k=k)
+        self.group_of: list[Hashable] = names  # of every arm
+
+    def among(self, arms: IntArray) -> "Quotas":
+        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
+        rest = [self.group_of[arm] for arm in arms.tolist()]
+        gone = set(self.groups) - set(rest)
+        for name in gone:
+            _limit(name, self.limits[name], 0)
+        limits = {name: limit for name, limit in self.limits.items() if name not in gone}
+        return Quotas(rest, limits, k=self.k)
 
 
 class Matching:
@@ -264,6 +285,18 @@ class Matroid:
 
 
 @dataclass(frozen=True, slots=True)
+class Complement:
+    """The sets of arms that a family leaves out."""
+
+    family: Constraint
+    n_arms: int
+
+    def best(self, weights: FloatArray) -> IntArray:
+        """The arms that remain if a set of least total weight is taken out."""
+        return np.setdiff1d(np.arange(self.n_arms), np.asarray(self.family.best(-weights)))
+
+
+@dataclass(frozen=True, slots=True)
 class AnyArms:
     """All sets of k arms."""
 
@@ -289,6 +322,33 @@ def best_set(constraint: Constraint, weights: FloatArray, k: int) -> BoolArray:
     chosen = np.zeros(weights.size, dtype=np.bool_)
     chosen[arms] = True
     return chosen
+
+
+def check_family(constraint: Constraint, n_arms: int, k: int) -> None:
+    """Refuse an object that is no family of sets of k of this many arms."""
+    if not callable(getattr(constraint, "best", None)):
+        raise InvalidInput(
+            f"`constraint` is {shown(constraint)}, but must be an object with a method"
+            " `best(weights)`, such as Quotas, Laminar, Matching or Matroid"
+        )
+    for name, value in (("n_arms", n_arms), ("k", k)):
+        own = getattr(constraint, name, value)
+        if own != value:
+            raise InvalidInput(
+                f"`constraint` was made for {name} = {shown(own)}, but `{name}` is {value}"
+            )
+    best_set(constraint, np.zeros(n_arms), k)
+
+
+def family_among(constraint: Constraint, arms: IntArray) -> Constraint:
+    """The same constraint for these arms only; refused if it cannot be restricted."""
+    restrict: Callable[[IntArray], Constraint] | None = getattr(constraint, "among", None)
+    if restrict is None:
+        raise InvalidInput(
+            f"arms cannot retire under the constraint {shown(constraint)}, but under quotas they"
+            " can"
+        )
+    return restrict(arms)
 
 
 def check_feasible(constraint: Constraint, chosen: BoolArray) -> None:

@@ -19,7 +19,7 @@ from shortlist.service import service as service_module
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.protocol import Limits, Refusal
 from shortlist.service.work import Lane
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

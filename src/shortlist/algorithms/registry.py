@@ -85,6 +85,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             capped=True,
             items=True,
             keeps_money=True,
+            constraints=True,
         ),
         Algorithm(
             "expected-loss",
