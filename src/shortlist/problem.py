@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.constraints import Complement, Constraint, check_family, family_among
+from shortlist.constraints import Constraint, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.formatting import bound_text
 from shortlist.reward_models import Bounded, RewardModel, as_seen
@@ -279,6 +279,8 @@ class Problem:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
         if self.constraint is not None:
             check_family(self.constraint, self.n_arms, self.k)
+            if getattr(self.constraint, "is_free", False):  # all sets of k arms: no constraint
+                plain(self, constraint=None)
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
@@ -367,7 +369,7 @@ class Problem:
         goal = self.goal
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
-        family = None if self.constraint is None else Complement(self.constraint, self.n_arms)
+        family = None if self.constraint is None else complement_of(self.constraint, self.n_arms)
         return replace(self, k=rest, goal=goal, constraint=family)
 
     def mirrored(self) -> "Problem":
