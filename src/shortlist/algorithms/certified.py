@@ -90,6 +90,11 @@ def _search_by(
     swaps = log_swaps_of(problem)
     if swaps is not None and not swaps:
         return _only_set(problem)
+    if certificate == "linear":
+        raise InvalidInput(
+            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
+            " them: say `linear`"
+        )
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
