@@ -17,8 +17,7 @@ from shortlist import Client
 from shortlist.engine import Experiment, Receipt
 from shortlist.errors import InvalidInput
 from shortlist.stores import base as clocks
-from shortlist.stores.base import EVERY, LATEST, MachineClock, ServerClock
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import EVERY, LATEST, MachineClock, MemoryStore, ServerClock
 
 LATE: dict[str, Any] = {"lease": 60, "on_late": 0.0}
 # another program whose machine is two minutes ahead

@@ -23,7 +23,7 @@ from shortlist.errors import (
     StoreExists,
 )
 from shortlist.stores import Event, Kind, Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 LEASE = 100.0

@@ -56,6 +56,7 @@ from shortlist.engine.tickets import (
     due_of,
 )
 from shortlist.errors import ShortlistError, Unfinished, caution
+from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result
@@ -64,8 +65,7 @@ from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store
-from shortlist.stores.base import JUMP, Clock, checked_time, retried, retry
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import flag, text, words
 
 logger = logging.getLogger("shortlist.engine")
@@ -126,6 +126,8 @@ class Experiment(Runnable):
         max_rounds: int | None = None,
         min_batch: int | None = None,
         certificate: Certificate = "auto",
+        features: FeaturesGiven | None = None,
+        linear: bool | float = False,
         control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,
