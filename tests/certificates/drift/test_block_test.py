@@ -11,6 +11,7 @@ from shortlist.certificates.drift import planning, tuning
 from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, log_level
 from shortlist.certificates.drift.planning import Rate
 from shortlist.certificates.drift.search import BlockTest, Pace, drift_search
+from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary
@@ -68,7 +69,7 @@ class Run:
     def lost(self) -> float:
         """The largest matching of average leads over the choice: at least K times the regret."""
         gains = self.average_leads[np.ix_(self.test.top, self.test.others)]
-        return planning.largest_matching(gains) / self.test.problem.k
+        return largest_matching(gains) / self.test.problem.k
 
 
 def failures_allowed(failures: int, runs: int, delta: float) -> bool:

@@ -96,7 +96,7 @@ class BlockTest:
         self._choose()
 
     def _choose(self) -> None:
-        """The present choice, and the bound on K times its regret among the arms that stay."""
+        """The present choice, and the bound on K times its regret among the remaining arms."""
         effects = self._leads.effects()
         self.top: IntArray = planning.best_set(
             self.bounds, effects, self.problem.k, self.staying, self._rng
