@@ -111,7 +111,11 @@ class Runs(Tabular):
             >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
             >>> list(runs.to_frame("pandas").columns)
             ['run', 'pulls', 'rounds', 'regret', 'bound', 'failed']"""
-        columns = {"pulls": self.pulls, "rounds": self.rounds, "regret": self.regret}
+        columns: dict[str, npt.NDArray[Any]] = {
+            "pulls": self.pulls,
+            "rounds": self.rounds,
+            "regret": self.regret,
+        }
         columns |= {"bound": self.bound, "failed": self.failed}
         if self.spent is not None:
             columns["spent"] = self.spent
