@@ -34,17 +34,18 @@ class Constraint(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class QuotaNode:
     """A group with the groups inside it."""
 
     name: object
     arms: IntArray  # that belong to no group inside
-    inside: tuple["_Node", ...]
+    inside: tuple["QuotaNode", ...]
     least: int
     most: int
 
     @property
     def size(self) -> int:
+        """The number of its arms."""
         return self.arms.size + sum(node.size for node in self.inside)
 
     def feasible(self) -> Range:
@@ -112,8 +113,8 @@ class Laminar:
         limits = _limits(quotas, members)
         self.groups: Mapping[Hashable, frozenset[int]] = members
         self.limits: Mapping[Hashable, Range] = limits  # least and most of every group
-        self._root = _tree(members, limits, self.n_arms, self.k)
-        low, high = self._root.feasible()
+        self.root = _tree(members, limits, self.n_arms, self.k)
+        low, high = self.root.feasible()
         if not low <= self.k <= high:
             raise InvalidInput(
                 f"`k` is {self.k}, but the quotas allow at least {low} and at most {high} arms"
@@ -122,7 +123,7 @@ class Laminar:
     def best(self, weights: npt.ArrayLike) -> IntArray:
         """The arms of a feasible set of largest total weight, in increasing order."""
         values = _weights(weights, self.n_arms)
-        required, optional = self._root.greedy(values)
+        required, optional = self.root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
 
     def among(self, arms: IntArray) -> "Laminar":
@@ -201,16 +202,16 @@ class Matching:
                 " per arm"
             )
         self.n_arms = len(rows)
-        self._row, height = _numbered(rows)
-        self._column, width = _numbered(columns)
-        pairs = set(zip(self._row.tolist(), self._column.tolist(), strict=True))
+        self.row_of, height = _numbered(rows)
+        self.column_of, width = _numbered(columns)
+        pairs = set(zip(self.row_of.tolist(), self.column_of.tolist(), strict=True))
         if len(pairs) < self.n_arms:
             raise InvalidInput("two arms are the same pair of row and column")
         most = min(height, width)
         self.k = most if k is None else whole("k", k, at_least=1, at_most=most)
         # rows and columns that stay unmatched are matched with these many extra ones
         self._shape = height + width - self.k, height + width - self.k
-        self._height, self._width = height, width
+        self.height, self.width = height, width
         if self._assigned(np.zeros(self.n_arms)) is None:
             raise InvalidInput(
                 f"`k` is {self.k}, but no {self.k} of the pairs share no row or column"
@@ -226,15 +227,15 @@ class Matching:
         from scipy.optimize import linear_sum_assignment  # slow to load, and few need it
 
         table = np.zeros(self._shape)
-        table[: self._height, : self._width] = -np.inf
-        table[self._height :, self._width :] = -np.inf
-        table[self._row, self._column] = weights
+        table[: self.height, : self.width] = -np.inf
+        table[self.height :, self.width :] = -np.inf
+        table[self.row_of, self.column_of] = weights
         try:
             rows, columns = linear_sum_assignment(table, maximize=True)
         except ValueError:  # no assignment avoids the pairs that do not exist
             return None
         position = np.full(self._shape, -1)
-        position[self._row, self._column] = np.arange(self.n_arms)
+        position[self.row_of, self.column_of] = np.arange(self.n_arms)
         arms: IntArray = position[rows, columns]
         return np.sort(arms[arms >= 0])
 
@@ -426,7 +427,7 @@ def _tree(
     limits: Mapping[Any, Range],
     n_arms: int,
     k: int,
-) -> _Node:
+) -> QuotaNode:
     """All groups below one that holds every arm."""
     names = sorted(members, key=lambda name: -len(members[name]))
     inside: dict[Hashable | None, list[Hashable]] = {None: [], **{name: [] for name in names}}
@@ -440,11 +441,11 @@ def _tree(
                 )
         inside[larger[-1] if larger else None].append(name)
 
-    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> _Node:
+    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> QuotaNode:
         nodes = tuple(node(each, members[each], limits[each]) for each in inside[name])
         deeper = frozenset().union(*(members[each] for each in inside[name]))
         own = np.array(sorted(arms - deeper), dtype=np.int64)
-        return _Node("all arms" if name is None else name, own, nodes, *limit)
+        return QuotaNode("all arms" if name is None else name, own, nodes, *limit)
 
     return node(None, frozenset(range(n_arms)), (0, k))
 

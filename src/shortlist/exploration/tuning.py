@@ -14,6 +14,7 @@ LEAST_BATCH = 32  # ... and at least in pulls, for parallel workers
 EVEN = 50  # points at first
 BLURRED = 3.0  # steps of that grid: once arms are known better than this it is refined
 FINE = 100  # points of a grid that is finer towards the boundary, about
+MOST_EVEN = 400  # points of a grid for many prices
 # the prior (posterior.py)
 FEW = 30  # arms below which the prior stays flat
 STEPS = 1  # steps of EM per refresh; more of them fit noise

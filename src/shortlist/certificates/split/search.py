@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import (
     MOST_LOOKS,
     Retired,
@@ -22,6 +22,7 @@ from shortlist.certificates.split import tuning
 from shortlist.certificates.split.bound import Certificate, Holdout
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.planning import (
+    Choice,
     Draft,
     Drafter,
     StrengthSearch,
@@ -32,6 +33,7 @@ from shortlist.certificates.split.planning import (
 )
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.priced import exploring
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
@@ -111,18 +113,18 @@ class Looks:
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
         problem = self.problem
-        return draft.declare(self.delta, self.reach, problem.rewards, problem.blur)
+        reach = self.reach - draft.surplus
+        return draft.declare(self.delta, reach, problem.rewards, problem.blur)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
         """A drafter for the present choice, unless its expected loss is too large."""
-        chosen, _ = self.posterior.split(rng)
-        boundary = self.posterior.balance(chosen)
-        loss = self.posterior.expected_loss(chosen, boundary)
+        choice = Choice.of(self.posterior, rng)
+        loss = choice.loss + choice.surplus
         hoped = tuning.HOPED_LOSS * self.reach
         if loss > hoped:
             self._back_off(loss / hoped)
             return None
-        return Drafter(self.posterior, chosen, boundary, made, self.reach, self.most)
+        return choice.drafter(self.posterior, made, self.reach - choice.surplus, self.most)
 
     def _back_off(self, excess: float) -> None:
         """Draft again after more exploration, the more the larger the `excess` factor."""
@@ -151,11 +153,11 @@ def final_look(
 
     Without a target the exponential moment must be right for every mean, so the reach is as large
     as a distance can be. Where not every arm can be pulled, nothing is claimed."""
-    chosen, _ = posterior.split(rng)
+    choice = Choice.of(posterior, rng)
     reach = posterior.rewards.widest_gap
-    draft = _least_bound(posterior, chosen, holdout, budget, -math.log(delta), most)
+    draft = _least_bound(posterior, choice, holdout, budget, -math.log(delta), most)
     if draft is None:
-        return Answer(np.flatnonzero(chosen))
+        return Answer(np.flatnonzero(choice.chosen))
     explored = posterior.spent
     yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
     certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
@@ -165,16 +167,14 @@ def final_look(
 
 def _least_bound(
     posterior: Posterior,
-    chosen: BoolArray,
+    choice: Choice,
     holdout: Holdout,
     budget: int,
     threshold: float,
     most: IntArray | None,
 ) -> Draft | None:
     """The draft within `budget` whose bound is expected to be least; None: too few pulls left."""
-    boundary = posterior.balance(chosen)
-    reach = posterior.rewards.widest_gap
-    drafter = Drafter(posterior, chosen, boundary, holdout.pulls, reach, most)
+    drafter = choice.drafter(posterior, holdout.pulls, posterior.rewards.widest_gap, most)
     strengths = 2 * threshold / (posterior.k * _guessed_regrets(budget))
     drafts = [drafter.draft(float(each), threshold, budget=budget) for each in strengths]
     possible = [each for each in drafts if each is not None]
@@ -215,7 +215,7 @@ def split_search(
     and the fresh pulls so far, with the look they belong to, are void.
 
     docs/certificate.md has the theorem and its proof."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = exploring(problem)
     return (yield from split_search_from(posterior, problem, rng, samples, retired, least=least))
 
 
