@@ -23,8 +23,8 @@ from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
 from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
-from shortlist.engine.rewards import checked_cost
-from shortlist.engine.workers import Runnable
+from shortlist.engine.runnable import Runnable
+from shortlist.engine.tickets import checked_cost
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result

@@ -20,9 +20,8 @@ from shortlist.engine.calls import (
 )
 from shortlist.engine.experiment import unsaved
 from shortlist.engine.locate import Place
-from shortlist.engine.progress import display
 from shortlist.engine.tickets import State
-from shortlist.engine.workers import Job, this_program, work, work_async
+from shortlist.engine.workers import Job, show_progress, this_program, work, work_async
 from shortlist.errors import InvalidInput
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result
@@ -69,12 +68,12 @@ class Selection:
         """The experiment, and what to call after every step."""
         with (
             self._experiment() as experiment,
-            display(progress, self.settings.problem, experiment.underway) as show,
+            show_progress(experiment, progress) as show,
             carrying(lambda: self._result(experiment, partial=True)),
         ):
             if experiment.state() is State.STOPPED:
                 experiment.resume()
-            yield experiment, lambda: show(*experiment.standing(), experiment.spent())
+            yield experiment, show
 
     def _experiment(self) -> Experiment:
         if self.store is None:

@@ -18,6 +18,7 @@ import msgspec
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
 from shortlist.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.driver import caution_about
 from shortlist.errors import (
     CannotReplay,
     InvalidInput,
@@ -26,12 +27,12 @@ from shortlist.errors import (
     StoreExists,
     UnknownName,
 )
-from shortlist.feasibility import caution_about
 from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
 from shortlist.spec import (
     FIELDS,
+    FIELDS_OF,
     ArmRecord,
     Door,
     Json,
@@ -39,7 +40,6 @@ from shortlist.spec import (
     OnLate,
     RewardRecord,
     Spec,
-    fields_of,
 )
 from shortlist.validation import (
     MOST_RETRIES,
@@ -59,7 +59,7 @@ CUTS = ("max_rounds", "min_batch", "certificate")  # settings that are options o
 
 def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
     """The settings among the arguments of a door, checked. Pass `locals()`."""
-    return {name: checked(name, values[name]) for name in fields_of(door)}
+    return {name: checked(name, values[name]) for name in FIELDS_OF[door]}
 
 
 def checked(name: str, value: Any) -> Any:

@@ -211,16 +211,12 @@ class Field:
     default: Any  # NODEFAULT if it must be given
     text: str  # the help
     absent: Mapping[str, str]  # doors without this setting, and why
+    plain: bool  # its type is its whole rule: a number, a truth value, or one of a few words
 
     @property
     def required(self) -> bool:
         """Whether it must be given."""
         return self.default is NODEFAULT
-
-    @property
-    def plain(self) -> bool:
-        """Whether its type is its whole rule: a number, a truth value, or one of a few words."""
-        return bool(self.words) or self.kind in (int, float, bool)
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
@@ -233,8 +229,9 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     alone = kinds[0] if len(kinds) == 1 else kind
     words = get_args(alone) if get_origin(alone) is Literal else ()
     optional = NoneType in parts
-    extra = about.extra["absent"]
-    return Field(name, alone, rule, words, optional, default, about.description, extra)
+    absent = about.extra["absent"]
+    plain = bool(words) or alone in (int, float, bool)
+    return Field(name, alone, rule, words, optional, default, about.description, absent, plain)
 
 
 def _fields() -> dict[str, Field]:
@@ -246,14 +243,13 @@ def _fields() -> dict[str, Field]:
 
 
 FIELDS = _fields()
+FIELDS_OF: dict[Door, dict[str, Field]] = {
+    door: {name: field for name, field in FIELDS.items() if door not in field.absent}
+    for door in get_args(Door)
+}
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
 LONG = ("items", "scores", "options")  # too long to be quoted
 TAKEN = ("rewards", "control", "lease")  # from the experiment that exists, where left open
-
-
-def fields_of(door: Door) -> dict[str, Field]:
-    """The settings behind a door."""
-    return {name: field for name, field in FIELDS.items() if door not in field.absent}
 
 
 def json_schema() -> Json:

@@ -29,7 +29,7 @@ from shortlist.errors import Doubtful, InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence
 from shortlist.result import Result
 from shortlist.reward_models import SubGaussian, Unranged
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 pytest.importorskip("starlette", reason="pip install 'shortlist[serve]'")

@@ -46,10 +46,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ),
     ("algorithms",),
     ("driver",),
-    (
-        "feasibility",
-        "result",
-    ),
+    ("result",),
     ("settings",),
     ("simulation",),
     (

@@ -14,8 +14,7 @@ from shortlist.errors import NotAllowed
 from shortlist.service.auth import FRESH, make_token
 from shortlist.service.protocol import Limits
 from shortlist.service.server import check_host
-from shortlist.stores.base import Scope
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore, Scope
 
 pytest_plugins = ["service_fixtures"]
 

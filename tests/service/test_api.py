@@ -9,7 +9,7 @@ from services import MAKE, Call, caller, serving
 
 from shortlist.engine import Experiment, import_lines
 from shortlist.service.protocol import Limits
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

@@ -22,7 +22,7 @@ from services import MAKE, caller, serving
 from shortlist.service import schemas
 from shortlist.service.protocol import Limits
 from shortlist.service.routes import API
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 REQUESTS = 400 * int(os.environ.get("SHORTLIST_ATTACK_SCALE", "1"))
 NAMES = ["experiment", "none", "a/b", "..", "%00", "x" * 300, "\u202e", "", "?", "é"]

@@ -6,7 +6,7 @@ import pytest
 from services import MAKE, Call
 
 from shortlist.service.routes import API, openapi
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

@@ -23,7 +23,7 @@ from shortlist.service.pages import view as words
 from shortlist.service.pages.charts import FEW, Axis, band, bars, best_first, bound_chart
 from shortlist.service.pages.view import BoundHistory, regret_bound
 from shortlist.stores import Event, Kind
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

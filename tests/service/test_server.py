@@ -22,7 +22,7 @@ from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages import stream, view
 from shortlist.service.protocol import Limits
 from shortlist.service.server import server
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

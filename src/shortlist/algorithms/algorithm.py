@@ -19,14 +19,14 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import IntArray, total_before
+from shortlist.arrays import IntArray
 from shortlist.budget import ROUNDED, Budget
 from shortlist.constraints import check_feasible
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName, UnsupportedGoal
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance
+from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance, total_before
 from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
 
 FORM = "must be of the form 'package.module:function'"

@@ -1,20 +1,22 @@
 """Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
+import math
 from typing import get_args
 
 import numpy as np
 
 from shortlist.algorithms.algorithm import Count
+from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired, informed
 from shortlist.certificates.items.search import items_search
-from shortlist.certificates.pairs.search import pairs_search
-from shortlist.certificates.pairs_or_split import search_by_spread, worth_a_pilot
+from shortlist.certificates.pairs.planning import BatchSizes
+from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
-from shortlist.search import Search
+from shortlist.search import Answer, Progress, Pulls, Search, advance
 from shortlist.spec import Certificate
 from shortlist.validation import word
 
@@ -53,7 +55,7 @@ def certified(
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
     pilot, which is used for nothing else, shows whether their variance is so small that split is
-    better than pairs (certificates/pairs_or_split.py). When an arm retires the search continues
+    better than pairs (`search_by_spread`). When an arm retires the search continues
     with the others, and the bound is about them (docs/experiments.md).
 
     For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
@@ -164,3 +166,61 @@ def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None
         return FixedSamples.of(problem, rng)
     except OverflowError:  # an epsilon so small that its samples could never be drawn
         return None
+
+
+LEAST_PAIRS = 16  # pairs of an arm inside and one outside from which a pilot is worth its pulls
+SMALL_DEVIATION = 0.01  # times the root of the pairs: below, the split certificate is used
+
+
+def worth_a_pilot(problem: Problem) -> bool:
+    """Whether the variance of scores may favour the split certificate."""
+    inside, outside = problem.k, problem.n_arms - problem.k
+    may_be_scores = problem.rewards.has_range and not problem.rewards.is_binary
+    free = problem.goal.budget is None and problem.limits is None
+    return may_be_scores and free and min(inside, outside) > 1 and inside * outside >= LEAST_PAIRS
+
+
+def search_by_spread(
+    problem: Problem,
+    rng: np.random.Generator,
+    fallback: FixedSamples | None,
+    retired: Retired | None = None,
+) -> Search:
+    """The race of pairs, unless its first rewards are scores of small variance.
+
+    A bet on one arm may stake no more than its wealth, so a pair of arms is told apart no sooner
+    however small the variance of their scores is; the split certificate has one wealth for all
+    arms. Where the variance is small it needs fewer pulls, down to a quarter (docs/pairs.md,
+    "Scores"). A pilot of two pulls per arm decides. Only this choice depends on its rewards: given
+    them, each certificate keeps its promise with the rewards that follow, and so does the one that
+    is used.
+
+    R_T <= epsilon with probability >= 1 - delta. One pull per arm is not bet on where rewards are
+    0/1, two where they are scores."""
+    race = PairsRace(problem, rng, BatchSizes(), retired, pilot_apart=True)
+    raced = run(race)
+    first = advance(raced, None)
+    # Where all of delta belongs to the fixed design, or epsilon asks for nothing, no pilot is made.
+    if not race.racing or isinstance(first, Answer):
+        return (yield from _rest_of(raced, first))
+    given = yield first
+    if (given.sums == given.squares).all():
+        return (yield from _rest_of(raced, advance(raced, given)))
+    again = yield Pulls(first.arms, first.times, Progress(2, undecided=problem.n_arms))
+    pairs = problem.k * (problem.n_arms - problem.k)
+    if _deviation(given.sums, again.sums) < SMALL_DEVIATION * math.sqrt(pairs):
+        raced.close()
+        return (yield from split_search(problem, rng, fallback, retired))
+    return (yield from _rest_of(raced, advance(raced, given)))
+
+
+def _deviation(one: FloatArray, other: FloatArray) -> float:
+    """The deviation within arms, from two rewards of each: (arm,) both."""
+    return float(np.sqrt(((one - other) ** 2).mean() / 2))
+
+
+def _rest_of(raced: Search, turn: Pulls | Answer) -> Search:
+    """The rest of a race whose next turn is known."""
+    while isinstance(turn, Pulls):
+        turn = advance(raced, (yield turn))
+    return turn

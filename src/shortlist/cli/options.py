@@ -18,7 +18,7 @@ from shortlist.cli.files import FILE, whole_number
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
 from shortlist.reading.files import FileLine, read_columns
-from shortlist.spec import FIELDS, OnLate, fields_of
+from shortlist.spec import FIELDS, FIELDS_OF, OnLate
 
 
 def algorithm_names(_context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -173,7 +173,7 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
     """The options of these settings; of all that make an experiment if none are named."""
 
     def added(command: Command) -> Command:
-        for name in reversed(names or [name for name in fields_of("create") if name != "arms"]):
+        for name in reversed(names or [name for name in FIELDS_OF["create"] if name != "arms"]):
             command = setting_option(name)(command)
         return command
 

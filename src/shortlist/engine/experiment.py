@@ -16,7 +16,6 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
-from shortlist.engine.leases import AGAIN, WAIT, Durations, checked_worker, due_of
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -41,10 +40,21 @@ from shortlist.engine.log_entries import (
 )
 from shortlist.engine.replay import Replay, Replica
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
+from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
 from shortlist.engine.status import ArmsTold, Status, arms_told
-from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
-from shortlist.engine.workers import Runnable
+from shortlist.engine.tickets import (
+    AGAIN,
+    WAIT,
+    Block,
+    Durations,
+    Handout,
+    Receipt,
+    State,
+    Ticket,
+    checked_worker,
+    due_of,
+)
 from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
@@ -54,9 +64,7 @@ from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store
-from shortlist.stores.base import retried, retry
-from shortlist.stores.clock import JUMP, Clock, checked_time
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import flag, text, words
 
 logger = logging.getLogger("shortlist.engine")

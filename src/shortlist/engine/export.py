@@ -39,9 +39,8 @@ from shortlist.errors import (
 from shortlist.reward_models import RewardModel
 from shortlist.settings import Settings, stored_arms
 from shortlist.stores import Event, Kind, News, RewardRow, Store
-from shortlist.stores.base import no_such_experiment, retry
+from shortlist.stores.base import MemoryStore, no_such_experiment, retry
 from shortlist.stores.checksums import links_of
-from shortlist.stores.memory import MemoryStore
 from shortlist.stores.sql import SQLStore
 from shortlist.validation import number as finite
 from shortlist.validation import shown, whole

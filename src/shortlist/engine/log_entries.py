@@ -17,11 +17,21 @@ import numpy as np
 from shortlist.arms import Label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import ROUNDED
-from shortlist.engine.leases import AGAIN, FOREVER, FREE, Lease, checked_worker, due_of
 from shortlist.engine.replay import Replica
-from shortlist.engine.rewards import checked_cost, checked_reward
 from shortlist.engine.state import Ledger
-from shortlist.engine.tickets import Numbering, Receipt, Ticket
+from shortlist.engine.tickets import (
+    AGAIN,
+    FOREVER,
+    FREE,
+    Lease,
+    Numbering,
+    Receipt,
+    Ticket,
+    checked_cost,
+    checked_reward,
+    checked_worker,
+    due_of,
+)
 from shortlist.errors import ConflictingReward, InvalidInput, UnknownTicket
 from shortlist.reward_models import RewardModel
 from shortlist.spec import OnLate

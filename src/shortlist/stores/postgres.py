@@ -32,8 +32,7 @@ from shortlist.errors import (
     Unreachable,
 )
 from shortlist.stores.address import check_address, shown_place, without_secrets
-from shortlist.stores.base import TOLD, Event
-from shortlist.stores.clock import ServerClock
+from shortlist.stores.base import TOLD, Event, ServerClock
 from shortlist.stores.sql import SQLStore, TranslatedErrors, check_process
 from shortlist.stores.sqlite import Mode
 

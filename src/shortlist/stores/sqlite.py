@@ -31,7 +31,7 @@ from shortlist.errors import (
     StoreReadOnly,
     StoreReplaced,
 )
-from shortlist.stores.clock import this_machine
+from shortlist.stores.base import this_machine
 from shortlist.stores.sql import SQLStore, TranslatedErrors, check_process
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

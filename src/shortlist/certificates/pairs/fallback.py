@@ -25,14 +25,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.fixed_design import (
+from shortlist.certificates.frame import (
     SLACK,
+    UNREACHABLE,
     edge_failure,
     fixed_design,
+    limited_pulls,
     share_for,
     swap_failure,
 )
-from shortlist.certificates.frame import UNREACHABLE, limited_pulls
 from shortlist.certificates.pairs.two_arm_boundary import LeadEvidence, boundary
 from shortlist.problem import Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel

@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, IntArray, total_before
+from shortlist.arrays import BoolArray, IntArray
 from shortlist.budget import Budget
 from shortlist.certificates.frame import Retired, answered
 from shortlist.certificates.pairs.bound import StageRewards
@@ -26,7 +26,7 @@ from shortlist.certificates.pairs.planning import (
 )
 from shortlist.certificates.pairs.swap_bounds import SwapBounds
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search, total_before
 
 CATCH_UP = 0.34  # share of its lag that an arm makes up at once
 

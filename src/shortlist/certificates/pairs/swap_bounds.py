@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.fixed_design import log_swaps
-from shortlist.certificates.frame import Retired
+from shortlist.certificates.frame import Retired, log_swaps
 from shortlist.certificates.pairs.bound import (
     GapMixture,
     StageRewards,

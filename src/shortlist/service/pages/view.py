@@ -13,8 +13,8 @@ from shortlist.arms import Label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.confidence import estimates
 from shortlist.engine import Experiment, State, Status
-from shortlist.engine.leases import FREE, Lease
 from shortlist.engine.status import ArmsTold
+from shortlist.engine.tickets import FREE, Lease
 from shortlist.errors import Unfinished
 from shortlist.formatting import bound_text, failures_text, plural
 from shortlist.problem import FixedBudget, FixedConfidence, Problem

@@ -14,7 +14,7 @@ from shortlist.engine.export import export_lines, import_lines
 from shortlist.errors import InvalidInput
 from shortlist.service.experiments import OpenExperiments
 from shortlist.service.pages.view import bound_history, view_experiment
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 ASKED: dict[str, Any] = {"budget": 60, "rewards": "binary", "algorithm": "uniform"}
 
