@@ -34,18 +34,17 @@ class Constraint(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaNode:
+class _Node:
     """A group with the groups inside it."""
 
     name: object
     arms: IntArray  # that belong to no group inside
-    inside: tuple["QuotaNode", ...]
+    inside: tuple["_Node", ...]
     least: int
     most: int
 
     @property
     def size(self) -> int:
-        """The number of its arms."""
         return self.arms.size + sum(node.size for node in self.inside)
 
     def feasible(self) -> Range:
@@ -113,8 +112,8 @@ class Laminar:
         limits = _limits(quotas, members)
         self.groups: Mapping[Hashable, frozenset[int]] = members
         self.limits: Mapping[Hashable, Range] = limits  # least and most of every group
-        self.root = _tree(members, limits, self.n_arms, self.k)
-        low, high = self.root.feasible()
+        self._root = _tree(members, limits, self.n_arms, self.k)
+        low, high = self._root.feasible()
         if not low <= self.k <= high:
             raise InvalidInput(
                 f"`k` is {self.k}, but the quotas allow at least {low} and at most {high} arms"
@@ -123,7 +122,7 @@ class Laminar:
     def best(self, weights: npt.ArrayLike) -> IntArray:
         """The arms of a feasible set of largest total weight, in increasing order."""
         values = _weights(weights, self.n_arms)
-        required, optional = self.root.greedy(values)
+        required, optional = self._root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
 
     def among(self, arms: IntArray) -> "Laminar":
@@ -267,7 +266,7 @@ class Matroid:
         self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
         if not callable(independent):
             raise InvalidInput(f"`independent` is {shown(independent)}, but must be a function")
-        self._independent = independent
+        self.independent = independent
         rank = len(self._basis(range(self.n_arms)))
         if rank != self.k:
             raise InvalidInput(f"`k` is {self.k}, but the bases of the matroid have {rank} arms")
@@ -280,7 +279,7 @@ class Matroid:
     def _basis(self, order: Iterable[int]) -> list[int]:
         taken: list[int] = []
         for arm in order:
-            if self._independent([*taken, arm]):
+            if self.independent([*taken, arm]):
                 taken.append(arm)
         return taken
 
@@ -427,7 +426,7 @@ def _tree(
     limits: Mapping[Any, Range],
     n_arms: int,
     k: int,
-) -> QuotaNode:
+) -> _Node:
     """All groups below one that holds every arm."""
     names = sorted(members, key=lambda name: -len(members[name]))
     inside: dict[Hashable | None, list[Hashable]] = {None: [], **{name: [] for name in names}}
@@ -441,11 +440,11 @@ def _tree(
                 )
         inside[larger[-1] if larger else None].append(name)
 
-    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> QuotaNode:
+    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> _Node:
         nodes = tuple(node(each, members[each], limits[each]) for each in inside[name])
         deeper = frozenset().union(*(members[each] for each in inside[name]))
         own = np.array(sorted(arms - deeper), dtype=np.int64)
-        return QuotaNode("all arms" if name is None else name, own, nodes, *limit)
+        return _Node("all arms" if name is None else name, own, nodes, *limit)
 
     return node(None, frozenset(range(n_arms)), (0, k))
 

@@ -14,19 +14,49 @@ import math
 
 import numpy as np
 
-from shortlist.arrays import ROUNDED, BoolArray, FloatArray
-from shortlist.constraints import AnyArms, Constraint, Laminar, Matroid, best_set
-from shortlist.exploration.prices import Prices
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.constraints import AnyArms, Constraint, Laminar, Matching, Matroid, best_set
+from shortlist.exploration.prices import PRICE_UNIT, Prices
+
+MOST_UNITS = 2.0**61  # total of prices in units, so that it is counted exactly
 
 
 def surplus(constraint: Constraint, chosen: BoolArray, prices: Prices) -> float:
     """An upper bound on the total price of any allowed set less that of the chosen one."""
-    by_comparisons = isinstance(constraint, AnyArms | Laminar | Matroid)
+    if isinstance(constraint, Matching):
+        return _matching_surplus(constraint, chosen, prices)
     found = best_difference(constraint, chosen, prices.of_arms)
-    if by_comparisons:
+    if isinstance(constraint, AnyArms | Laminar | Matroid):
         return found
     largest = float(np.abs(prices.of_arms).max())
-    return found + ROUNDED * int(chosen.sum()) * largest
+    return math.nextafter(found + ROUNDED * int(chosen.sum()) * largest, math.inf)
+
+
+def _matching_surplus(family: Matching, chosen: BoolArray, prices: Prices) -> float:
+    """The surplus of a matching, from prices of rows a and columns c that pairs are to cost.
+
+    Let y = a + c of the row and the column of a pair, and T the chosen set. Every matching has K
+    rows, so that no a(S) exceeds the K largest; likewise for columns. Where p is not y, p(S) - p(T)
+    is larger than y(S) - y(T) by (p - y)+ outside T and (y - p)+ inside at most."""
+    assert prices.of_rows is not None and prices.of_columns is not None
+    rows, columns, arms = (
+        _whole(each) for each in (prices.of_rows, prices.of_columns, prices.of_arms)
+    )
+    made = rows[family.row_of] + columns[family.column_of]
+    moved = np.where(chosen, made - arms, arms - made)
+    total = int(moved[moved > 0].sum())
+    for parts, own in ((rows, family.row_of), (columns, family.column_of)):
+        total += int(np.sort(parts)[parts.size - family.k :].sum() - parts[own[chosen]].sum())
+    return math.nextafter(total * PRICE_UNIT, math.inf) if total > 0 else 0.0
+
+
+def _whole(prices: FloatArray) -> IntArray:
+    """Prices in units, which must be whole; their sums must fit into 64 bits."""
+    units = prices / PRICE_UNIT
+    whole = np.rint(units)
+    if not (np.array_equal(whole, units) and np.abs(units).sum() < MOST_UNITS):
+        raise ValueError(f"prices must be multiples of {PRICE_UNIT:g} and not too large")
+    return whole.astype(np.int64)
 
 
 def best_difference(constraint: Constraint, chosen: BoolArray, weights: FloatArray) -> float:

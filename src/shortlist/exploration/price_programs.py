@@ -7,7 +7,6 @@ that exceed the chosen one are cut off, one after the other: those that `best` f
 so far. Of a matroid, the single swaps that such a set consists of are cut off instead, which is
 stronger."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,6 +112,60 @@ def matching_parts(
     found = program.solve(_order_of(cuts), [(None, None)] * (n_parts + 2))
     steps = np.rint(found[:n_parts] * tuning.PRICE_STEPS) / tuning.PRICE_STEPS
     return steps[:rows], steps[rows:]
+
+
+Swap = tuple[IntArray, IntArray]  # arms that come in, and those they come in for
+
+
+def free_prices(
+    family: Constraint, chosen: BoolArray, quantiles: FloatArray, span: tuple[float, float]
+) -> FloatArray:
+    """A price per arm within the span, cutting off sets that exceed the chosen one: (arms,)."""
+    n_arms = chosen.size
+    program = PriceProgram(chosen, quantiles, [np.arange(n_arms)], n_arms + 1)
+    program.costs[n_arms] = 1.0  # the surplus
+    bounds: list[tuple[float | None, float | None]] = [span] * n_arms
+    swaps: list[Swap] = []
+    prices = np.median(quantiles, axis=1)
+    for _ in range(tuning.CUT_ROUNDS):
+        best = best_set(family, prices, int(chosen.sum()))
+        found = best & ~chosen, chosen & ~best
+        if float(prices[found[0]].sum() - prices[found[1]].sum()) <= tuning.SMALL_SURPLUS:
+            break
+        swaps += _swaps(family, chosen, np.flatnonzero(found[0]), np.flatnonzero(found[1]))
+        prices = program.solve(_no_gain(swaps, n_arms), [*bounds, (0.0, None)])[:n_arms]
+    return np.rint(prices * tuning.FINE_STEPS) / tuning.FINE_STEPS
+
+
+def _swaps(
+    family: Constraint, chosen: BoolArray, coming: IntArray, going: IntArray
+) -> list[Swap]:
+    """The exchange of all these arms; of a matroid, all exchanges of one of them for another."""
+    if not isinstance(family, Matroid):
+        return [(coming, going)]
+    inside = np.flatnonzero(chosen).tolist()
+    return [
+        (np.array([j]), np.array([i]))
+        for i in going.tolist()
+        for j in coming.tolist()
+        if family.independent([*(arm for arm in inside if arm != i), j])
+    ]
+
+
+def _no_gain(swaps: list[Swap], surplus: int) -> Sparse:
+    """Inequalities by which no exchange gains more than the variable `surplus`.
+
+    Exchanges of one arm for another gain nothing."""
+    rows, columns, values = [], [], []
+    for number, (coming, going) in enumerate(swaps):
+        single = coming.size == 1
+        own = np.concatenate([coming, going, [] if single else [surplus]]).astype(np.int64)
+        rows.append(np.full(own.size, number))
+        columns.append(own)
+        values.append(np.where(np.isin(own, coming), 1.0, -1.0))
+    return Sparse(
+        np.concatenate(rows), np.concatenate(columns), np.concatenate(values), np.zeros(len(swaps))
+    )
 
 
 def _order_of(pairs: list[tuple[int, int]]) -> Sparse:

@@ -51,7 +51,8 @@ class PricedPosterior(Posterior):
     @property
     def beliefs(self) -> ArmBeliefs:
         """The posterior of every arm: (arms, grid)."""
-        return ArmBeliefs(self.grid, self.weights[self.row])
+        span = (0.0, 1.0) if self.rewards.has_range else (self.grid[0], self.grid[-1])
+        return ArmBeliefs(self.grid, self.weights[self.row], span)
 
     def priorities(self, rng: np.random.Generator) -> tuple[IntArray, FloatArray, IntArray]:
         """Every arm as a kind of its own; its expected loss per pull, and its pulls."""

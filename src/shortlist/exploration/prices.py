@@ -18,12 +18,13 @@ would end too early.
 No guarantee rests on prices being good: certificates/prices.py computes the surplus of any
 prices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray
-from shortlist.constraints import Constraint, Laminar, QuotaNode
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, Laminar, Matching
+from shortlist.exploration.price_programs import free_prices, matching_parts, quantiles_of
 
 PRICE_UNIT = 2.0**-40  # of which prices are multiples, so that sums of thousands are exact
 UNCERTAIN = 1e-3  # expected number of arms on the wrong side that counts as none
@@ -44,6 +45,7 @@ class ArmBeliefs:
 
     grid: FloatArray  # (grid,), rising
     weights: FloatArray  # (arms, grid)
+    span: tuple[float, float]  # of the means
 
     @property
     def edges(self) -> FloatArray:
@@ -60,7 +62,14 @@ def best_prices(constraint: Constraint, chosen: BoolArray, beliefs: ArmBeliefs) 
     """Prices at which `chosen` is best, or nearly, with about the least expected charge."""
     if isinstance(constraint, Laminar):
         return Prices(_quota_prices(constraint, chosen, beliefs))
-    raise NotImplementedError
+    quantiles = quantiles_of(beliefs.grid, beliefs.weights)
+    low, high = beliefs.span
+    if not isinstance(constraint, Matching):
+        prices = free_prices(constraint, chosen, quantiles, beliefs.span)
+        return Prices(in_units(np.clip(prices, low, high)))
+    rows, columns = (in_units(each) for each in matching_parts(constraint, chosen, quantiles))
+    together = rows[constraint.row_of] + columns[constraint.column_of]
+    return Prices(in_units(np.clip(together, low, high)), rows, columns)
 
 
 def in_units(prices: FloatArray) -> FloatArray:
@@ -73,54 +82,65 @@ def _quota_prices(family: Laminar, chosen: BoolArray, beliefs: ArmBeliefs) -> Fl
     """The price of its innermost group for every arm: (arms,)."""
     excess = beliefs.excess(chosen)
     edges = beliefs.edges
+    groups = _groups_of(family, chosen)
+    for group in groups:  # inner ones first
+        group.excess = excess[group.own].sum(axis=0) + sum(
+            (inner.passed_on for inner in group.inside), start=np.zeros(edges.size)
+        )
     prices = np.empty(chosen.size)
-
-    def descend(group: "_GroupExcess", around: float) -> None:
-        price = group.price(around, edges)
-        prices[group.node.arms] = price
+    common = _root(groups[-1].excess, edges)
+    found = {id(groups[-1]): common}  # by group
+    for group in reversed(groups):  # outer ones first
+        prices[group.own] = found[id(group)]
         for inner in group.inside:
-            descend(inner, price)
-
-    whole = _GroupExcess.of(family.root, chosen, excess)
-    descend(whole, _root(whole.excess, edges))
+            found[id(inner)] = inner.price(found[id(group)], edges)
     return in_units(prices)
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupExcess:
-    """A group, the excess of its arms and of groups inside it, and how its price may differ."""
+@dataclass(slots=True)
+class _Group:
+    """A group with those inside it, and how its price may differ from that of the group around."""
 
-    node: QuotaNode
-    inside: list["_GroupExcess"]
-    excess: FloatArray  # (edges,): if all its arms have this price, or groups inside their own
-    number: int  # of its arms that are chosen
-
-    @classmethod
-    def of(cls, node: QuotaNode, chosen: BoolArray, excess: FloatArray) -> "_GroupExcess":
-        """The excess of a group, from those of its arms: (arms, edges)."""
-        inside = [cls.of(inner, chosen, excess) for inner in node.inside]
-        total = excess[node.arms].sum(axis=0)
-        for inner in inside:
-            total = total + inner.passed_on
-        number = int(chosen[node.arms].sum()) + sum(inner.number for inner in inside)
-        return cls(node, inside, total, number)
+    arms: frozenset[int]
+    own: IntArray  # arms in no group inside it
+    inside: list["_Group"]
+    full: bool
+    at_least: bool  # no arm fewer may be chosen
+    excess: FloatArray = field(default_factory=lambda: np.empty(0))  # (edges,)
 
     @property
     def passed_on(self) -> FloatArray:
         """The excess that the price around it has to balance."""
         excess = self.excess
-        if self.number == self.node.most:
+        if self.full:
             excess = np.maximum(excess, 0.0)
-        if self.number == self.node.least:
+        if self.at_least:
             excess = np.minimum(excess, 0.0)
         return excess
 
     def price(self, around: float, edges: FloatArray) -> float:
         """Its best price, if this is the price around it."""
-        own = _root(self.excess, edges)
-        low = -np.inf if self.number == self.node.least else around
-        high = np.inf if self.number == self.node.most else around
-        return float(np.clip(own, low, high))
+        low = -np.inf if self.at_least else around
+        high = np.inf if self.full else around
+        return float(np.clip(_root(self.excess, edges), low, high))
+
+
+def _groups_of(family: Laminar, chosen: BoolArray) -> list[_Group]:
+    """All groups with arms, inner ones before outer ones; the last one holds all arms."""
+    named = sorted(family.groups, key=lambda name: len(family.groups[name]))
+    groups: list[_Group] = []
+    top: list[_Group] = []  # those that lie in no other group so far
+    every = [(family.groups[name], family.limits[name]) for name in named]
+    for arms, (least, most) in [*every, (frozenset(range(chosen.size)), (0, family.k))]:
+        inside = [each for each in top if each.arms <= arms]
+        top = [each for each in top if not each.arms <= arms]
+        own = arms.difference(*(each.arms for each in inside))
+        number = int(chosen[list(arms)].sum())
+        listed = np.array(sorted(own), dtype=np.int64)
+        group = _Group(arms, listed, inside, number == most, number == least)
+        groups.append(group)
+        top.append(group)
+    return groups
 
 
 def _root(excess: FloatArray, edges: FloatArray) -> float:
