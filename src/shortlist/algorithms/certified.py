@@ -85,6 +85,11 @@ def _search_by(
             "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
         )
         return items_search(problem, rng, retired)
+    if certificate == "linear":
+        raise InvalidInput(
+            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
+            " them: say `linear`"
+        )
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)

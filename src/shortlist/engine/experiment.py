@@ -56,6 +56,7 @@ from shortlist.engine.tickets import (
     due_of,
 )
 from shortlist.errors import ShortlistError, Unfinished, caution
+from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result
@@ -125,6 +126,8 @@ class Experiment(Runnable):
         max_rounds: int | None = None,
         min_batch: int | None = None,
         certificate: Certificate = "auto",
+        features: FeaturesGiven | None = None,
+        linear: bool | float = False,
         control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,

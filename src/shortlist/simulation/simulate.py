@@ -13,6 +13,7 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
+from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.reading.scores import named_scores
@@ -145,6 +146,8 @@ def simulate(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    features: FeaturesGiven | None = None,
+    linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
@@ -156,8 +159,9 @@ def simulate(
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
     `workers`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
     deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`;
-    `on_progress` is called with the number of runs done.
+    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`, and so are
+    `features` and `linear`, with a row per arm in the order of `means`. `on_progress` is called
+    with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
     of them, may be given: then a run draws the order of the items, the same for all arms unless
@@ -170,7 +174,8 @@ def simulate(
     chosen = find(algorithm)
     given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs))
+    known = features_of(features, checked_linear(linear), None, ())
+    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -196,6 +201,7 @@ class SimulatedArms:
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
+    features: Features | None = None
 
 
 def _prepared(
@@ -205,7 +211,8 @@ def _prepared(
     if world.means is not None and world.scores is None:
         bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
-        problem = Problem(bandit.means.size, k, goal, *declared, costs=world.costs)
+        of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
@@ -217,7 +224,8 @@ def _prepared(
     model = model_of_scores(matrix)
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
-    problem = Problem(len(matrix), k, goal, *declared, items=items, costs=world.costs)
+    known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
@@ -283,9 +291,8 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
-    if problem.costs is None:
-        return problem
-    return replace(problem, costs=tuple(problem.prices[order].tolist()))
+    costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
+    return replace(problem, costs=costs, features=shuffled(problem.features, order))
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:
