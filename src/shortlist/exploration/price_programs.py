@@ -8,6 +8,7 @@ so far. Of a matroid, the single swaps that such a set consists of are cut off i
 stronger."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,9 +49,7 @@ class PriceProgram:
             np.concatenate(values),
             side * quantiles.ravel(),
         )
-        self.costs: FloatArray = np.concatenate(
-            [np.zeros(n_parts), np.full(piece.size, 1 / each)]
-        )
+        self.costs: FloatArray = np.concatenate([np.zeros(n_parts), np.full(piece.size, 1 / each)])
 
     def solve(self, more: Sparse, bounds: list[tuple[float | None, float | None]]) -> FloatArray:
         """The best parts under `more` inequalities and these bounds: (parts,)."""
@@ -59,7 +58,7 @@ class PriceProgram:
 
         own = self.distances
         shape = own.limits.size + more.limits.size, self.costs.size
-        matrix = coo_matrix(
+        matrix: Any = coo_matrix(
             (
                 np.concatenate([own.values, more.values]),
                 (
@@ -77,7 +76,9 @@ class PriceProgram:
             bounds=bounds + [(0.0, None)] * rest,
             method="highs",
         )
-        parts: FloatArray = np.zeros(self.n_parts) if found.x is None else found.x[: self.n_parts]
+        parts: FloatArray = np.zeros(self.n_parts)
+        if found.x is not None:
+            parts[:] = found.x[: self.n_parts]
         return parts
 
 
@@ -87,7 +88,8 @@ def quantiles_of(grid: FloatArray, weights: FloatArray) -> FloatArray:
     at = (np.arange(tuning.QUANTILES) + 0.5) / tuning.QUANTILES
     last = grid.size - 1
     places = [np.minimum((rising < each).sum(axis=1), last) for each in at]
-    return grid[np.stack(places, axis=1)]
+    quantiles: FloatArray = grid[np.stack(places, axis=1)]
+    return quantiles
 
 
 def matching_parts(
@@ -137,9 +139,7 @@ def free_prices(
     return np.rint(prices * tuning.FINE_STEPS) / tuning.FINE_STEPS
 
 
-def _swaps(
-    family: Constraint, chosen: BoolArray, coming: IntArray, going: IntArray
-) -> list[Swap]:
+def _swaps(family: Constraint, chosen: BoolArray, coming: IntArray, going: IntArray) -> list[Swap]:
     """The exchange of all these arms; of a matroid, all exchanges of one of them for another."""
     if not isinstance(family, Matroid):
         return [(coming, going)]

@@ -89,3 +89,12 @@ def exploring(problem: Problem) -> Posterior:
     if problem.constraint is None:
         return Posterior(problem.n_arms, problem.k, problem.rewards)
     return PricedPosterior(problem.n_arms, problem.k, problem.rewards, problem.constraint)
+
+
+def remaining(posterior: Posterior, arms: IntArray, problem: Problem) -> Posterior:
+    """The posterior of these arms only, which are those of `problem`."""
+    some = posterior.among(arms)
+    if isinstance(some, PricedPosterior):
+        assert problem.constraint is not None
+        some.constraint = problem.constraint
+    return some

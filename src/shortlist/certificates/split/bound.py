@@ -14,7 +14,7 @@ exp(-strength * min(g, reach)). With `reach` = K * epsilon the bound holds whene
 * epsilon; with the largest possible reach it always holds. `offsets.py` finds the least offsets.
 
 Where not every set of K arms may be chosen, every arm has a boundary of its own, its price, and the
-surplus of the prices is added (docs/constraints.md, Theorem 2).
+surplus of the prices is added (docs/prices.md, Theorem 1).
 
 Rewards in [0, 1] that are not 0/1 get a discount. A charge rests on the bet that multiplies by
 1 - u X at every reward X. Count, mean x and variance v of N rewards do not determine its product,
@@ -36,7 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped_by
+from shortlist.certificates.prices import largest_gain
 from shortlist.certificates.split.offsets import TINY, log_shrink, offsets
+from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.reward_models import RewardModel
 from shortlist.search import Progress, Pulls, Rewards
@@ -156,6 +158,19 @@ class Certificate:
         variance = squares / counts - means**2 + VARIANCE_BLUR + 2 * self.blur
         found = discount(counts, mirrored, variance, self.slope) - error
         return np.maximum(0, found) / self.strength
+
+
+def bound_by_swaps(certificate: Certificate, holdout: Holdout, constraint: Constraint) -> float:
+    """A smaller bound on the aggregate regret, for charges that are right for every mean.
+
+    Only arms in which the best allowed set differs from this one count, so that the largest total
+    over allowed sets is enough (docs/prices.md, Theorem 2)."""
+    charges = certificate.charges(holdout.sums, holdout.squares)
+    prices = np.broadcast_to(certificate.boundary, charges.shape)
+    gained = largest_gain(constraint, certificate.chosen, prices, charges)
+    total = gained - math.log(certificate.delta) / certificate.strength
+    bound = (1 + ROUNDED) * total / int(certificate.chosen.sum())
+    return bound if bound >= 0 else math.inf
 
 
 def declare(

@@ -19,7 +19,7 @@ from shortlist.certificates.frame import (
     share_of,
 )
 from shortlist.certificates.split import tuning
-from shortlist.certificates.split.bound import Certificate, Holdout
+from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.planning import (
     Choice,
@@ -33,7 +33,7 @@ from shortlist.certificates.split.planning import (
 )
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
-from shortlist.exploration.priced import exploring
+from shortlist.exploration.priced import PricedPosterior, exploring, remaining
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
@@ -44,13 +44,21 @@ def answer_of(
     """The set of a draft with its bound, after this many looks."""
     evidence = {
         "certificate": "split",
-        "boundary": draft.boundary,
+        **_boundaries(draft),
         "strength": draft.strength,
         "pulls explored": explored,
         "pulls certified": holdout.spent,
         "looks": looks,
     }
     return Answer(np.flatnonzero(draft.chosen), bound, 1 - delta, evidence)
+
+
+def _boundaries(draft: Draft) -> dict[str, object]:
+    """The boundary of a draft; the range of its prices, if there is one per arm."""
+    if isinstance(draft.boundary, float):
+        return {"boundary": draft.boundary}
+    low, high = float(draft.boundary.min()), float(draft.boundary.max())
+    return {"lowest price": low, "highest price": high, "surplus": draft.surplus}
 
 
 class Looks:
@@ -70,6 +78,8 @@ class Looks:
         self.failed = 0  # looks that did not reach epsilon
         self._of_bits, self._of_scores = usual_strengths(), score_strengths()
         self._wait_until = 0.0  # exploration pulls before the next draft
+        self._least_loss = math.inf
+        self._not_fallen = 0  # times that the expected loss was no less than before
 
     @property
     def strengths(self) -> StrengthSearch:
@@ -106,6 +116,12 @@ class Looks:
         return self.strengths.descend() or found
 
     @property
+    def hopeless(self) -> bool:
+        """Whether the prices that were found for a family do not become any better."""
+        priced = self.problem.constraint is not None
+        return priced and self._not_fallen >= tuning.STALLED
+
+    @property
     def most(self) -> IntArray | None:
         """Fresh pulls that limits leave to every arm: (n,); None without limits."""
         return None if self._limits is None else self._limits - self.posterior.pulls
@@ -121,6 +137,9 @@ class Looks:
         choice = Choice.of(self.posterior, rng)
         loss = choice.loss + choice.surplus
         hoped = tuning.HOPED_LOSS * self.reach
+        fallen = loss < self._least_loss or loss <= hoped
+        self._not_fallen = 0 if fallen else self._not_fallen + 1
+        self._least_loss = min(loss, self._least_loss)
         if loss > hoped:
             self._back_off(loss / hoped)
             return None
@@ -162,6 +181,8 @@ def final_look(
     yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
     certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
     bound = min(certificate.bound(holdout.sums, holdout.squares), reach)
+    if isinstance(posterior, PricedPosterior):
+        bound = min(bound, bound_by_swaps(certificate, holdout, posterior.constraint))
     return answer_of(draft, bound, delta, explored, holdout, looks)
 
 
@@ -187,6 +208,7 @@ def _guessed_regrets(budget: int) -> FloatArray:
     return np.geomspace(least, 0.5, tuning.GUESSES)
 
 
+GAVE_UP = "no prices were found at which the best set is nearly best: epsilon is out of reach"
 UNLIMITED = 2**64  # pulls without a budget: more than can be counted
 
 
@@ -250,6 +272,9 @@ def split_search_from(
         if retired.any():
             break  # the rewards of the others still count as exploration
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
+        if looks.hopeless:
+            budget = min(budget, 2 * explored + holdout.spent)
+            break
         saved = cost - cost_of(draft)
         cost = cost_of(draft)
         due = _is_due(cost, saved, explored, explored - before)
@@ -268,12 +293,13 @@ def split_search_from(
         drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
         fewer = problem.among(stay, _budget_after(drawn, problem))
         fewer = replace(fewer, limits=_limits_after(holdout.pulls[stay], fewer))
+        some = remaining(posterior, stay, fewer)
         net = None if samples is None else samples.among(stay, holdout.spent)
         return (
             yield from continued(
                 stay,
                 lambda now: split_search_from(
-                    posterior.among(stay), fewer, rng, net, now, failed=looks.failed, least=least
+                    some, fewer, rng, net, now, failed=looks.failed, least=least
                 ),
             )
         )
@@ -284,8 +310,12 @@ def split_search_from(
     answer = yield from final_look(
         posterior, holdout, left, rest, rng, looks=looks.failed + 1, most=looks.most
     )
+    evidence = dict(answer.evidence)
+    if looks.hopeless:
+        evidence["gave up"] = GAVE_UP
     # this look and those before fail with probability delta in all
-    return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+    confidence = None if answer.confidence is None else 1 - problem.delta
+    return replace(answer, confidence=confidence, evidence=evidence)
 
 
 def _budget_after(drawn: int, problem: Problem) -> float | None:
