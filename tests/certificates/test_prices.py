@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 from attack_scale import number_of_runs
+from listed_families import Family, listed_families
 from scipy.stats import binom, binomtest
-from small_families import Family, small_families
 
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import BoolArray, FloatArray, IntArray
@@ -74,7 +74,7 @@ def prices_of(family: Family, prices: FloatArray, rng: np.random.Generator) -> P
 
 def test_the_surplus_is_never_less_than_that_of_any_set() -> None:
     rng = np.random.default_rng(0)
-    for family in small_families(0):
+    for family in listed_families(0):
         n = family.sets.shape[1]
         chosen = family.sets[rng.integers(len(family.sets))]
         prices = adversarial(rng, n)
@@ -99,7 +99,7 @@ def test_with_prices_of_rows_and_columns_only_cutting_costs() -> None:
 
 def test_no_set_loses_more_than_the_surplus_and_the_distances_beyond_the_prices() -> None:
     rng = np.random.default_rng(1)
-    for family in small_families(1):
+    for family in listed_families(1):
         n = family.sets.shape[1]
         theta = exact(adversarial(rng, n) if rng.random() < 0.5 else rng.uniform(-1, 2, (n,)))
         prices = adversarial(rng, n)
@@ -114,7 +114,7 @@ def test_no_set_loses_more_than_the_surplus_and_the_distances_beyond_the_prices(
 
 def test_the_prices_that_are_found_have_no_surplus() -> None:
     rng = np.random.default_rng(2)
-    for number, family in enumerate(small_families(2, number=10)):
+    for number, family in enumerate(listed_families(2, number=10)):
         if isinstance(family.constraint, Quotas) and number % 3:
             continue
         beliefs = believed(rng, family.sets.shape[1])
@@ -204,7 +204,7 @@ def certificate_of(
 
 def tiny_families(seed: int) -> list[Family]:
     """Families of at most six arms, so that all outcomes can be listed."""
-    every = [each for each in small_families(seed, 20) if each.sets.shape[1] <= 6]
+    every = [each for each in listed_families(seed, 20) if each.sets.shape[1] <= 6]
     rng = np.random.default_rng(seed)
     return [every[place] for place in rng.permutation(len(every))[:40]]
 
@@ -268,7 +268,7 @@ def test_the_bound_by_swaps_is_smaller_and_fails_with_probability_delta_at_most(
 
 def test_the_largest_gain_is_that_over_all_sets() -> None:
     rng = np.random.default_rng(5)
-    for family in small_families(5, 20):
+    for family in listed_families(5, 20):
         chosen = family.sets[rng.integers(len(family.sets))]
         prices = adversarial(rng, chosen.size)
         charges = rng.choice([0.0, 0.1, 1 / 3], chosen.size)

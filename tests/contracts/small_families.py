@@ -1,142 +1,146 @@
-"""Families small enough to list all their sets: quotas, matchings, matroids, and lists of sets."""
+"""Small families of sets with all their sets, to compare every shortcut with enumeration."""
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from itertools import combinations, product
-from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
+from shortlist.arrays import BoolArray
+from shortlist.constraints import Laminar, Matching, Matroid, MatroidConstraint, Quotas
+from shortlist.errors import InvalidInput
+
+Sets = list[frozenset[int]]
 
 
-class Family(NamedTuple):
-    """A family and all its sets, as masks: (sets, arms)."""
-
-    constraint: Constraint
-    sets: BoolArray
-
-    @property
-    def k(self) -> int:
-        return int(self.sets[0].sum())
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A family by the list of its sets, of which no more is known."""
-
-    sets: BoolArray
-
-    def best(self, weights: FloatArray) -> IntArray:
-        totals = [sum(weights[mask].tolist()) for mask in self.sets]
-        return np.flatnonzero(self.sets[int(np.argmax(totals))])
+def all_quotas(groups: str) -> Iterator[tuple[Quotas, Sets]]:
+    """Every feasible family of quotas on these groups, for every k."""
+    names = sorted(set(groups))
+    ranges = [
+        [(low, high) for high in range(groups.count(name) + 1) for low in range(high + 1)]
+        for name in names
+    ]
+    for limits in product(*ranges):
+        for k in range(1, len(groups)):
+            try:
+                family = Quotas(groups, dict(zip(names, limits, strict=True)), k=k)
+            except InvalidInput:
+                continue
+            yield family, quota_sets(family)
 
 
-def masks(n: int, k: int, feasible: Callable[[Collection[int]], bool]) -> BoolArray:
-    found = [each for each in combinations(range(n), k) if feasible(each)]
-    return np.array([np.isin(np.arange(n), each) for each in found], dtype=np.bool_)
+def quota_sets(family: Laminar) -> Sets:
+    """All sets that keep to the quotas."""
+    return [
+        frozenset(arms)
+        for arms in combinations(range(family.n_arms), family.k)
+        if all(
+            low <= len(family.groups[name] & set(arms)) <= high
+            for name, (low, high) in family.limits.items()
+        )
+    ]
 
 
-def all_quotas() -> Iterator[Family]:
-    """All quotas on three groups of two arms."""
-    ranges = [(low, high) for low in range(3) for high in range(low, 3)]
-    group = [0, 0, 1, 1, 2, 2]
-    for limits in product(ranges, repeat=3):
-        quotas = dict(enumerate(limits))
-        for k in range(1, 6):
-
-            def feasible(
-                arms: Collection[int], quotas: dict[int, tuple[int, int]] = quotas
-            ) -> bool:
-                counts = [sum(group[arm] == each for arm in arms) for each in range(3)]
-                return all(quotas[g][0] <= counts[g] <= quotas[g][1] for g in range(3))
-
-            sets = masks(6, k, feasible)
-            if len(sets):
-                yield Family(Quotas(group, quotas, k=k), sets)
-
-
-def nested_quotas(rng: np.random.Generator, number: int) -> Iterator[Family]:
-    """Quotas on groups inside groups, at random."""
-    groups = {"left": [0, 1, 2, 3], "corner": [0, 1], "edge": [2], "right": [4, 5]}
-    while number:
-        low = rng.integers(0, 3, len(groups))
-        high = low + rng.integers(0, 3, len(groups))
-        quotas = {name: (int(a), int(b)) for name, a, b in zip(groups, low, high, strict=True)}
-
-        def feasible(arms: Collection[int], quotas: dict[str, tuple[int, int]] = quotas) -> bool:
-            counts = {name: len(set(inside) & set(arms)) for name, inside in groups.items()}
-            return all(quotas[name][0] <= counts[name] <= quotas[name][1] for name in groups)
-
-        k = int(rng.integers(1, 7))
-        sets = masks(7, k, feasible)
-        if len(sets):
-            number -= 1
-            yield Family(Laminar(groups, quotas, n_arms=7, k=k), sets)
-
-
-def matchings(rng: np.random.Generator) -> Iterator[Family]:
-    """All matchings of 3 x 3 of every size, and of some tables with missing pairs."""
-    every = list(product(range(3), range(3)))
-    tables = [every, *([every[i] for i in rng.permutation(9)[:6]] for _ in range(6))]
-    tables.append([(row, column) for row, column in every if row < 2])
-    for pairs in tables:
-        for k in (1, 2, 3):
-
-            def feasible(arms: Collection[int], pairs: list[tuple[int, int]] = pairs) -> bool:
-                rows, columns = zip(*(pairs[arm] for arm in arms), strict=True)
-                return len(set(rows)) == len(set(columns)) == len(arms)
-
-            sets = masks(len(pairs), k, feasible)
-            if len(sets) and k < len(pairs):
-                rows, columns = zip(*pairs, strict=True)
-                yield Family(Matching(rows, columns, k=k), sets)
-
-
-def matroids(rng: np.random.Generator, number: int) -> Iterator[Family]:
-    """Spanning trees of four points, and matroids of random vectors of zeros and ones."""
-    edges = list(combinations(range(4), 2))
-    incidence = np.array([[point in edge for point in range(4)] for edge in edges], dtype=np.int64)
-    tables = [incidence, *(rng.integers(0, 2, (int(rng.integers(4, 8)), 3)) for _ in range(number))]
-    for vectors in tables:
-
-        def independent(arms: Collection[int], vectors: IntArray = vectors) -> bool:
-            return rank(vectors[list(arms)]) == len(arms)
-
-        k = rank(vectors)
-        n = len(vectors)
-        if 0 < k < n:
-            yield Family(Matroid(independent, n, k=k), masks(n, k, independent))
-
-
-def rank(vectors: IntArray) -> int:
-    """Rank over the field of two elements."""
-    rows = [int("".join(map(str, row)), 2) for row in (vectors % 2).tolist()]
-    found = 0
-    while rows:
-        pivot = rows.pop()
-        if pivot:
-            found += 1
-            bit = pivot & -pivot
-            rows = [row ^ pivot if row & bit else row for row in rows]
-    return found
-
-
-def lists(rng: np.random.Generator, number: int) -> Iterator[Family]:
-    """Random lists of sets of one size."""
-    for _ in range(number):
-        n = int(rng.integers(3, 8))
-        k = int(rng.integers(1, n))
-        every = masks(n, k, lambda arms: True)
-        some = every[rng.permutation(len(every))[: int(rng.integers(1, 8))]]
-        yield Family(Listed(some), some)
-
-
-def small_families(seed: int, number: int = 40) -> Iterator[Family]:
+def random_matroids(number: int, seed: int) -> Iterator[tuple[MatroidConstraint, Sets]]:
+    """Nested quotas, graphs, transversals and vectors over the field of two elements."""
     rng = np.random.default_rng(seed)
-    yield from all_quotas()
-    yield from nested_quotas(rng, number)
-    yield from matchings(rng)
-    yield from matroids(rng, number)
-    yield from lists(rng, number)
+    made = 0
+    while made < number:
+        n, kind = int(rng.integers(3, 8)), made % 4
+        try:
+            family = _KINDS[kind](n, rng)
+        except InvalidInput:  # empty, or all arms
+            continue
+        made += 1
+        yield family, bases_of(family)
+
+
+def _nested(n: int, rng: np.random.Generator) -> Laminar:
+    outer = rng.permutation(n)[: rng.integers(2, n + 1)]
+    inner = outer[: rng.integers(1, outer.size + 1)]
+    low, more = rng.integers(0, 2, 2), rng.integers(0, 3, 2)
+    limits = {name: (int(a), int(a + b)) for name, a, b in zip("io", low, more, strict=True)}
+    groups = {"o": outer.tolist(), "i": inner.tolist()}
+    return Laminar(groups, limits, n_arms=n, k=int(rng.integers(1, n)))
+
+
+def _graphic(n: int, rng: np.random.Generator) -> Matroid:
+    ends = rng.integers(0, 4, (n, 2)).tolist()
+
+    def is_forest(arms: Collection[int]) -> bool:
+        part = list(range(4))
+        for arm in arms:
+            one, other = (part[point] for point in ends[arm])
+            if one == other:
+                return False
+            part = [one if each == other else each for each in part]
+        return True
+
+    return _with_rank(is_forest, n)
+
+
+def _transversal(n: int, rng: np.random.Generator) -> Matroid:
+    fits = rng.random((n, 3)) < 0.5
+
+    def can_be_matched(arms: Collection[int]) -> bool:
+        places = [set(np.flatnonzero(fits[arm]).tolist()) for arm in arms]
+        if len(places) > 3:
+            return False
+        return any(len(set(chosen)) == len(places) for chosen in product(*places))
+
+    return _with_rank(can_be_matched, n)
+
+
+def _binary_vectors(n: int, rng: np.random.Generator) -> Matroid:
+    vectors = rng.integers(1, 16, n).tolist()
+
+    def is_independent(arms: Collection[int]) -> bool:
+        basis: list[int] = []
+        for arm in arms:
+            vector = vectors[arm]
+            for each in basis:
+                vector = min(vector, vector ^ each)
+            if not vector:
+                return False
+            basis.append(vector)
+            basis.sort(reverse=True)
+        return True
+
+    return _with_rank(is_independent, n)
+
+
+def _with_rank(independent: object, n: int) -> Matroid:
+    for k in range(1, n):
+        try:
+            return Matroid(independent, n, k=k)  # type: ignore[arg-type]
+        except InvalidInput:
+            continue
+    raise InvalidInput("no rank fits")
+
+
+_KINDS = (_nested, _graphic, _transversal, _binary_vectors)
+
+
+def bases_of(family: object) -> Sets:
+    """All sets of a small family of ours."""
+    if isinstance(family, Laminar):
+        return quota_sets(family)
+    assert isinstance(family, Matroid)
+    independent = family.independent
+    every = combinations(range(family.n_arms), family.k)
+    return [frozenset(arms) for arms in every if independent(arms)]
+
+
+def square_matching(size: int) -> tuple[Matching, Sets]:
+    """All perfect matchings of as many rows as columns."""
+    rows, columns = zip(*product(range(size), repeat=2), strict=True)
+    sets = [
+        frozenset(arms)
+        for arms in combinations(range(size**2), size)
+        if len({rows[arm] for arm in arms}) == size == len({columns[arm] for arm in arms})
+    ]
+    return Matching(rows, columns), sets
+
+
+def mask_of(arms: Collection[int], n: int) -> BoolArray:
+    """The mask of a set."""
+    return np.isin(np.arange(n), list(arms))

@@ -128,7 +128,7 @@ def free_prices(
     program.costs[n_arms] = 1.0  # the surplus
     bounds: list[tuple[float | None, float | None]] = [span] * n_arms
     swaps: list[Swap] = []
-    prices = np.median(quantiles, axis=1)
+    prices = np.where(chosen, quantiles[:, 0], quantiles[:, -1])  # nothing is charged there
     for _ in range(tuning.CUT_ROUNDS):
         best = best_set(family, prices, int(chosen.sum()))
         found = best & ~chosen, chosen & ~best
@@ -136,7 +136,8 @@ def free_prices(
             break
         swaps += _swaps(family, chosen, np.flatnonzero(found[0]), np.flatnonzero(found[1]))
         prices = program.solve(_no_gain(swaps, n_arms), [*bounds, (0.0, None)])[:n_arms]
-    return np.rint(prices * tuning.FINE_STEPS) / tuning.FINE_STEPS
+    rounded: FloatArray = np.rint(prices * tuning.FINE_STEPS) / tuning.FINE_STEPS
+    return rounded
 
 
 def _swaps(family: Constraint, chosen: BoolArray, coming: IntArray, going: IntArray) -> list[Swap]:

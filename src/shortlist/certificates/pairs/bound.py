@@ -17,13 +17,14 @@ A stage is fixed from rewards of earlier stages only: the pulls of every arm whe
 enters it; the advance of each clock and the centres of the bets before any of its rewards is seen.
 So arms may lag behind and catch up. docs/pairs.md has the proofs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
 # log wealth of an arm without a range that was not pulled: nothing is known of its mean any more;
@@ -33,6 +34,7 @@ TINY = 1e-300  # instead of 0: the strength of no bet
 MOST_STAKED = 0.9  # largest share of the wealth that a bet stakes: no reward ruins
 MOST_REFINED = 20_000  # pairs for which the mixture is solved; more get the best single clock
 TRIALS = 3  # shares of the clocks tried beyond the single clocks
+STEEP = 0.7, 1.5, 3.0  # slopes tried beyond those of the levels, in units of the first level
 # The mixture of gaps that are bet on is fixed by the problem alone: its weights are part of the
 # theorem. Most of the wealth is on gaps near the least one that matters, the rest on larger ones,
 # so that arms that are far apart are told apart soon, however small epsilon is.
@@ -164,6 +166,43 @@ def set_gap(
             favourite, worst = shares, float(found[1:].max())
         best = np.minimum(best, found)
     return float(best[1:].max())
+
+
+def feasible_set_gap(
+    wealth: FloatArray,
+    outside: BoolArray,
+    clock: FloatArray,
+    log_weights: FloatArray,
+    levels: FloatArray,
+    largest: Callable[[FloatArray], tuple[FloatArray, BoolArray]],
+) -> float:
+    """The same where not every swap is feasible.
+
+    `wealth` has L- of arms outside the choice and L+ of those inside: (arm, clock). `largest` is of
+    gains, (row, arm), the largest sum over arms that a feasible swap moves, and these arms: (row,)
+    and (row, arm). Let f(m) be the largest sum over swaps of m arms. If every arm from outside
+    gains s more, the largest sum over all sizes is at least f(m) + s m, for every slope s. The
+    slopes tried are those of the levels, as one of them is best at the worst m, and a few steeper
+    ones, so that swaps of fewer than two arms do not count."""
+    slopes = np.unique(np.append(np.diff(levels), levels[0] * np.array(STEEP)))
+    sizes = np.arange(2, levels.size + 1)
+    best = np.full(sizes.size, np.inf)  # (m,) over the shares tried so far
+    shares = np.eye(clock.size)
+    for _ in range(1 + TRIALS):
+        gains = -wealth @ shares.T  # (arm, share)
+        rows = gains.T[:, None] + slopes[:, None] * outside  # (share, slope, arm)
+        sums, moved = largest(rows.reshape(-1, outside.size))
+        totals = sums.reshape(len(shares), -1, 1) - slopes[:, None] * sizes  # (share, slope, m)
+        entropies = np.array([_relative_entropy(share, log_weights) for share in shares])
+        found = (levels[1:] + totals - entropies[:, None, None]) / (shares @ clock)[:, None, None]
+        best = np.minimum(best, found.min((0, 1)))
+        worst = int(best.argmax())
+        share, slope = np.unravel_index(found[:, :, worst].argmin(), found.shape[:2])
+        swap = moved.reshape(len(shares), -1, outside.size)[share, slope]
+        exponents = log_weights + wealth[swap].sum(0) + clock * best[worst]
+        parts = np.exp(exponents - exponents.max())
+        shares = (shares[share] + parts / parts.sum())[None] / 2
+    return float(best.max())
 
 
 def _gaps_by_size(down: FloatArray, up: FloatArray, clock: float, levels: FloatArray) -> FloatArray:
