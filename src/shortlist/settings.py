@@ -27,6 +27,7 @@ from shortlist.errors import (
     StoreExists,
     UnknownName,
 )
+from shortlist.features import Features, checked_linear, features_of
 from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
@@ -68,6 +69,8 @@ def checked(name: str, value: Any) -> Any:
     Types that are no plain numbers or words (arms, rewards, items …) are checked where they are
     used."""
     field = FIELDS[name]
+    if name == "linear":
+        return checked_linear(value)
     if not field.plain or (value is None and field.optional):
         return value
     if name in OWN_RULES:
@@ -246,6 +249,7 @@ class _Asked:
         cells = None if given is None else given.of(labels, model)
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
+        of_arms["features"] = described_features(values)
         problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
         options = dict(told)
         if _proves(options):  # at this confidence
@@ -270,6 +274,17 @@ def described_arms(
         return labels_of(arms), None, None
     labels = labels_of([arm.label for arm in described])
     return labels, tuple(arm.cost for arm in described), tuple(arm.limit for arm in described)
+
+
+def described_features(values: Mapping[str, Any]) -> Features | None:
+    """The features of the arms, given with them or as a matrix."""
+    arms = values["arms"]
+    each = [arm.features for arm in arms_of(arms) or ()]
+    return features_of(values["features"], values["linear"], arms, each)
+
+
+def _features_record(features: Features | None) -> tuple[tuple[float, ...], ...] | None:
+    return None if features is None else tuple(map(tuple, features.values.tolist()))
 
 
 def _search(algorithm: AlgorithmLike, goal: Goal) -> Algorithm:
@@ -305,6 +320,7 @@ def _plain(asked: _Asked) -> dict[str, Any]:
         "scores": _frozen(record["scores"]),
         "order": record["order"],
         "control": kept,
+        "features": _features_record(problem.features),
         "budget": problem.goal.budget,
     }
 
@@ -399,6 +415,7 @@ def body_of(values: Mapping[str, Any]) -> Json:
     cells = None if given is None else given.of(labels, declared(rewards)).to_record()
     return {
         **values,
+        "features": _features_record(described_features(values)),
         "arms": msgspec.to_builtins(arms_record(labels, costs, limits)),
         "rewards": None if rewards is None else _model_to_json(model_of(rewards)),
         "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
@@ -429,13 +446,13 @@ def arms_of_json(arms: object) -> Any:
 
 def _arm(given: Mapping[str, Any]) -> Arm:
     for name in given:
-        if name not in ("arm", "cost", "limit"):
-            rule = "the fields there are: `arm`, `cost`, `limit`"
+        if name not in ("arm", "cost", "limit", "features"):
+            rule = "the fields there are: `arm`, `cost`, `limit`, `features`"
             raise InvalidInput(f"`{name[:100]}` is given, but {rule}")
     if "arm" not in given:
         raise InvalidInput("`arm` is not given, but is needed")
     cost = 1.0 if given.get("cost") is None else given["cost"]
-    return Arm(given["arm"], cost, given.get("limit"))
+    return Arm(given["arm"], cost, given.get("limit"), given.get("features"))
 
 
 def _model_to_json(model: RewardModel) -> Json:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
-Certificate = Literal["auto", "pairs", "plans", "split", "items"]
+Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear"]
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
 RewardKind = Literal["bounded", "binary", "sub-gaussian", "undeclared"]
@@ -30,11 +30,12 @@ Door = Literal["select", "create", "simulate", "forecast"]  # `create`: also HTT
 
 
 class ArmRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm with its cost per pull and the maximum number of its pulls."""
+    """An arm with its cost per pull, the maximum number of its pulls, and its features."""
 
     arm: LabelRecord
     cost: Positive = 1.0
     limit: Count | None = None
+    features: tuple[float, ...] | None = None
 
 
 class RewardRecord(Struct, frozen=True, omit_defaults=True):
@@ -133,6 +134,16 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Certificate,
         setting("Certificate that proves the regret bound. auto: chosen by the problem."),
     ] = "auto"
+    features: Annotated[
+        tuple[tuple[float, ...], ...] | None,
+        setting("Known features of the arms: a row per arm and a column per feature."),
+    ] = None
+    linear: Annotated[
+        bool | Positive,
+        setting(
+            "Declare that means are linear in the features, or at most this far from linear ones."
+        ),
+    ] = False
     control: Annotated[
         LabelRecord | None,
         setting(
@@ -248,7 +259,7 @@ FIELDS_OF: dict[Door, dict[str, Field]] = {
     for door in get_args(Door)
 }
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
-LONG = ("items", "scores", "options")  # too long to be quoted
+LONG = ("items", "scores", "options", "features")  # too long to be quoted
 TAKEN = ("rewards", "control", "lease")  # from the experiment that exists, where left open
 
 

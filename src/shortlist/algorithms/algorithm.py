@@ -311,6 +311,7 @@ def _only(request: Pulls, times: IntArray) -> Pulls:
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
+GUIDED = "certified and expected-loss do"
 # why an algorithm does not support an option that others do
 CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
@@ -336,6 +337,7 @@ class Algorithm:
     guarded: bool = False
     items: bool = False  # supports a test set
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
+    features: bool = False  # is guided by features of the arms
     constraints: bool = False  # supports families of sets; others choose any k arms
     # for an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
@@ -400,7 +402,19 @@ class Algorithm:
             )
         if problem.constraint is not None and not (self.constraints or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not support constraints, but certified does")
+        if problem.features is not None and not (self.features or self.guarded):
+            raise UnsupportedGoal(f"{self.name} does not use `features`, but {GUIDED}")
+        self._check_declared(problem)
         self._check_budget(problem)
+
+    def _check_declared(self, problem: Problem) -> None:
+        """Refuse a declaration that nothing would be proved from."""
+        declared = problem.features is not None and problem.features.declared
+        if declared and "certificate" not in options_of(self.search) and not self.guarded:
+            raise UnsupportedGoal(
+                f"means are declared linear in the features, but {self.name} has no certificate"
+                " that rests on it; certified has"
+            )
 
     def _check_budget(self, problem: Problem) -> None:
         """Refuse a budget that does not pay for a pull of every arm, as this algorithm counts."""

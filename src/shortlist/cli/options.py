@@ -110,6 +110,18 @@ def _late(context: click.Context, parameter: click.Parameter, text: str) -> OnLa
         ) from None
 
 
+def _linear(context: click.Context, parameter: click.Parameter, text: str | None) -> bool | float:
+    """What --linear declares: True alone, or a number."""
+    if text is None or text == "yes":
+        return text is not None
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} must be a number, or absent", context, parameter
+        ) from None
+
+
 class Word(click.Choice[str]):
     """One of the words that a setting may be, refused in the words of the package."""
 
@@ -145,6 +157,19 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "metavar": "NAME=VALUE",
         "help": "Option of the algorithm; repeat for several. A wrong name lists them all.",
     },
+    "features": {
+        "metavar": "FILE|COLUMN,…",
+        "help": "Features of the arms: a CSV with a column for each, or columns of ARMS.",
+    },
+    "linear": {
+        "metavar": "[DISTANCE]",
+        "is_flag": False,
+        "flag_value": "yes",
+        "type": str,
+        "default": None,
+        "callback": _linear,
+        "show_default": False,
+    },
     "control": {"metavar": "ARM"},
     "lease": {"metavar": "SECONDS"},
     "on_late": {"callback": _late, "metavar": "wait|again|REWARD"},
@@ -165,7 +190,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
     elif name not in ("options", "items", "scores"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
-    about["show_default"] = about.get("default") is not None
+    about.setdefault("show_default", about.get("default") is not None)
     return click.option(*NAMES.get(name, (f"--{name.replace('_', '-')}",)), **about)
 
 
