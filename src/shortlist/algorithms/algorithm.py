@@ -25,6 +25,7 @@ from shortlist.errors import InvalidInput, ShortlistError, UnknownName, Unsuppor
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import check_spread
 from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance
 from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
 
@@ -332,6 +333,7 @@ class Algorithm:
     # check every batch and the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # supports a test set
+    normal: bool = False  # supports normal rewards of unknown variances
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
     # for an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
@@ -394,6 +396,8 @@ class Algorithm:
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
             )
+        if not (self.normal or self.guarded):
+            check_spread(problem.rewards, self.name)
         self._check_budget(problem)
 
     def _check_budget(self, problem: Problem) -> None:

@@ -81,9 +81,10 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedConfidence,),
             REGRET,
             "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
-            " docs/certificate.md; shared items, docs/items.md",
+            " docs/certificate.md; shared items, docs/items.md; unknown variances, docs/normal.md",
             capped=True,
             items=True,
+            normal=True,
             keeps_money=True,
         ),
         Algorithm(
@@ -94,6 +95,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "empirical Bayes, docs/certificate.md",
             anytime=expected_loss_anytime,
             items=True,
+            normal=True,
             keeps_money=True,
         ),
         Algorithm("uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md"),
