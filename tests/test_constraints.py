@@ -1,6 +1,7 @@
 """Families of sets against all their sets; the bound for any family against exact probabilities."""
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from itertools import combinations, product
 from math import comb, prod
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, UnsupportedGoal
 
 DELTA = 0.3
 WEIGHTS = st.floats(-5, 5, width=32)
@@ -241,3 +242,104 @@ def test_a_boundary_does_not_go_with_a_constraint() -> None:
     quotas = Quotas("aabb", {"a": (1, 1)}, k=2)
     with pytest.raises(InvalidInput, match="does not go with `constraint`"):
         shortlist.certify([0, 2], [9] * 4, [5] * 4, fresh=True, boundary=0.5, constraint=quotas)
+
+
+def problem_under(family: Any, n_arms: int = 4, k: int = 2) -> shortlist.Problem:
+    goal = shortlist.FixedConfidence(0.1, 0.05)
+    return shortlist.Problem(n_arms, k, goal, constraint=family)
+
+
+def test_a_problem_refuses_a_constraint_of_another_size() -> None:
+    family = Quotas("aabb", {"a": (1, 1)}, k=2)
+    assert problem_under(family).constraint is family
+    with pytest.raises(InvalidInput, match="made for n_arms = 4, but `n_arms` is 5"):
+        problem_under(family, 5)
+    with pytest.raises(InvalidInput, match="made for k = 2, but `k` is 3"):
+        problem_under(family, 4, 3)
+    with pytest.raises(InvalidInput, match=r"must be an object with a method `best\(weights\)`"):
+        problem_under("aabb")
+
+
+@pytest.mark.parametrize("name", ["matching", "quotas"])
+def test_the_complement_of_a_family_holds_the_arms_that_its_sets_leave_out(name: str) -> None:
+    family, sets = FAMILIES[name]
+    rest = [tuple(sorted({0, 1, 2, 3} - set(each))) for each in sets]
+    complement = problem_under(family).complement().constraint
+    assert complement is not None
+    for weights in product([0.0, 0.4, 1.0], repeat=4):
+        assert_best(complement, rest, list(weights))
+
+
+def test_quotas_hold_among_the_arms_that_remain() -> None:
+    groups = Quotas("aabbcc", {"a": (1, 1), "c": (0, 1)}, k=3)
+    rest = problem_under(groups, 6, 3).among(np.array([0, 2, 3, 5]), None)
+    assert isinstance(rest.constraint, Quotas)
+    assert rest.constraint.group_of == ["a", "b", "b", "c"]
+    assert rest.constraint.limits == {"a": (1, 1), "b": (0, 2), "c": (0, 1)}
+    with pytest.raises(InvalidInput, match="group 'a' is at least 1, but it has 0 arms"):
+        problem_under(groups, 6, 3).among(np.array([2, 3, 4, 5]), None)
+
+
+def test_groups_inside_groups_hold_among_the_arms_that_remain() -> None:
+    family = Laminar({"left": [0, 1, 2], "corner": [0]}, {"left": (1, 2)}, n_arms=6, k=2)
+    rest = problem_under(family, 6, 2).among(np.array([1, 3, 4]), None).constraint
+    assert isinstance(rest, Laminar)
+    assert rest.groups == {"left": {0}, "corner": frozenset()}
+    with pytest.raises(InvalidInput, match="at least 1, but it has 0 arms"):
+        problem_under(family, 6, 2).among(np.array([3, 4, 5]), None)
+
+
+def test_a_family_without_a_rule_for_fewer_arms_refuses_them() -> None:
+    family = Oracle(FAMILIES["matching"][0])
+    with pytest.raises(InvalidInput, match="arms cannot retire under the constraint"):
+        problem_under(family).among(np.array([0, 1, 2]), None)
+
+
+class Oracle:
+    """A family of which only the best sets are known."""
+
+    def __init__(self, family: Constraint) -> None:
+        self.best = family.best
+
+
+def test_matchings_and_matroids_hold_among_the_arms_that_remain() -> None:
+    pairs = [(row, column) for row in range(3) for column in range(3)]
+    matching = Matching(*zip(*pairs, strict=True), k=2)
+    rest = problem_under(matching, 9, 2).among(np.array([0, 1, 3, 4]), None).constraint
+    assert isinstance(rest, Matching)
+    assert_best(rest, [(0, 3), (1, 2)], [0.1, 0.9, 0.3, 0.8])
+    with pytest.raises(InvalidInput, match="`k` is 2, but must be at most 1"):
+        problem_under(matching, 9, 2).among(np.array([0, 1, 2]), None)
+    trees = problem_under(Matroid(is_forest, 6, k=3), 6, 3).among(np.array([0, 1, 2, 5]), None)
+    assert trees.constraint is not None
+    assert_best(trees.constraint, [(0, 1, 2), (0, 1, 3), (0, 2, 3)], [0.1, 0.2, 0.3, 0.4])
+
+
+def test_quotas_that_allow_every_set_are_no_constraint() -> None:
+    assert problem_under(FAMILIES["all sets"][0]).constraint is None
+    assert problem_under(Quotas("aabb", {"a": (0, 2)}, k=2)).constraint is None
+    assert problem_under(Quotas("aaab", {"a": (1, 3)}, k=2)).constraint is None  # 1 at least anyway
+    assert problem_under(Quotas("aaab", {"a": (2, 3)}, k=2)).constraint is not None
+
+
+@pytest.mark.parametrize("algorithm", ["lucb", "sar"])
+def test_an_algorithm_without_constraints_refuses_them(algorithm: str) -> None:
+    problem = problem_under(FAMILIES["quotas"][0])
+    if algorithm == "sar":
+        problem = replace(problem, goal=shortlist.FixedBudget(100))
+    with pytest.raises(UnsupportedGoal, match="does not support constraints"):
+        shortlist.find(algorithm).start(problem, np.random.default_rng(0))
+
+
+def test_a_search_of_the_users_own_must_choose_a_feasible_set() -> None:
+    def first_arms(problem: shortlist.Problem, _: np.random.Generator) -> shortlist.Search:
+        every = np.arange(problem.n_arms)
+        yield shortlist.Pulls(every, np.ones_like(every))
+        return shortlist.Answer(np.arange(problem.k))
+
+    search = shortlist.find(first_arms).start(
+        problem_under(FAMILIES["quotas"][0]), np.random.default_rng(0)
+    )
+    next(search)
+    with pytest.raises(InvalidInput, match="the constraint does not allow this set"):
+        search.send(shortlist.Rewards(np.ones(4), np.ones(4)))

@@ -23,9 +23,10 @@ from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
 from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
-from shortlist.engine.rewards import checked_cost
-from shortlist.engine.workers import Runnable
+from shortlist.engine.runnable import Runnable
+from shortlist.engine.tickets import checked_cost
 from shortlist.errors import InvalidInput, Unreachable
+from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
@@ -327,6 +328,8 @@ class Client(Runnable):
         max_rounds: int | None = None,
         min_batch: int | None = None,
         certificate: Certificate = "auto",
+        features: FeaturesGiven | None = None,
+        linear: bool | float = False,
         control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
+from shortlist.constraints import Constraint, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.features import Features, shuffled
 from shortlist.formatting import bound_text
 from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.spec import Order
@@ -231,6 +233,8 @@ class Problem:
         items: A test set. Default None: arms can be pulled without limit.
         limits: The most pulls per arm, None for no limit. Default None: no arm has a limit.
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
+        constraint: The sets that may be chosen. Default None: all sets of k arms.
+        features: Known features of the arms. Default None: there are none.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -253,6 +257,8 @@ class Problem:
     limits: tuple[int | None, ...] | None = None
     # the cost of a pull per arm; None if every pull costs 1, and a budget counts pulls
     costs: tuple[float, ...] | None = None
+    constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
+    features: Features | None = None  # known features of the arms; None if there are none
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -274,6 +280,15 @@ class Problem:
             raise InvalidInput("arms have limits and items are given, but items are limits enough")
         if self.costs is not None:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
+        if self.constraint is not None:
+            check_family(self.constraint, self.n_arms, self.k)
+            if getattr(self.constraint, "is_free", False):  # all sets of k arms: no constraint
+                plain(self, constraint=None)
+        if self.features is not None:
+            self.features.check(self.n_arms)
+            if self.items is not None:
+                rule = "only guide pulls without a test set"
+                raise InvalidInput(f"`features` and `items` are given, but features {rule}")
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
@@ -328,7 +343,16 @@ class Problem:
         turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
         blur = self.blur + ROUNDED * self.rewards.distance + turned
         items, rewards = self._unit_items(), self.rewards.unit()
-        return replace(self, goal=goal, rewards=rewards, minimize=False, blur=blur, items=items)
+        features = None if self.features is None else self.features.unit(self.rewards.scale)
+        return replace(
+            self,
+            goal=goal,
+            rewards=rewards,
+            minimize=False,
+            blur=blur,
+            items=items,
+            features=features,
+        )
 
     def _unit_items(self) -> Items | None:
         if self.items is None:
@@ -345,7 +369,17 @@ class Problem:
             budget = int(budget)  # of pulls
         goal = FixedConfidence(self._confidence_goal().epsilon, self.delta, budget)
         items = None if self.items is None else self.items.among(arms)
-        return replace(self, n_arms=arms.size, goal=goal, items=items, limits=limits, costs=costs)
+        family = None if self.constraint is None else family_among(self.constraint, arms)
+        return replace(
+            self,
+            n_arms=arms.size,
+            goal=goal,
+            items=items,
+            limits=limits,
+            costs=costs,
+            constraint=family,
+            features=shuffled(self.features, arms),
+        )
 
     def complement(self) -> "Problem":
         """The problem of finding the n - k worst arms instead, with the same total loss allowed."""
@@ -353,7 +387,8 @@ class Problem:
         goal = self.goal
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
-        return replace(self, k=rest, goal=goal)
+        family = None if self.constraint is None else complement_of(self.constraint, self.n_arms)
+        return replace(self, k=rest, goal=goal, constraint=family)
 
     def mirrored(self) -> "Problem":
         """The same problem on the unit scale with scores 1 - x."""

@@ -129,3 +129,14 @@ def advance(run: Generator[Pulls, Rewards, End], reply: Rewards | None) -> Pulls
     except StopIteration as stop:
         end: End = stop.value
         return end
+
+
+def total_before(arms: IntArray, values: IntArray) -> IntArray:
+    """Per entry, the sum of the values of the entries before it that are of the same arm."""
+    order = np.argsort(arms, kind="stable")
+    before = np.cumsum(values[order]) - values[order]  # of all arms together
+    same = np.concatenate([[False], np.diff(arms[order]) == 0])
+    group = np.maximum.accumulate(np.where(same, 0, np.arange(arms.size)))  # first of an arm
+    earlier = np.empty_like(values)
+    earlier[order] = before - before[group]
+    return earlier

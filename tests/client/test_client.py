@@ -27,7 +27,7 @@ from shortlist.errors import (
     Unfinished,
     Unreachable,
 )
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 from shortlist.wire import error_of, result_of
 

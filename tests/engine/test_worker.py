@@ -14,7 +14,7 @@ from shortlist import Command
 from shortlist.engine import Experiment, Ticket
 from shortlist.engine import workers as worker
 from shortlist.errors import EvaluationFailed, InvalidInput, Unfinished
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 
 def new(store: MemoryStore | None = None, **settings: Any) -> Experiment:

@@ -25,6 +25,8 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ("validation",),
     (
         "arms",
+        "features",
+        "constraints",
         "harnesses",
         "instances",
         "reading",
@@ -37,7 +39,6 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "budget",
         "cells",
         "confidence",
-        "constraints",
     ),
     ("exploration",),
     (
@@ -46,10 +47,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ),
     ("algorithms",),
     ("driver",),
-    (
-        "feasibility",
-        "result",
-    ),
+    ("result",),
     ("settings",),
     ("simulation",),
     (

@@ -86,6 +86,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             items=True,
             normal=True,
             keeps_money=True,
+            constraints=True,
         ),
         Algorithm(
             "expected-loss",

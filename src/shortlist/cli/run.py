@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.files import labelled, labels_in, read_arms, with_test_set
+from shortlist.cli.files import labelled, labels_in, read_arms, with_features, with_test_set
 from shortlist.cli.live import named
 from shortlist.cli.options import name_option, setting_options
 from shortlist.cli.output import format_option, note
@@ -151,7 +151,8 @@ def _experiment(
     if settings["k"] is None:
         raise InvalidInput("`k` is missing, but an experiment needs it")
     described = read_arms(arms)
-    known = with_test_set(settings, labels_in(described))
+    labels = labels_in(described)
+    known = with_features(with_test_set(settings, labels), arms, labels)
     return create_experiment(described, store=store, exist_ok=True, **named(name), **known)
 
 

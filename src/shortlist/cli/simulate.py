@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import shortlist
+from shortlist.cli.files import with_features
 from shortlist.cli.options import (
     instance_options,
     means_of,
@@ -65,6 +66,12 @@ if TYPE_CHECKING:
     help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
 @setting_options("minimize", "options", "max_rounds", "min_batch", "certificate")
+@setting_option(
+    "features",
+    help="Features of the arms: a CSV with a column for each, in the order of the means, or"
+    " columns of the file of means.",
+)
+@setting_option("linear")
 @format_option
 def simulate(
     *,
@@ -106,9 +113,10 @@ def simulate(
         algorithm = algorithm or usual(settings["epsilon"])
     if algorithm is None:
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
+    known = with_features(settings, path)
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
-            algorithm, k=k, runs=runs, on_progress=progress, **arms, **settings
+            algorithm, k=k, runs=runs, on_progress=progress, **arms, **known
         )
     print_summary(outcome, outcome.summary(), style)
 

@@ -15,11 +15,19 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
-from shortlist.engine.leases import FREE, due_of
-from shortlist.engine.rewards import Received, by_entry
 from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
-from shortlist.engine.tickets import Block, Numbering, State, Ticket, draw_seed
+from shortlist.engine.tickets import (
+    FREE,
+    Block,
+    Numbering,
+    Received,
+    State,
+    Ticket,
+    by_entry,
+    draw_seed,
+    due_of,
+)
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored

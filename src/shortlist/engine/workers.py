@@ -24,26 +24,31 @@ from shortlist.engine.calls import (
     Attempts,
     Call,
     Evaluation,
-    asynchronous,
-    refuse_executor,
-    run_here,
 )
 from shortlist.engine.command import Command
 from shortlist.engine.eta import Underway
 from shortlist.engine.executors import pool_on
-from shortlist.engine.leases import FOREVER, checked_worker
-from shortlist.engine.log_entries import Report
 from shortlist.engine.progress import display
-from shortlist.engine.rewards import checked_cost, checked_reward, checked_rewards, with_cost
 from shortlist.engine.status import Status
-from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
+from shortlist.engine.tickets import (
+    FOREVER,
+    Block,
+    Receipt,
+    State,
+    Ticket,
+    checked_cost,
+    checked_reward,
+    checked_rewards,
+    checked_worker,
+    with_cost,
+)
 from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
-from shortlist.errors import ConflictingReward, InvalidInput, Unfinished
+from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.formatting import plural, printable
 from shortlist.result import Result
 from shortlist.search import Progress
 from shortlist.settings import Settings
-from shortlist.validation import MOST_RETRIES, MOST_WORKERS, whole
+from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
 PATIENCE = 2.0  # seconds of that before it is logged: a worker among others often waits
@@ -556,127 +561,6 @@ def _log(pull: str, reason: str) -> None:
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
 
 
-class Runnable:
-    """The methods that make pulls, of an experiment here or at a service."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether no other program can have its tickets."""
-        return False
-
-    def ask_block(
-        self: "Asked",
-        limit: int,
-        worker: str,
-        *,
-        alive: float | None = None,
-        holding: Sequence[int] = (),
-        renew: bool = False,  # noqa: ARG002  # `ask` always does
-        seeded: bool = True,  # noqa: ARG002
-        batch: int | None = 1,  # noqa: ARG002
-    ) -> Block:
-        """`ask`, with the tickets as columns."""
-        given = self.ask(limit + len(holding), worker, alive=alive)
-        on_items = self.settings.on_items
-        return Block(
-            [each.id for each in given],
-            [each.arm for each in given],
-            [each.draw for each in given],
-            [each.expires for each in given],
-            given.state,
-            [each.seed for each in given],
-            [each.item for each in given] if on_items else None,
-        )
-
-    def tell_block(
-        self: "Asked",
-        tickets: list[int],
-        rewards: list[float],
-        costs: list[float | None] | None = None,
-    ) -> Receipt:
-        """`tell_many`, with columns instead of tuples."""
-        paid = [None] * len(tickets) if costs is None else costs
-        return self.tell_many(list(zip(tickets, rewards, paid, strict=True)))
-
-    def spent(self) -> float | None:
-        """What the pulls that were told cost, in the unit of the costs; None if not known here."""
-        return None
-
-    def underway(self) -> Underway | None:
-        """The search as it is now, to be simulated from here; None if it is not here."""
-        return None
-
-    def run(
-        self: "Kept",
-        pull: Callable[..., Any],
-        *,
-        workers: int | None = None,
-        retries: int = 0,
-        executor: Any = None,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """Make the pulls with a function until the experiment is over; return its result.
-
-        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call continues. Any number of programs may run the same experiment at once.
-
-        Args:
-            pull: `pull(arm)`, or `pull(arm, item)` on a test set; it returns a reward, and may take
-                a `seed`, as in `select`. It may be async, or a `Command`.
-            workers: Calls under way at a time; default: 1, or 16 of an async function.
-            retries: How often this worker retries a call that raised, with growing pauses, before
-                the experiment records a failure. The experiment itself hands a pull out again as
-                often as its own `retries` say; default: 0, so that these are all.
-            executor: Where calls are made, as in `select`; default: threads.
-            worker: Name of this worker; default: made of the machine and the process.
-            progress: Whether to show progress on stderr.
-
-        Returns:
-            The result.
-
-        Raises:
-            Unfinished: The experiment stopped because a pull failed too often."""
-        if not asynchronous(pull):
-            with _shown(self, progress) as show:
-                how = {"on_items": self.settings.on_items, "here": self.in_memory}
-                job = Job.of(pull, workers, retries, worker, show, **how)
-                return _over(self, work(self, job, executor))
-        refuse_executor(executor)
-        given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
-        return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
-
-    async def run_async(
-        self: "Kept",
-        pull: Callable[..., Any],
-        *,
-        workers: int | None = None,
-        retries: int = 0,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
-        if not asynchronous(pull):
-            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
-        with _shown(self, progress) as show:
-            job = Job.of(pull, workers, retries, worker, show, on_items=self.settings.on_items)
-            return _over(self, await work_async(self, job))
-
-
-class Asked(Protocol):
-    """What it takes to be asked in blocks."""
-
-    @property
-    def settings(self) -> Settings:
-        """What it was made with."""
-
-    def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
-        """Up to `limit` tickets, those that the worker holds first."""
-
-    def tell_many(self, results: Iterable[Report]) -> Receipt:
-        """Record the rewards of many tickets: all of them, or after an error none."""
-
-
 class Kept(Work, Protocol):
     """What it takes to be run: an experiment here or at a service."""
 
@@ -698,14 +582,14 @@ class Kept(Work, Protocol):
 
 
 @contextmanager
-def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
+def show_progress(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
     """What a worker is to call after every step."""
-    with display(progress, kept.settings.problem, kept.underway) as show:
+    if not flag("progress", progress):
+        yield _show_nothing
+        return
+    with display(kept.settings.problem, kept.underway) as show:
         yield lambda: show(*kept.standing(), kept.spent())
 
 
-def _over(kept: Kept, state: State) -> Result:
-    """The result, when there is nothing to do any more; or why there is none."""
-    if state is State.STOPPED:
-        raise Unfinished(kept.status().trouble)
-    return kept.result()
+def _show_nothing() -> None:
+    """Where progress is not wanted."""

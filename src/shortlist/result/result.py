@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
-from shortlist.confidence import places
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.confidence import estimates, places
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import (
@@ -30,7 +31,7 @@ from shortlist.formatting import (
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
-from shortlist.result.arm_result import ArmResult, LabelT, arms_of, spending_of, waiting_of
+from shortlist.result.arm_result import ArmResult, LabelT
 from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
@@ -486,3 +487,36 @@ def _carry(error: BaseException, result: Result) -> None:
         error.add_note(
             f"`partial` of this error is the result after {plural(result.pulls, 'pull')}"
         )
+
+
+def arms_of(
+    outcome: Outcome,
+    labels: Sequence[OwnLabel],
+    problem: Problem,
+    retired: Collection[int] = (),
+) -> Iterator[ArmResult]:
+    """Yield the results of all arms, in the order in which they were given."""
+    chosen = set(outcome.answer.top.tolist())
+    means, low, high = estimates(problem, outcome.pulls, outcome.sums)
+    columns = [column.tolist() for column in (outcome.pulls, means, low, high)]
+    limits = problem.limits or (None,) * problem.n_arms
+    costs = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
+    more = waiting_of(outcome).tolist(), problem.known_scores.counts.tolist()
+    rows = zip(labels, *columns, limits, *costs, *more, strict=True)
+    for arm, (label, pulls, mean, low_, high_, limit, cost, spent, *others) in enumerate(rows):
+        shown = None if math.isnan(mean) else mean
+        terms = limit, cost, spent, arm in retired, *others
+        yield ArmResult(label, pulls, shown, low_, high_, arm in chosen, *terms)
+
+
+def waiting_of(outcome: Outcome) -> IntArray:
+    """(n,) Number of rewards per arm that do not count."""
+    return np.zeros_like(outcome.pulls) if outcome.waiting is None else outcome.waiting
+
+
+def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:
+    """(n,) Total cost of the pulls per arm."""
+    if outcome.spending is not None:
+        return outcome.spending
+    result: FloatArray = outcome.pulls * problem.prices
+    return result

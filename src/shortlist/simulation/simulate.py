@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,12 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
+from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
@@ -40,6 +42,10 @@ from shortlist.validation import (
     reals,
     shown,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def drive(
@@ -89,6 +95,74 @@ class Runs(Tabular):
         if self.epsilon is None:
             return np.zeros(self.regret.size, dtype=np.bool_)
         return self.regret > self.epsilon + ROUNDING
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """All runs as a data frame with a row per run.
+
+        Args:
+            library: "pandas" or "polars". Default: the first of these that is installed.
+
+        Returns:
+            The data frame: run, pulls, rounds, regret, bound, failed, and spent where arms have
+            costs.
+
+        Raises:
+            InvalidInput: If neither is installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> list(runs.to_frame("pandas").columns)
+            ['run', 'pulls', 'rounds', 'regret', 'bound', 'failed']"""
+        columns: dict[str, npt.NDArray[Any]] = {
+            "pulls": self.pulls,
+            "rounds": self.rounds,
+            "regret": self.regret,
+        }
+        columns |= {"bound": self.bound, "failed": self.failed}
+        if self.spent is not None:
+            columns["spent"] = self.spent
+        values = {name: column.tolist() for name, column in columns.items()}
+        rows = [
+            {"run": run, **{name: column[run] for name, column in values.items()}}
+            for run in range(self.pulls.size)
+        ]
+        return plain_frame(rows, library)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the regret of every run against its pulls, and epsilon as a line.
+
+        Args:
+            ax: Axes of matplotlib to draw into. Default: those of a new figure.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InvalidInput: matplotlib is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> runs.plot().savefig("runs.png")"""
+        ax = new_figure(7.2, 3.6).subplots() if ax is None else ax
+        ax.plot(self.pulls, self.regret, "o", color=CHOSEN, alpha=0.6)
+        if self.epsilon is not None:
+            ax.axhline(self.epsilon, color=REST, linestyle="--")
+            ax.annotate(
+                f"epsilon = {given_text(self.epsilon)}",
+                (0.01, self.epsilon),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8,
+            )
+        ax.set_title(f"{self.algorithm}, {self.pulls.size:,} runs", fontsize=10, loc="left")
+        ax.set_xlabel("pulls")
+        ax.set_ylabel("regret")
+        ax.set_ylim(bottom=-0.05 * max(self.regret.max(), self.epsilon or 0, 1e-9))
+        ax.spines[["top", "right"]].set_visible(False)
+        figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
+        return figure
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON; without an epsilon there are no failures."""
@@ -148,6 +222,8 @@ def simulate(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    features: FeaturesGiven | None = None,
+    linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
@@ -160,8 +236,8 @@ def simulate(
     `workers`. `rewards` are "bernoulli" (0 or 1), "beta", "gaussian" or "normal". The last three
     have standard deviation `sd`, beta rewards the largest that their mean allows if that is less.
     It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
-    per arm. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`;
+    per arm. `options` are the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
+    in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
     `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
@@ -175,7 +251,8 @@ def simulate(
     chosen = find(algorithm)
     given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs))
+    known = features_of(features, checked_linear(linear), None, ())
+    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -201,6 +278,7 @@ class SimulatedArms:
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
+    features: Features | None = None
 
 
 def _prepared(
@@ -210,7 +288,8 @@ def _prepared(
     if world.means is not None and world.scores is None:
         bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
-        problem = Problem(bandit.means.size, k, goal, *declared, costs=world.costs)
+        of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
@@ -222,7 +301,8 @@ def _prepared(
     model = model_of_scores(matrix)
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
-    problem = Problem(len(matrix), k, goal, *declared, items=items, costs=world.costs)
+    known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
@@ -301,9 +381,8 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
-    if problem.costs is None:
-        return problem
-    return replace(problem, costs=tuple(problem.prices[order].tolist()))
+    costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
+    return replace(problem, costs=costs, features=shuffled(problem.features, order))
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:

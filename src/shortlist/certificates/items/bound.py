@@ -62,25 +62,33 @@ class ScoredCells:
 
     def missing(self, targets: IntArray) -> IntArray:
         """ScoredCells that are to be scored for arms to reach these numbers of items: (arms,)."""
-        return np.asarray(self._new(targets).sum(1), dtype=np.int64)
+        new, _ = self._new(targets)
+        return np.asarray(new.sum(1), dtype=np.int64)
 
     def take(self, targets: IntArray, scores: FloatArray) -> None:
         """Add the missing cells, arm by arm in the order of items."""
-        self.scores[self._new(targets)] = scores
+        new, places = self._new(targets)
+        self.scores[:, places][new] = scores
         first = not self.reached.any()
         self.reached = np.maximum(self.reached, targets)
         if first:
             self.pilot = int(self.reached.min())
 
-    def _new(self, targets: IntArray) -> BoolArray:
-        places = np.arange(self.size)
+    def _new(self, targets: IntArray) -> tuple[BoolArray, slice]:
+        """The missing cells among some places, and these places: outside them none is missing."""
+        moved = targets > self.reached
+        first = int(self.reached[moved].min(initial=self.size))
+        places = np.arange(first, max(first, int(targets[moved].max(initial=0))))
         ahead = (places >= self.reached[:, None]) & (places < targets[:, None])
-        return ahead & ~self.known
+        columns = slice(first, first + places.size)
+        return ahead & ~self.known[:, columns], columns
 
     def certain(self, top: IntArray, outside: IntArray) -> FloatArray:
         """Difference to each arm outside if it wins every cell not seen: (top, outside)."""
         seen = self.known | (np.arange(self.size) < self.reached[:, None])
-        filled = np.where(seen, self.scores, 0.0)
+        places = slice(0, int(np.flatnonzero(seen.any(axis=0)).max(initial=-1)) + 1)
+        seen = seen[:, places]
+        filled = np.where(seen, self.scores[:, places], 0.0)
         inner, outer = seen[top].astype(np.float64), seen[outside].astype(np.float64)
         gained = inner @ filled[outside].T - filled[top] @ outer.T
         return (gained + self.size - inner @ outer.T) / self.size

@@ -97,9 +97,9 @@ class PairedEvidence:
         means: FloatArray = (totals[:, -1] + rest) / farthest
         return means
 
-    def bounds(self, _: ScoredCells, top: IntArray, outside: IntArray) -> FloatArray:
+    def bounds(self, cells: ScoredCells, top: IntArray, outside: IntArray) -> FloatArray:
         """How much better each arm outside can be than one inside: (inside, outside)."""
-        return self.proved.bounds[np.ix_(top, outside)]
+        return np.minimum(self.proved.bounds[np.ix_(top, outside)], cells.certain(top, outside))
 
     def refined(
         self, cells: ScoredCells, top: IntArray, outside: IntArray, bounds: FloatArray
@@ -160,7 +160,10 @@ class SingleEvidence:
             self.variance = float(first.var(axis=1, ddof=1).mean())
 
     def bounds(self, cells: ScoredCells, top: IntArray, outside: IntArray) -> FloatArray:
-        """How much better each arm outside can be than one inside: (inside, outside)."""
+        """How much better each arm outside can be than one inside: (inside, outside).
+
+        `ScoredCells.certain` could not lower them: on an item that is not seen U_j counts 1 and
+        L_i counts 0, and on one that is seen their scores, item by item no more than it does."""
         arms = outside[self.looked[0, outside] < cells.reached[outside]]
         self.most[arms] = self._upper(cells, arms, self.above, self.most[arms])
         self.looked[0, arms] = cells.reached[arms]

@@ -125,8 +125,7 @@ class ItemsRace:
     def _table(self) -> tuple[IntArray, FloatArray]:
         """The arms outside, and how much better each can be than one inside: (inside, outside)."""
         outside = np.setdiff1d(np.arange(self.arms.size), self.top)
-        proved = self.evidence.bounds(self.cells, self.top, outside)
-        bounds = np.minimum(proved, self.cells.certain(self.top, outside))
+        bounds = self.evidence.bounds(self.cells, self.top, outside)
         bounds[:, self.evidence.out[outside]] = 0.0
         return outside, bounds
 
