@@ -94,7 +94,7 @@ def test_what_does_not_go_together_is_refused_before_any_pull() -> None:
     arms = [Arm("a", limit=50), Arm("b")]
     with pytest.raises(InvalidInput, match="limits"):
         select(run, arms=arms, k=1, epsilon=1, rewards="normal")
-    with pytest.raises(InvalidInput, match="`features` are given"):
+    with pytest.raises(InvalidInput, match="features"):
         select(run, arms=3, k=1, epsilon=1, rewards="normal", features=np.eye(3))
     with pytest.raises(InvalidInput, match="max_rounds"):
         select(run, arms=OUTPUTS, k=1, epsilon=1, rewards="normal", max_rounds=3)
