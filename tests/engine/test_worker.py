@@ -389,8 +389,8 @@ def test_a_pull_that_is_late_keeps_its_place_so_that_no_other_is_late_by_waiting
             now[0] = 11.0  # both are late
             experiment.release("nobody")  # any writer counts them so
             assert experiment.status().late == 2
-            both.wait()
             assert sorted(begun) == [0, 1]
+            both.wait()
         return 1.0
 
     experiment.run(slow, workers=2, retries=0)
