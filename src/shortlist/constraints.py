@@ -255,16 +255,16 @@ class Matching:
             )
         self.n_arms = len(rows)
         self.rows, self.columns = rows, columns  # names, of every arm
-        self._row, height = _numbered(rows)
-        self._column, width = _numbered(columns)
-        pairs = set(zip(self._row.tolist(), self._column.tolist(), strict=True))
+        self.row_of, height = _numbered(rows)
+        self.column_of, width = _numbered(columns)
+        pairs = set(zip(self.row_of.tolist(), self.column_of.tolist(), strict=True))
         if len(pairs) < self.n_arms:
             raise InvalidInput("two arms are the same pair of row and column")
         most = min(height, width)
         self.k = most if k is None else whole("k", k, at_least=1, at_most=most)
         # rows and columns that stay unmatched are matched with these many extra ones
         self._shape = height + width - self.k, height + width - self.k
-        self._height, self._width = height, width
+        self.height, self.width = height, width
         if self._assigned(np.zeros(self.n_arms)) is None:
             raise InvalidInput(
                 f"`k` is {self.k}, but no {self.k} of the pairs share no row or column"
@@ -285,15 +285,15 @@ class Matching:
         from scipy.optimize import linear_sum_assignment  # slow to load, and few need it
 
         table = np.zeros(self._shape)
-        table[: self._height, : self._width] = -np.inf
-        table[self._height :, self._width :] = -np.inf
-        table[self._row, self._column] = weights
+        table[: self.height, : self.width] = -np.inf
+        table[self.height :, self.width :] = -np.inf
+        table[self.row_of, self.column_of] = weights
         try:
             rows, columns = linear_sum_assignment(table, maximize=True)
         except ValueError:  # no assignment avoids the pairs that do not exist
             return None
         position = np.full(self._shape, -1)
-        position[self._row, self._column] = np.arange(self.n_arms)
+        position[self.row_of, self.column_of] = np.arange(self.n_arms)
         arms: IntArray = position[rows, columns]
         return np.sort(arms[arms >= 0])
 
@@ -325,7 +325,7 @@ class Matroid:
         self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
         if not callable(independent):
             raise InvalidInput(f"`independent` is {shown(independent)}, but must be a function")
-        self._independent = independent
+        self.independent = independent
         rank = len(self._basis(range(self.n_arms)))
         if rank != self.k:
             raise InvalidInput(f"`k` is {self.k}, but the bases of the matroid have {rank} arms")
@@ -342,20 +342,20 @@ class Matroid:
         for i in inside:
             rest = [arm for arm in inside if arm != i]
             for j in np.flatnonzero(~chosen).tolist():
-                swaps[j, i] = self._independent([*rest, j])
+                swaps[j, i] = self.independent([*rest, j])
         return swaps
 
     def among(self, arms: IntArray) -> "Matroid":
         """The same matroid without the other arms; refused if its bases become smaller."""
         names = arms.tolist()
         return Matroid(
-            lambda some: self._independent([names[arm] for arm in some]), arms.size, k=self.k
+            lambda some: self.independent([names[arm] for arm in some]), arms.size, k=self.k
         )
 
     def _basis(self, order: Iterable[int]) -> list[int]:
         taken: list[int] = []
         for arm in order:
-            if self._independent([*taken, arm]):
+            if self.independent([*taken, arm]):
                 taken.append(arm)
         return taken
 

@@ -125,7 +125,7 @@ def test_a_service_listens_until_it_is_told_to_end(folder: Path) -> None:
         said = service.stderr.readline()
         found = re.fullmatch(r"new\.db is at (http://127\.0\.0\.1:\d+)\n", said)
         assert found, said
-        assert caller(found.group(1))("GET", "/health").data["status"] == "ok"
+        assert caller(found.group(1))("GET", "/ready").data["status"] == "ok"
         service.terminate()
         assert service.wait(120) == 0
     finally:

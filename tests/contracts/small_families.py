@@ -125,7 +125,7 @@ def bases_of(family: object) -> Sets:
     if isinstance(family, Laminar):
         return quota_sets(family)
     assert isinstance(family, Matroid)
-    independent = family._independent
+    independent = family.independent
     every = combinations(range(family.n_arms), family.k)
     return [frozenset(arms) for arms in every if independent(arms)]
 

@@ -69,7 +69,7 @@ def guarded(store: MemoryStore, tokens: dict[Scope, str]) -> Iterator[Call]:
 def test_without_a_token_nothing_but_health_answers(
     guarded: Call, credentials: dict[str, str]
 ) -> None:
-    assert guarded("GET", "/health", **credentials).status == 200
+    assert guarded("GET", "/ready", **credentials).status == 200
     paths = [*READ, "/nowhere", "/experiments/experiment/stream", "/v1/experiments/none/status"]
     replies = [guarded("GET", path, **credentials) for path in paths]
     replies += [

@@ -307,7 +307,7 @@ def test_experiments_beyond_those_kept_open_go_on_all_the_same(store: MemoryStor
 
 
 def test_health_and_metrics_speak_of_the_process(made: Call) -> None:
-    assert made("GET", "/health").data["status"] == "ok"
+    assert made("GET", "/ready").data["status"] == "ok"
     made("POST", f"{ONE}/ask", {"limit": 3})
     made("POST", f"{ONE}/tell", {"results": [{"ticket": 0, "reward": 1}]})
     made("POST", "/v1/experiments", {**MAKE, "name": 'quo"te\\ \n'})
@@ -328,12 +328,12 @@ def test_health_and_metrics_speak_of_the_process(made: Call) -> None:
 
 def test_methods_that_somebody_makes_up_do_not_fill_the_metrics(call: Call) -> None:
     for number in range(5):
-        call(f"METHOD{number}", "/health")
+        call(f"METHOD{number}", "/ready")
     assert "METHOD" not in call("GET", "/metrics").raw.decode()
 
 
 def test_every_reply_lets_a_browser_do_little(made: Call) -> None:
-    for path in ("/", "/health", f"{ONE}/status", "/nowhere", "/experiments/experiment"):
+    for path in ("/", "/ready", f"{ONE}/status", "/nowhere", "/experiments/experiment"):
         headers = made("GET", path).headers
         assert "default-src 'none'; script-src 'self'" in str(headers["content-security-policy"])
         assert headers["x-content-type-options"] == "nosniff"
@@ -344,9 +344,9 @@ def test_every_reply_lets_a_browser_do_little(made: Call) -> None:
 def test_only_sites_that_were_asked_for_may_call_from_a_browser(store: MemoryStore) -> None:
     with serving(store, origins=("https://ours.example",)) as url:
         call = caller(url)
-        ours = call("GET", "/health", origin="https://ours.example")
+        ours = call("GET", "/ready", origin="https://ours.example")
         assert ours.headers["access-control-allow-origin"] == "https://ours.example"
-        theirs = call("GET", "/health", origin="https://theirs.example")
+        theirs = call("GET", "/ready", origin="https://theirs.example")
         assert theirs.headers["access-control-allow-origin"] is None
         assert call("POST", "/v1/experiments", MAKE, origin="https://ours.example").status == 201
 

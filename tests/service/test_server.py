@@ -86,10 +86,10 @@ def test_a_caller_that_is_cut_off_costs_nobody_anything(made: Call, url: str) ->
 def test_too_many_connections_are_refused(store: MemoryStore) -> None:
     with serving(store, limits=Limits(connections=5)) as url:
         held = [socket.create_connection(("127.0.0.1", urlsplit(url).port or 0)) for _ in range(8)]
-        until(lambda: caller(url)("GET", "/health").status == 503)
+        until(lambda: caller(url)("GET", "/ready").status == 503)
         for each in held:
             each.close()
-        until(lambda: caller(url)("GET", "/health").status == 200)
+        until(lambda: caller(url)("GET", "/ready").status == 200)
 
 
 def test_an_answer_that_takes_too_long_is_not_waited_for(
@@ -239,7 +239,7 @@ class Counting(MemoryStore):
 
 def together(experiment: Experiment, store: Counting, wanted: list[Any]) -> list[Any]:
     """The replies to callers who come while the first is being served, then the transactions."""
-    experiments = OpenExperiments(store, 5)
+    experiments = OpenExperiments(store)
     before = store.blocks
 
     async def all_at_once() -> list[Any]:

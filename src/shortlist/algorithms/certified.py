@@ -28,7 +28,7 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ("pairs",)  # certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "split")  # certificates that support constraints
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -170,6 +170,7 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
     if few and linked:
         return "pairs"
     many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_WITH_FALLBACK
+    many &= problem.constraint is None
     return "plans" if many and not cut and _plannable(problem) else "split"
 
 
@@ -181,7 +182,7 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None:
+    if many or problem.limits is not None or problem.constraint is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)

@@ -52,7 +52,7 @@ def serve(
 
     The store is a file, which is created if missing, or postgresql://…. `shortlist.Client` and the
     other commands take the address of the service as a store. Without tokens (`shortlist tokens`)
-    only this machine can connect. With tokens, only /health, the sign-in page and its style answer
+    only this machine can connect. With tokens, only /ready, the sign-in page and its style answer
     without one. Ctrl-C ends the service after all writes under way.
 
     Needs: pip install 'shortlist[serve]'.

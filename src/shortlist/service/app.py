@@ -1,8 +1,6 @@
 """The service as an ASGI application: `application` connects routes, pages and middleware."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -23,7 +21,6 @@ from shortlist.stores import Store
 from shortlist.stores.base import Scope
 
 VERSION = version("shortlist")
-THREADS = 16  # that wait for the store
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 Table = dict[str, dict[str, Handler]]  # handlers by path and method
 
@@ -63,29 +60,32 @@ def application(
 
 
 @asynccontextmanager
-async def _lifespan(_app: Starlette) -> AsyncIterator[None]:
-    """Give `asyncio.to_thread` its threads, and wait for them at the end."""
-    with ThreadPoolExecutor(THREADS, "shortlist-service") as threads:
-        asyncio.get_running_loop().set_default_executor(threads)
-        yield
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    """Wait for the threads at the end."""
+    yield
+    app.state.service.lanes.close()
 
 
 def _operations(service: Service) -> Table:
-    """Health, metrics and the description of the API."""
+    """Liveness, readiness, metrics and the description of the API."""
 
-    async def health(_request: Request) -> Response:
-        await asyncio.to_thread(service.experiments.store.names)
+    async def live(_request: Request) -> Response:
+        return json_reply({"status": "ok", "version": VERSION})
+
+    async def ready(_request: Request) -> Response:
+        await service.check_ready()
         return json_reply({"status": "ok", "version": VERSION})
 
     async def metrics(_request: Request) -> Response:
-        text = service.metrics.text(await asyncio.to_thread(service.figures))
+        text = service.metrics.text(await service.lanes.reads.run(service.figures))
         return PlainTextResponse(text, headers=HEADERS, media_type=PROMETHEUS)
 
     async def description(_request: Request) -> Response:
         return json_reply(openapi(VERSION))
 
     return {
-        "/health": {"GET": Handler(None, health)},
+        "/live": {"GET": Handler(None, live)},
+        "/ready": {"GET": Handler(None, ready)},
         "/metrics": {"GET": Handler(Scope.READ, metrics)},
         "/openapi.json": {"GET": Handler(Scope.READ, description)},
     }

@@ -4,10 +4,14 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as Connection
 
 from shortlist.errors import NotAllowed
 from shortlist.service.auth import Tokens
@@ -15,7 +19,7 @@ from shortlist.service.protocol import Limits
 from shortlist.service.service import Service
 
 BACKLOG = 2048  # connections waiting to be accepted
-GRACE = 10  # seconds that requests may take to finish on shutdown
+GRACE = 3  # seconds that requests may take to finish on shutdown
 HEAD = 64 * 2**10  # bytes of a request's head
 
 
@@ -40,7 +44,7 @@ def _is_loopback(host: str) -> bool:
 def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
     """Return a server for the application; its `run` listens at host and port."""
     config = uvicorn.Config(
-        app,
+        SendTimeout(app, limits.send_seconds),
         host=host,
         port=port,
         http="h11",
@@ -55,6 +59,32 @@ def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
         h11_max_incomplete_event_size=HEAD,
     )
     return Server(config, app.state.service)
+
+
+@dataclass(frozen=True, slots=True)
+class SendTimeout:
+    """Cut off callers who do not take in what they are sent."""
+
+    app: ASGIApp
+    seconds: float
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        """Answer a request; each part of the reply must be taken in within the time limit."""
+        cycle = getattr(send, "__self__", None)  # of uvicorn, which has the connection
+
+        async def send_in_time(message: Message) -> None:
+            try:
+                await asyncio.wait_for(send(message), self.seconds)
+            except TimeoutError:
+                transport = getattr(cycle, "transport", None)
+                if transport is not None:
+                    transport.abort()  # `close` would wait until all is sent
+                raise ClientDisconnect from None
+
+        try:
+            await self.app(connection, receive, send_in_time)
+        except ClientDisconnect:
+            await asyncio.sleep(0)  # until the server knows that the connection is gone
 
 
 class Server(uvicorn.Server):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -19,12 +19,13 @@ from starlette.types import Scope as Connection
 from shortlist.engine.tickets import Receipt
 from shortlist.errors import ShortlistError
 from shortlist.service.auth import SAFE, Auth, RateLimit, Tokens
-from shortlist.service.bodies import read_body, results
+from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
 from shortlist.service.prometheus import Metrics
 from shortlist.service.protocol import HEADERS, Limits, Refusal, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
+from shortlist.service.work import Lanes, Shared
 from shortlist.spec import Json
 from shortlist.stores import Store
 from shortlist.stores.base import Scope
@@ -32,6 +33,7 @@ from shortlist.telemetry import span
 
 METHODS = (*SAFE, "POST")
 JSON_HEADERS = ("content-type", "content-length")  # which an error page does not keep
+READY = 5.0  # seconds for the store to answer
 FAILED = "something went wrong in the service; see its log"
 logger = logging.getLogger("shortlist.service")
 
@@ -59,8 +61,12 @@ class Service:
         self._error_page = error_page
         self.limits = limits
         self.place = place
-        self.experiments = OpenExperiments(store, limits.opened, clock)
+        self.lanes = Lanes()
+        self.experiments = OpenExperiments(store, limits, clock, self.lanes)
+        self._bodies = Bodies(limits, self.lanes.bodies)
+        self._exports = 0  # under way
         self.tokens = Tokens(store)
+        self._reading = Shared(lambda: self.lanes.tokens.run(self.tokens.read))
         self.auth = Auth(self.tokens, RateLimit(limits.rate), origins)
         self.metrics = Metrics()
         self.closing = asyncio.Event()  # set when streams must end
@@ -68,7 +74,16 @@ class Service:
     async def read_tokens(self) -> None:
         """Read the tokens of the store again, if it is time to."""
         if self.tokens.stale:
-            await asyncio.to_thread(self.tokens.read)
+            await self._reading.result()
+
+    async def check_ready(self) -> None:
+        """Raise an error unless the store can be read; asked at most once per second."""
+        try:
+            async with asyncio.timeout(READY):
+                await self.read_tokens()
+        except TimeoutError:
+            message = f"the store did not answer within {READY:g} s"
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1") from None
 
     def refused(self, request: Request, error: ShortlistError) -> Response:
         """An error as JSON, or as a page for a browser."""
@@ -83,15 +98,38 @@ class Service:
     async def answer_api(self, route: ApiRoute, request: Request) -> Response:
         """Answer a route of the API."""
         name = name_in(request)
-        if isinstance(route.answer, Write):
-            return json_reply(
-                await self._write(name, route.answer, await read_body(request, self.limits))
-            )
         reads = request.method in SAFE
-        body = dict(request.query_params) if reads else await read_body(request, self.limits)
+        body = dict(request.query_params)
+        if not reads:
+            body = await self._bodies.read(request, route.values)
+        if isinstance(route.answer, Write):
+            return json_reply(await self._write(name, route.answer, body))
         etag = request.headers.get("if-none-match")
         inquiry = Inquiry(self.experiments, self.limits, name, body, etag)
-        return await asyncio.to_thread(_replied, route.answer, inquiry)
+        if route.gives is None:
+            return await self._export(route.answer, inquiry)
+        if name:
+            await self.experiments.open(name)
+        lane = self.lanes.reads if reads else self.lanes.opening
+        return await lane.run(_replied, route.answer, inquiry)
+
+    async def _export(self, read: Read, inquiry: Inquiry) -> Response:
+        """Send lines as the caller takes them in; only some exports may be under way."""
+        if self._exports >= self.limits.exports:
+            message = f"{self._exports} exports are under way: try again in a second"
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1")
+        reply = await self.lanes.exports.run(read, inquiry)
+        assert reply.lines is not None
+        parts = self._parts(reply.lines)
+        return StreamingResponse(parts, headers=HEADERS, media_type="application/x-ndjson")
+
+    async def _parts(self, parts: Iterator[str]) -> AsyncIterator[str]:
+        self._exports += 1
+        try:
+            while part := await self.lanes.exports.run(next, parts, ""):
+                yield part
+        finally:
+            self._exports -= 1
 
     async def _write(self, name: str, write: Write, body: Json) -> Json:
         """Write to an experiment, together with other callers."""
@@ -125,8 +163,6 @@ def name_in(request: Request) -> str:
 def _replied(read: Read, inquiry: Inquiry) -> Response:
     """The reply as a response; runs in a thread, since long JSON takes long to encode."""
     reply = read(inquiry)
-    if reply.lines is not None:
-        return StreamingResponse(reply.lines, headers=HEADERS, media_type="application/x-ndjson")
     headers = HEADERS
     if reply.etag is not None:
         headers = {**HEADERS, "etag": reply.etag, "cache-control": "no-cache"}

@@ -1,6 +1,5 @@
 """The pages and files that a browser requests."""
 
-import asyncio
 import csv
 import io
 from functools import cache
@@ -48,13 +47,15 @@ class Site:
     async def _list(self, request: Request) -> Response:
         service = self._service
         inquiry = Inquiry(service.experiments, service.limits, "", dict(request.query_params))
-        reply = await asyncio.to_thread(list_experiments, inquiry)
+        reply = await service.lanes.pages.run(list_experiments, inquiry)
         data = reply.data or {}
         rows = [{**row, "path": quote(row["name"], safe="")} for row in data["experiments"]]
         return HTMLResponse(list_page(rows, data["next"], data["total"]), headers=HEADERS)
 
     async def _experiment(self, request: Request) -> Response:
-        text = await asyncio.to_thread(self._experiment_page, name_in(request))
+        name = name_in(request)
+        await self._service.experiments.open(name)
+        text = await self._service.lanes.pages.run(self._experiment_page, name)
         return HTMLResponse(text, headers=HEADERS)
 
     def _experiment_page(self, name: str) -> str:
@@ -64,13 +65,15 @@ class Site:
 
     async def _stream(self, request: Request) -> Response:
         name = name_in(request)
-        await asyncio.to_thread(self._service.experiments.get, name)  # raises if there is none
+        await self._service.experiments.open(name)  # raises if there is none
         if request.method == "HEAD":
             return Response(headers=HEADERS, media_type="text/event-stream")
         return self._watches.stream(name)
 
     async def _arms_csv(self, request: Request) -> Response:
-        text = await asyncio.to_thread(self._csv, name_in(request))
+        name = name_in(request)
+        await self._service.experiments.open(name)
+        text = await self._service.lanes.pages.run(self._csv, name)
         headers = {**HEADERS, "content-disposition": 'attachment; filename="arms.csv"'}
         return Response(text, headers=headers, media_type="text/csv")
 

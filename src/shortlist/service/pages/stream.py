@@ -64,7 +64,7 @@ class Watch:
 
     async def _look_safely(self) -> bytes | None:
         try:
-            return await asyncio.to_thread(self._look)
+            return await self._service.lanes.pages.run(self._look)
         except ShortlistError as error:
             return _message("trouble", {"message": str(error)})
         except Exception:
