@@ -452,13 +452,14 @@ def reordered(constraint: Constraint, order: IntArray) -> Constraint:
     return family_among(constraint, order) if own else Reordered(constraint, order)
 
 
-def best_by(constraint: Constraint, values: FloatArray, rng: np.random.Generator) -> BoolArray:
-    """The mask of the best set by these values; ties of a matroid are broken at random."""
-    k = np.asarray(constraint.best(np.zeros(values.size))).size
+def best_by(
+    constraint: Constraint, values: FloatArray, ties: FloatArray | IntArray, k: int
+) -> BoolArray:
+    """The mask of the best set by these values; of a matroid, equal ones count by `ties`."""
     if not isinstance(constraint, MatroidConstraint):
         return best_set(constraint, values, k)
     ranks = np.empty(values.size)  # which settle the best basis of a matroid
-    ranks[np.lexsort((rng.random(values.size), values))] = np.arange(values.size)
+    ranks[np.lexsort((ties, values))] = np.arange(values.size)
     return best_set(constraint, ranks, k)
 
 

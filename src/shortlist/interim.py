@@ -136,6 +136,8 @@ def _best(problem: Problem, tally: Tally, rng: np.random.Generator) -> IntArray:
     means = _posterior(problem, tally, 0.0).means()
     if problem.constraint is not None:
         low = means.min() - (np.ptp(means) + 1) * problem.n_arms  # only if no other set is feasible
-        return np.flatnonzero(best_by(problem.constraint, np.where(missing, low, means), rng))
+        ties = rng.random(problem.n_arms)
+        values = np.where(missing, low, means)
+        return np.flatnonzero(best_by(problem.constraint, values, ties, problem.k))
     best_first = np.lexsort((rng.random(problem.n_arms), -means, missing))
     return np.sort(best_first[: problem.k])

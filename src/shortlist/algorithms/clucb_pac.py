@@ -79,7 +79,9 @@ def _due(intervals: Intervals, batch: int, rng: np.random.Generator) -> BoolArra
     inside = intervals.inside
     k = int(inside.sum())
     if intervals.constraint is not None:
-        return inside ^ best_by(intervals.constraint, intervals.pessimistic, rng)
+        return inside ^ best_by(
+            intervals.constraint, intervals.pessimistic, rng.random(inside.size), k
+        )
     disputed = inside ^ top_mask(intervals.pessimistic, k, rng)
     if batch == 1:
         return disputed

@@ -97,6 +97,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             anytime=expected_loss_anytime,
             items=True,
             keeps_money=True,
+            constraints=True,
         ),
         Algorithm(
             "uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md", constraints=True

@@ -60,7 +60,7 @@ def _equally(problem: Problem, times: IntArray, rng: np.random.Generator) -> Sea
     else:  # sums of 0/1 rewards are exact, and so is the best set by them
         equal = bool((times == times[0]).all())
         values = rewards.sums if equal else rewards.sums / times
-        top = np.flatnonzero(best_by(problem.constraint, values, rng))
+        top = np.flatnonzero(best_by(problem.constraint, values, rng.random(times.size), problem.k))
     if isinstance(problem.goal, FixedBudget):
         return Answer(top)
     return Answer(top, problem.epsilon, 1 - problem.delta, {"pulls per arm": int(times[0])})

@@ -147,7 +147,7 @@ class Race:
         if self.constraint is None:
             inside = top_mask(means, self.k, self.rng)
         else:
-            inside = best_by(self.constraint, means, self.rng)
+            inside = best_by(self.constraint, means, self.rng.random(means.size), self.k)
         return Intervals(
             self.pulls,
             means,
