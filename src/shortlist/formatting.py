@@ -353,3 +353,10 @@ def plain(value: object) -> object:
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def no_formula(value: object) -> object:
+    """A value for a CSV file; no spreadsheet evaluates a text as a formula."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value

@@ -271,9 +271,8 @@ class ImportedLog:
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         limit = len(self._arms) - 1 if kind is Kind.RETIRE else limit  # it is about an arm
         ticket = _ticket(entry, span, limit)
-        self.events.append(
-            Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
-        )
+        text, author = _stored(entry["text"]), _stored(entry.get("author", ""))
+        self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
         if kind is Kind.RETIRE:
             self._left.add(span)
         if kind in self._ends:
