@@ -408,8 +408,15 @@ class Problem:
     @property
     def epsilon(self) -> float:
         """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never
-        needed."""
-        return min(1.0, self._confidence_goal().epsilon)
+        needed. Rewards of unknown spread have no unit scale, and no such limit."""
+        epsilon = self._confidence_goal().epsilon
+        return min(1.0, epsilon) if self.rewards.knows_spread else epsilon
+
+    @property
+    def single_rewards(self) -> bool:
+        """Whether a search is sent every reward, not only sums: on items, and where variances are
+        unknown, as sums of squares lose their digits far from 0."""
+        return self.items is not None or not self.rewards.knows_spread
 
     @property
     def sharp_epsilon(self) -> float:
@@ -455,6 +462,8 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
 
     Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
     the loss of a choice of k."""
+    if not rewards.knows_spread:  # the driver compares rewards with epsilon
+        return epsilon
     least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
     if epsilon < least:
         raise InvalidInput(

@@ -31,7 +31,14 @@ from shortlist.features import Features, checked_linear, features_of
 from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
 from shortlist.quotas import checked_quotas, constraint_record, given_family
 from shortlist.reading.scores import named_scores
-from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
+from shortlist.reward_models import (
+    MODELS,
+    RewardModel,
+    Undeclared,
+    check_spread,
+    declared,
+    model_of,
+)
 from shortlist.spec import (
     FIELDS,
     FIELDS_OF,
@@ -398,6 +405,7 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     if isinstance(problem.rewards, Undeclared):
         rule = "intervals need rewards that are declared: say `rewards`"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
 
 

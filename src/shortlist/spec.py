@@ -17,10 +17,10 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
-Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear"]
+Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences"]
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
-RewardKind = Literal["bounded", "binary", "sub-gaussian", "undeclared"]
+RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
 
 Count = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0)]
@@ -103,7 +103,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     rewards: Annotated[
-        Range | Literal["binary"] | RewardRecord | None,
+        Range | Literal["binary", "normal"] | RewardRecord | None,
         setting(
             "Range or model of the rewards. Default: 0 to 1 if epsilon is given, else any numbers.",
             simulate="it is the distribution that rewards are drawn from",

@@ -26,6 +26,7 @@ from shortlist.errors import InvalidInput, ShortlistError, UnknownName, Unsuppor
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import check_spread
 from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance, total_before
 from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
 
@@ -337,6 +338,7 @@ class Algorithm:
     # check every batch and the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # supports a test set
+    normal: bool = False  # supports normal rewards of unknown variances
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
     features: bool = False  # is guided by features of the arms
     constraints: bool = False  # supports families of sets; others choose any k arms
@@ -401,6 +403,8 @@ class Algorithm:
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
             )
+        if not (self.normal or self.guarded):
+            check_spread(problem.rewards, self.name)
         if problem.constraint is not None and not (self.constraints or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not support constraints, but {CONSTRAINED}")
         if problem.features is not None and not (self.features or self.guarded):

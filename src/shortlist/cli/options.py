@@ -76,13 +76,15 @@ def _pairs(
 def _rewards(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> "RewardsDeclared | None":
-    """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
+    """What --rewards declares: "binary", "normal", "0,1" or "sub-gaussian:2.5"."""
     from shortlist import SubGaussian
 
     if text is None:
         return None
     if text == "binary":
         return "binary"
+    if text == "normal":
+        return "normal"
     try:
         kind, colon, sigma = text.partition(":")
         if kind == "sub-gaussian" and colon:
@@ -91,7 +93,9 @@ def _rewards(
         low, high = map(float, text.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} must be LOW,HIGH or binary or sub-gaussian:SIGMA", context, parameter
+            f"{text!r} must be LOW,HIGH or binary or normal or sub-gaussian:SIGMA",
+            context,
+            parameter,
         ) from None
     return (low, high)
 
@@ -139,7 +143,7 @@ class Word(click.Choice[str]):
 
 # What a command line adds to a setting; numbers, flags and words need nothing.
 WRITTEN: dict[str, dict[str, Any]] = {
-    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|sub-gaussian:SIGMA"},
+    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|normal|sub-gaussian:SIGMA"},
     "items": {
         "type": FILE,
         "metavar": "FILE",

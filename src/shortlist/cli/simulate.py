@@ -55,15 +55,15 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rewards",
-    type=click.Choice(["bernoulli", "beta", "gaussian"]),
+    type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
     default="bernoulli",
     show_default=True,
-    help="Distribution of the rewards around their mean.",
+    help="Distribution of the rewards around their mean. normal: nothing is declared.",
 )
 @click.option(
     "--sd",
     type=float,
-    help="Their standard deviation, if beta or gaussian; beta: where the mean allows it.",
+    help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
 @setting_options("minimize", "options", "max_rounds", "min_batch", "certificate")
 @setting_option(

@@ -92,7 +92,7 @@ class Replay:
         self._settings = settings
         self._run = self.begin()
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
-        self._on_items = settings.cells is not None
+        self._single = settings.problem.single_rewards
         self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
         self.digests: list[str] = []  # of every request, and of the outcome
@@ -143,7 +143,7 @@ class Replay:
         received = Received(numbering, rewards, costs)
         self._drawn = self.asked
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
-        reply = received.rewards(self._prices, single=self._on_items)
+        reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)

@@ -36,7 +36,7 @@ from shortlist.result.arm_result import ArmResult, LabelT
 from shortlist.result.groups import GroupResult, groups_of, table_of
 from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plots import frame_of
-from shortlist.reward_models import RewardModel, Unranged
+from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer
 from shortlist.validation import shown
 
@@ -296,6 +296,7 @@ class Result(Tabular, Generic[LabelT]):
             raise InvalidInput(
                 "`lift` needs a declared reward model, but there is none: give `rewards`"
             )
+        check_spread(self.rewards, "`lift`")
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])

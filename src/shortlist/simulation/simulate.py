@@ -28,12 +28,14 @@ from shortlist.simulation.worlds import (
     BernoulliBandit,
     BetaBandit,
     GaussianBandit,
+    NormalBandit,
     ScoreTable,
     model_of_scores,
     score_matrix,
 )
 from shortlist.spec import Certificate, Order
 from shortlist.validation import (
+    LARGEST,
     arm_means,
     check_sendable,
     function_or_none,
@@ -67,6 +69,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
     "beta": BetaBandit,
     "gaussian": GaussianBandit,
+    "normal": NormalBandit,
 }
 
 Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spent
@@ -213,7 +216,7 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     rewards: str = "bernoulli",
-    sd: float | None = None,
+    sd: npt.ArrayLike | None = None,
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
@@ -235,12 +238,14 @@ def simulate(
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `workers`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
-    deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`, and so are
-    `features` and `linear`, with a row per arm in the order of `means`. `groups` are the groups of
-    the arms in the same order, and `quotas` least and most chosen arms of them; a `constraint` is
-    any other family of sets. What is lost is then measured against the best feasible set.
+    `workers`. `rewards` are "bernoulli" (0 or 1), "beta", "gaussian" or "normal". The last three
+    have standard deviation `sd`, beta rewards the largest that their mean allows if that is less.
+    It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
+    per arm. `options` are the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
+    in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
+    `groups` are the groups of the arms in the same order, and `quotas` least and most chosen arms
+    of them; a `constraint` is any other family of sets. What is lost is then measured against the
+    best feasible set.
     `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
@@ -280,7 +285,7 @@ class SimulatedArms:
     means: npt.ArrayLike | None
     scores: ScoresGiven | None
     rewards: str
-    sd: float | None
+    sd: npt.ArrayLike | None
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
@@ -316,16 +321,18 @@ def _prepared(
 
 
 def bandit_with(
-    means: npt.ArrayLike, rewards: str = "bernoulli", sd: float | None = None
+    means: npt.ArrayLike, rewards: str = "bernoulli", sd: npt.ArrayLike | None = None
 ) -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if not isinstance(rewards, str) or str(rewards) not in BANDITS:
         there = ", ".join(BANDITS)
         raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
-    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    low, high = (-np.inf, np.inf) if rewards in ("gaussian", "normal") else (0.0, 1.0)
     theta = arm_means(means, low, high)
     if sd is None:
         return BANDITS[str(rewards)](theta)
+    if rewards == "normal":
+        return NormalBandit(theta, _deviations(sd, theta.size))
     sd = number("sd", sd, above=0)
     if rewards == "bernoulli":
         raise InvalidInput(
@@ -333,6 +340,16 @@ def bandit_with(
             " `rewards` must be 'beta' or 'gaussian'"
         )
     return BetaBandit(theta, sd=sd) if rewards == "beta" else GaussianBandit(theta, sd)
+
+
+def _deviations(sd: npt.ArrayLike, n_arms: int) -> FloatArray:
+    """The standard deviation of every arm, from one number or one per arm."""
+    each = reals("sd", sd if np.ndim(sd) else [sd])
+    if each.size not in (1, n_arms) or not ((each > 0) & (each < LARGEST)).all():
+        raise InvalidInput(
+            f"`sd` is {shown(sd)}, but must be a number above 0, or {n_arms} of them, one per arm"
+        )
+    return np.broadcast_to(each, (n_arms,))
 
 
 def _run(
@@ -348,7 +365,8 @@ def _run(
     rng = np.random.default_rng(seed)
     order = rng.permutation(bandit.means.size)
     theta, shuffled = bandit.means[order], _shuffled(problem, order)
-    outcome = drive(algorithm, shuffled, bandit.with_means(theta), rng, **options)
+    moved = bandit.in_order(order) if isinstance(bandit, NormalBandit) else bandit.with_means(theta)
+    outcome = drive(algorithm, shuffled, moved, rng, **options)
     return _row(outcome, shuffled, problem.sign * theta)
 
 
