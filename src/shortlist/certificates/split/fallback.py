@@ -70,6 +70,7 @@ class FixedSamples:
 
     def answer(self, problem: Problem, posterior: Posterior, holdout: Holdout) -> Answer:
         """The k best of the samples, or the best feasible set by them, once all are complete."""
+        assert (posterior.pulls == self.size).all()  # what the proof is about
         best_first = np.lexsort((self.ties, -posterior.sums))
         evidence = {
             "certificate": "split",
