@@ -460,7 +460,7 @@ class Replica:
         event = self.ledger.stopped
         if event is None:
             return ""
-        times = plural(self.settings.retries + 1, "time")
+        times = plural(self.ledger.failures[event.ticket], "time")
         return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
 
     def missing(self) -> str:

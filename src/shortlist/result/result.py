@@ -28,6 +28,7 @@ from shortlist.formatting import (
     mean_text,
     plain,
     plural,
+    range_of,
     readable,
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
@@ -248,7 +249,9 @@ class Result(Tabular, Generic[LabelT]):
     def table(self) -> TextTable:
         """The chosen arms, best first, and the best of the others."""
         chosen, others = self._best_first()
-        return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
+        among = range_of(arm.mean for arm in self.arms)
+        shown, rest = _rows(chosen, CHOSEN_SHOWN, among), _rows(others, OTHERS_SHOWN, among)
+        return TextTable(HEADER, shown, rest)
 
     def tables(self) -> tuple[TextTable, ...]:
         """Return the table with title and verdict; with a control, also the table of the lift."""
@@ -479,17 +482,19 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
     return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
 
 
-def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
+def _rows(
+    arms: Sequence[ArmResult], limit: int, among: tuple[float, float]
+) -> list[tuple[str, ...]]:
     """The cells of the first arms, and how many more there are."""
-    rows = [arm_cells(arm) for arm in arms[:limit]]
+    rows = [arm_cells(arm, among) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
 
 
-def arm_cells(arm: ArmResult) -> tuple[str, ...]:
-    """The cells of an arm, under `HEADER`."""
-    mean = mean_text(arm.mean, arm.low, arm.high)
+def arm_cells(arm: ArmResult, among: tuple[float, float] | None = None) -> tuple[str, ...]:
+    """The cells of an arm, under `HEADER`; all means are `among` these."""
+    mean = mean_text(arm.mean, arm.low, arm.high, among=among)
     return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)
 
 
