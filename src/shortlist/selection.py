@@ -25,6 +25,7 @@ from shortlist.engine.workers import Job, show_progress, this_program, work, wor
 from shortlist.errors import InvalidInput
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
@@ -122,6 +123,8 @@ def select(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,
@@ -175,6 +178,11 @@ def select(
             arms. They guide the pulls, and no guarantee rests on them.
         linear: True declares that means are linear in the features, a number that they are at most
             that far from linear. Then the bound may rest on it, and far fewer pulls are needed.
+        quotas: Least and most chosen arms per group, such as {"meta": (1, 3)}; `Arm(label,
+            group="meta")` names the group. Groups that are not named are free. Regret is then that
+            against the best set that is allowed.
+        constraint: Any other family of sets: `Quotas`, `Laminar`, `Matching`, `Matroid`, or an
+            object with a method `best(weights)`.
         control: An arm to compare all other arms with: `Result.lift`.
         seed: Random seed. Runs with the same seed are identical.
         pull_many: Instead of `pull`: `pull_many(arm, times)` returns a list of exactly `times`
@@ -238,6 +246,8 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,

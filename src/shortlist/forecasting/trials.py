@@ -15,6 +15,7 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.algorithms.algorithm import options_of
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
+from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
@@ -27,6 +28,7 @@ from shortlist.formatting import (
     readable,
 )
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, budget_of, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.regret import ROUNDING
 from shortlist.reward_models import Binary
 from shortlist.settings import arguments
@@ -289,6 +291,9 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     per_day: float | None = None,
@@ -314,6 +319,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
         {settings}
         budget: Number of pulls, or several to be compared. With `costs` in their unit.
         costs: Cost of a pull of every arm, in the order of `means`. Default: 1 each.
+        groups: Groups of the arms, in the order of `means`, for `quotas`.
         limits: Maximum number of pulls per arm: one number, or one per arm in the order of
             `means`, None without a limit. `Prospect.ended` reports how often limits end a run
             before epsilon is reached, `Prospect.bound` what is proved.
@@ -350,12 +356,13 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     most = _checked_limits(limits, believed.n_arms, several=pilot is None)
     known = _checked_features(features, linear, means)
     scene = scene_of(believed, items, order, checked_prices(costs), most)
-    scene = replace(scene, features=known)
+    family = _checked_family(groups, quotas, constraint, k, several=pilot is None)
+    scene = replace(scene, features=known, constraint=family)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and epsilon is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
-    wanted = _defaults(goals, left_out, on_items=items is not None, guided=known is not None)
+    wanted = _defaults(goals, left_out, scene)
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
@@ -423,6 +430,18 @@ def _checked_limits(
     return tuple(collected("limits", limits, at_most=MOST_ARMS))
 
 
+def _checked_family(
+    groups: GroupsGiven | None, quotas: object, constraint: object, k: int, *, several: bool
+) -> Constraint | None:
+    """The sets that may be chosen; arms like those of a pilot have no group."""
+    if not several and (groups is not None or constraint is not None):
+        name = "groups" if constraint is None else "constraint"
+        raise InvalidInput(f"`{name}` is given with a `pilot`, but goes with `means` or a `prior`")
+    named = None if groups is None else group_names(groups)
+    family: Constraint | None = given_family(named, quotas, constraint, k)
+    return family
+
+
 def _checked_features(
     features: FeaturesGiven | None, linear: bool | float, means: npt.ArrayLike | None
 ) -> Features | None:
@@ -476,13 +495,14 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
 
 
 def _defaults(
-    goals: Sequence[float | None], left_out: Sequence[str], *, on_items: bool, guided: bool
+    goals: Sequence[float | None], left_out: Sequence[str], scene: Scene
 ) -> Iterator[Wanted]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
         tried = [find(name) for name in names if name not in left_out]
-        apt = (each for each in tried if each.items or not on_items)
-        yield from ((each, goal) for each in apt if each.features or not guided)
+        apt = [each for each in tried if each.items or scene.items is None]
+        apt = [each for each in apt if each.features or scene.features is None]
+        yield from ((each, goal) for each in apt if each.constraints or scene.constraint is None)
 
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
@@ -533,6 +553,7 @@ def _candidate(
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
     of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs, "limits": scene.limits}
+    of_arms["constraint"] = scene.constraint
     known = options_of(algorithm.search)
     features = scene.features
     if features is not None and "certificate" not in known:  # nothing is proved there
