@@ -219,10 +219,10 @@ def nothing(arm: object, item: object) -> float:
         ({"items": 2, "algorithm": "lucb"}, "lucb does not support items"),
         ({"items": 2, "rewards": shortlist.SubGaussian(0.5)}, "scores on items need one"),
         (
-            {"items": 2, "options": {"max_rounds": 3}},
-            "`max_rounds` is 3, but the certificate on items",
+            {"items": 2, "options": {"window": 3, "min_batch": 4}},
+            "`window` is 3, but must be 0 or at least `min_batch` = 4",
         ),
-        ({"items": 2, "min_batch": 9}, "`min_batch` is 9, but the certificate on items"),
+        ({"window": 9}, "`window` is 9, but only the certificate on items plans batches ahead"),
         ({"items": 2, "options": {"certificate": "split"}}, "'split' and items are given"),
     ],
 )

@@ -326,6 +326,7 @@ class Client(Runnable):
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
+        window: int | None = None,
         certificate: Certificate = "auto",
         control: OwnLabel | None = None,
         seed: int = 0,

@@ -110,7 +110,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     shell_complete=algorithm_names,
     help="Algorithm to simulate instead of the usual ones; repeat for several.",
 )
-@setting_options("max_rounds", "min_batch", "certificate")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
     "--delay",

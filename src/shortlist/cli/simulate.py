@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     type=float,
     help="Their standard deviation, if beta or gaussian; beta: where the mean allows it.",
 )
-@setting_options("minimize", "options", "max_rounds", "min_batch", "certificate")
+@setting_options("minimize", "options", "max_rounds", "min_batch", "window", "certificate")
 @format_option
 def simulate(
     *,

@@ -11,7 +11,7 @@ meets all arms alike. Take arms 7, 4 and 9, to be pulled 1, 3 and 2 times, with 
 Rounds of the same width form a *stretch*. Tickets are looked up, never stored: bisection finds the
 stretch, a division the round and the rank in it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -197,3 +197,59 @@ class Numbering:
         stretch = self._starts.searchsorted(offsets, side="right") - 1
         rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
         return stretch, rounds, self._order[ranks]
+
+
+class OpenBatches:
+    """The tickets of all batches that are not answered, oldest first; there is at least one."""
+
+    def __init__(self, batches: Sequence[Numbering]) -> None:
+        self.batches = tuple(batches)
+        self._starts = np.array([each.first for each in self.batches], dtype=np.int64)
+
+    @property
+    def oldest(self) -> Numbering:
+        """The batch that is answered next."""
+        return self.batches[0]
+
+    @property
+    def first(self) -> int:
+        """The first of their tickets."""
+        return self.batches[0].first
+
+    @property
+    def end(self) -> int:
+        """The first ticket after theirs."""
+        return self.batches[-1].end
+
+    def arms(self, tickets: Tickets) -> IntArray:
+        """The arm of each of the tickets."""
+        return self.places(tickets).arms
+
+    def places(self, tickets: Tickets) -> Places:
+        """Where each of the tickets belongs; entries are those of its own batch."""
+        if len(self.batches) == 1:
+            return self.oldest.places(tickets)
+        ids = np.asarray(tickets, dtype=np.int64)
+        found = [np.empty_like(ids) for _ in Places._fields]
+        for batch, own in self._by_batch(ids):
+            for column, part in zip(found, batch.places(ids[own]), strict=True):
+                column[own] = part
+        return Places(*found)
+
+    def calls(self, tickets: Tickets, most: int | None) -> IntArray:
+        """As `Numbering.calls`: no call makes pulls of two batches."""
+        ids = np.asarray(tickets, dtype=np.int64)
+        numbers = np.empty_like(ids)
+        used = 0
+        for batch, own in self._by_batch(ids):
+            numbers[own] = used + batch.calls(ids[own], most)
+            used = int(numbers[own].max()) + 1
+        return numbers
+
+    def _by_batch(self, ids: IntArray) -> Iterator[tuple[Numbering, IntArray]]:
+        """Every batch that tickets are of, and the places of these tickets among all."""
+        place = self._starts.searchsorted(ids, side="right") - 1
+        for number, batch in enumerate(self.batches):
+            own = np.flatnonzero(place == number)
+            if own.size:
+                yield batch, own

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
@@ -282,6 +282,7 @@ def forecast(
     algorithms: Sequence[AlgorithmLike] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     per_day: float | None = None,
     delay: float = 0.0,
@@ -311,10 +312,10 @@ def forecast(
 
     All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
     functions of your own, are tried with every goal they serve; without that it is a good and a
-    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch` and
-    `certificate` are as in `select`, for the algorithms that support them. With `per_day` pulls per
-    day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is
-    called with the share that is done. The same `seed` gives the same forecast for any
+    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch`, `window`
+    and `certificate` are as in `select`, for the algorithms that support them. With `per_day` pulls
+    per day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress`
+    is called with the share that is done. The same `seed` gives the same forecast for any
     `workers`."""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
@@ -334,7 +335,19 @@ def forecast(
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
         _candidate(
-            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+            algorithm,
+            each,
+            scene,
+            k,
+            epsilon,
+            delta,
+            minimize,
+            {
+                "max_rounds": max_rounds,
+                "min_batch": min_batch,
+                "certificate": certificate,
+                "window": window,
+            },
         )
         for algorithm, each in wanted
     ]
@@ -489,20 +502,16 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    max_rounds: int | None,
-    min_batch: int | None,
-    certificate: str,
+    cuts: Mapping[str, Any],
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
     of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs, "limits": scene.limits}
     problem = Problem(n_arms, k, wanted, Binary(), minimize, **of_arms)
     known = options_of(algorithm.search)
+    open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
-        None,
-        max_rounds if "max_rounds" in known else None,
-        min_batch if "min_batch" in known else None,
-        certificate if "certificate" in known else "auto",
+        None, **open_ | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)

@@ -144,6 +144,7 @@ def simulate(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
@@ -168,7 +169,7 @@ def simulate(
     epsilon = asked["epsilon"]
     function_or_none("on_progress", on_progress)
     chosen = find(algorithm)
-    given = chosen.told(options, max_rounds, min_batch, certificate)
+    given = chosen.told(options, max_rounds, min_batch, certificate, window)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs))
     one, problem = _prepared(chosen, world, k, goal, given)
@@ -290,8 +291,9 @@ def _shuffled(problem: Problem, order: IntArray) -> Problem:
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
+    assert outcome.ahead is not None
     return (
-        int(outcome.pulls.sum()),
+        int(outcome.pulls.sum() + outcome.ahead.sum()),
         aggregate_regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,
