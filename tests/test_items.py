@@ -62,7 +62,7 @@ def test_a_function_of_many_items_gives_the_same_result() -> None:
     scores = matrix(8, 100, 5)
     asked = {"arms": 8, "k": 2, "epsilon": 0.04, "items": 100, "progress": False}
     one = shortlist.select(Cell(scores), **asked)  # type: ignore[arg-type]
-    many = shortlist.select(pull_many=Cell(scores).many, batch=7, **asked)  # type: ignore[arg-type]
+    many = shortlist.select(pull_many=Cell(scores).many, **asked)  # type: ignore[arg-type]
 
     assert many == one
 

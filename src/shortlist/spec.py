@@ -202,7 +202,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return _different_arms(_records(self.arms), _records(other.arms))
         for name in FIELDS:
             mine, theirs = getattr(self, name), getattr(other, name)
-            if name == "options":
+            if name == "options" and mine and theirs is not None:
                 theirs = {each: mine[each] for each in OPEN_OPTIONS if each in mine} | theirs
             if mine != theirs and not (name in TAKEN and _left_open(theirs)):
                 return _different(name, mine, theirs)
