@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import fixed_design
 from shortlist.certificates.pairs.search import pairs_search
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import aggregate_regret

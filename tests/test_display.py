@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from shortlist import select
 from shortlist.engine.eta import Expected
 from shortlist.engine.progress import counting, display, displayed, standing
 from shortlist.formatting import in_words
@@ -61,7 +62,7 @@ def terminal() -> Iterator[Terminal]:
 def test_elsewhere_than_on_a_terminal_there_is_a_line_every_ten_seconds(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with display(True, SURE, nobody_knows) as show:
+    with display(SURE, nobody_knows) as show:
         for second in range(25):
             clock.now = 100.0 + second
             show(second, Progress(undecided=7))
@@ -71,7 +72,7 @@ def test_elsewhere_than_on_a_terminal_there_is_a_line_every_ten_seconds(
 
 
 def test_a_bar_appears_on_a_terminal_after_two_seconds(clock: Clock) -> None:
-    with terminal() as stderr, display(True, within(500), nobody_knows) as show:
+    with terminal() as stderr, display(within(500), nobody_knows) as show:
         clock.now += 1.9
         show(10, Progress())
         assert stderr.getvalue() == ""
@@ -84,7 +85,7 @@ def test_a_bar_appears_on_a_terminal_after_two_seconds(clock: Clock) -> None:
 
 
 def test_what_is_over_at_once_leaves_no_trace_on_a_terminal(clock: Clock) -> None:
-    with terminal() as stderr, display(True, SURE, nobody_knows) as show:
+    with terminal() as stderr, display(SURE, nobody_knows) as show:
         show(1, Progress())
     assert stderr.getvalue() == ""
 
@@ -115,7 +116,7 @@ def test_the_pace_is_that_of_what_was_done_here(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An experiment that is gone on with has most of its pulls from before."""
-    with display(True, within(1000), nobody_knows) as show:
+    with display(within(1000), nobody_knows) as show:
         show(900, Progress())
         clock.now += 10
         show(950, Progress())
@@ -125,7 +126,7 @@ def test_the_pace_is_that_of_what_was_done_here(
 def test_a_caller_may_know_better_how_much_time_is_left(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with displayed(True, 10, before=0) as shown:
+    with displayed(10, before=0) as shown:
         assert not shown.due(1)
         clock.now += 10
         assert shown.due(2)
@@ -147,10 +148,13 @@ def test_lengths_of_time_in_words() -> None:
 
 
 @pytest.mark.parametrize("seconds", [5, 50])
-def test_silence_is_silent(clock: Clock, seconds: int) -> None:
-    with terminal() as stderr, display(False, SURE, nobody_knows) as show:
+def test_nothing_is_shown_without_progress(clock: Clock, seconds: int) -> None:
+    def pull(arm: int) -> int:
         clock.now += seconds
-        show(1, Progress())
+        return arm
+
+    with terminal() as stderr:
+        select(pull, arms=2, k=1, budget=10, progress=False)
     assert stderr.getvalue() == ""
 
 
@@ -180,7 +184,7 @@ def test_money_is_shown_where_pulls_cost_it() -> None:
 def test_what_is_expected_is_told_in_pulls_and_in_time(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with displayed(True, None) as shown:
+    with displayed(None) as shown:
         shown.due(100)
         clock.now += 10
         shown.show_expected(150, "150 pulls", Expected(200, 1000))
@@ -192,7 +196,7 @@ def test_what_is_expected_is_told_in_pulls_and_in_time(
 
 
 def test_a_narrow_terminal_shows_all_of_it(clock: Clock) -> None:
-    with terminal() as stderr, displayed(True, None, before=0) as shown:
+    with terminal() as stderr, displayed(None, before=0) as shown:
         shown.show_expected(1000, "1,000 pulls, 5 undecided, bound 0.158", Expected(973, 4351))
         assert "5 undecided, bound 0.158" in stderr.getvalue()
         assert "about 973 more (90 %: 4,351)" in stderr.getvalue()

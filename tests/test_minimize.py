@@ -8,7 +8,7 @@ import pytest
 from command_line import invoke
 
 import shortlist
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 MEANS = {"a": 0.3, "b": 0.8, "c": 0.25, "d": 0.6}
 

@@ -18,7 +18,7 @@ import shortlist
 from shortlist import Client, Experiment
 from shortlist.cli import main
 from shortlist.errors import Doubtful
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 MEANS = (0.3, 0.5, 0.6)

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from shortlist.algorithms.subroutines.sampling import best, sample
 from shortlist.certificates.frame import mirrored
-from shortlist.engine.rewards import sums_by_entry
+from shortlist.engine.tickets import sums_by_entry
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 values = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=12)

@@ -18,7 +18,7 @@ from shortlist.problem import FixedBudget, FixedConfidence, Problem, goal_of
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, model_of
 from shortlist.search import Answer, Search
 from shortlist.settings import Settings
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 
 def nothing(problem: Problem, rng: np.random.Generator) -> Search:

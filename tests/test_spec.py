@@ -11,7 +11,7 @@ import pytest
 import shortlist
 from shortlist.cli.live import create
 from shortlist.errors import InvalidInput
-from shortlist.spec import FIELDS, Door, Spec, fields_of, json_schema
+from shortlist.spec import FIELDS, FIELDS_OF, Door, Spec, json_schema
 
 DOORS: dict[str, tuple[Door, Callable[..., Any]]] = {
     "select": ("select", shortlist.select),
@@ -29,7 +29,7 @@ def forgotten(door: Door, function: Callable[..., Any]) -> list[str]:
     parameters = inspect.signature(function).parameters
     return [
         name
-        for name in fields_of(door)
+        for name in FIELDS_OF[door]
         if name not in parameters
         or not (FIELDS[name].required or parameters[name].default == FIELDS[name].default)
     ]
@@ -54,7 +54,7 @@ def test_a_setting_that_a_door_lacks_has_a_reason() -> None:
 
 def test_the_command_line_has_an_option_for_every_plain_setting() -> None:
     options = {each.name for each in create.params if isinstance(each, click.Option)}
-    plain = {name for name, field in fields_of("create").items() if field.plain}
+    plain = {name for name, field in FIELDS_OF["create"].items() if field.plain}
     assert plain - options == set()
 
 

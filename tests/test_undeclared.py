@@ -14,7 +14,7 @@ from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.exploration.posterior import Posterior, posterior_of
 from shortlist.reward_models import Bounded, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 N, K = 20, 3
 

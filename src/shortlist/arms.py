@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, MappingView, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import isnan
 from numbers import Integral
@@ -16,6 +16,7 @@ from shortlist.validation import (
     encodable,
     number,
     plain,
+    reals,
     shown,
     whole,
 )
@@ -30,12 +31,13 @@ RULE = "must be a text or a whole number, a tuple of these, or a member of an En
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm: its label, the cost of a pull, and the most pulls.
+    """An arm: its label, the cost of a pull, the most pulls, and its features.
 
     Args:
         label: A text or a whole number, a tuple of these, or a member of an Enum.
         cost: Cost of a pull, above 0, in the unit of the budget. Default 1.
         limit: The most pulls, at least 1. Default None: no limit.
+        features: Known features, numbers in the same order for all arms. Default None: none.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -49,12 +51,20 @@ class Arm:
     label: OwnLabel  #: its name
     cost: float = 1.0  #: of a pull, in the unit of the budget
     limit: int | None = None  #: the most pulls; None if there is no limit
+    features: Sequence[float] | None = field(default=None, repr=False)  #: known of the arm
 
     def __post_init__(self) -> None:
         plain(self, label=_label(self.label))
         plain(self, cost=number(f"cost of {shown(self.label)}", self.cost, above=0))
         if self.limit is not None:
             plain(self, limit=whole(f"limit of {shown(self.label)}", self.limit, at_least=1))
+        if self.features is not None:
+            plain(self, features=_features(self.label, self.features))
+
+
+def _features(label: OwnLabel, features: object) -> tuple[float, ...]:
+    values = reals(f"features of {shown(label)}", features)
+    return tuple(values.tolist())
 
 
 Arms = int | Iterable[Arm | Name | tuple[Name, ...]]

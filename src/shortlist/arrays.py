@@ -52,17 +52,6 @@ def grouped_by(*columns: Key) -> tuple[list[Key], IntArray]:
     return [value[code] for value, code in zip(values, rows, strict=True)], group
 
 
-def total_before(keys: IntArray, values: IntArray) -> IntArray:
-    """Per entry, the sum of the values of the entries before it that have the same key."""
-    order = np.argsort(keys, kind="stable")
-    before = np.cumsum(values[order]) - values[order]  # of all keys together
-    same = np.concatenate([[False], np.diff(keys[order]) == 0])
-    group = np.maximum.accumulate(np.where(same, 0, np.arange(keys.size)))  # first of a key
-    earlier = np.empty_like(values)
-    earlier[order] = before - before[group]
-    return earlier
-
-
 ROUNDED = 2.0**-46
 RESOLVED = 1000 * ROUNDED  # least epsilon, as a share of the numbers it is computed from
 SUREST = 1 - 2.0**-53  # the largest number below 1

@@ -135,12 +135,13 @@ def intervals(
     where there is none.
 
     With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
-    Undeclared rewards are treated as rewards in [0, 1]; if one is not, intervals are infinite. On a
+    Undeclared rewards are treated as rewards in [0, 1]; if one is not, intervals are infinite, as
+    they are where the variance is unknown. On a
     test set intervals hold for sure: they show how much the items that were not scored leave open.
     Scores known before count as scored, so an arm known on all items has its exact mean."""
     if problem.items is not None:
         return _left_open(problem, problem.items, pulls, means)
-    if isinstance(problem.rewards, Unranged):
+    if isinstance(problem.rewards, Unranged) or not problem.rewards.knows_spread:
         return np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
     low, high = mixture_of(problem, pulls, means).edges(level)

@@ -1,8 +1,10 @@
-"""What every driver does with a search: convert units, count pulls, hand over the outcome.
+"""Drive a search: convert units, count pulls, hand over the outcome.
 
-A driver only has to find rewards for one request after another; where they come from is its own
-affair."""
+A driver only has to find rewards for one batch after another. `caution_about` drives a search on
+evenly spread arms before it starts, and warns of an epsilon that any choice reaches, or that a
+budget or limits hardly reach."""
 
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,13 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.algorithms import Algorithm
+from shortlist.algorithms.certified import MOST_LIMITED
 from shortlist.arrays import ROUNDED, SUREST, FloatArray, IntArray
-from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.certificates.frame import fixed_design
+from shortlist.errors import InvalidInput, InvalidReward, caution
+from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, scored, shown_answer
-from shortlist.problem import Problem
+from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import FARTHEST, Undeclared
-from shortlist.search import Answer, Dialogue, Progress, Pulls, Rewards, advance
+from shortlist.search import Answer, Dialogue, Progress, Pulls, Rewards, advance, total_before
 
+FARTHEST_NORMAL = 1e12  # from 0, in units of epsilon: beyond, rewards are rounded by too much
 MOST_PULLS = 2.0**62  # counts are 64-bit
 COUNTABLE = (
     f"at most {MOST_PULLS:.1e} can be counted; a larger `epsilon` or a smaller `budget` asks for"
@@ -182,11 +188,16 @@ def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
     if problem.rewards.has_range:  # it was refused when it was declared
         return
     means = rewards.sums / request.times
-    wrong = np.flatnonzero(~np.asarray(problem.rewards.admits(means)))
+    admitted, rule = np.asarray(problem.rewards.admits(means)), problem.rewards.rule
+    if not problem.rewards.knows_spread and isinstance(problem.goal, FixedConfidence):
+        farthest = FARTHEST_NORMAL * problem.goal.epsilon
+        admitted &= np.abs(means) <= farthest
+        rule = f"at most {FARTHEST_NORMAL:g} epsilon = {farthest:.15g} from 0: subtract a constant"
+    wrong = np.flatnonzero(~admitted)
     if wrong.size:
         raise InvalidReward(
             f"the mean of what arm {request.arms[wrong[0]]} gave is {means[wrong[0]]:.15g}, but"
-            f" rewards must be {problem.rewards.rule}"
+            f" rewards must be {rule}"
         )
 
 
@@ -228,3 +239,103 @@ def _check_cells(name: str, left: FloatArray) -> None:
     if (left < 0).any():
         arm = int(np.flatnonzero(left < 0)[0])
         raise InvalidInput(f"{name} asks for more pulls of arm {arm} than it has items left")
+
+
+MOST_REQUESTS = 200  # of a search within limits that is tried out: limits of a few hundred pulls
+MANY_PAIRS = 300  # arms with limits from which on trying takes long
+MOST_TRIED = 10_000  # arms for which a search is tried out before it starts: part of a second
+
+
+def caution_about(problem: Problem, algorithm: Algorithm, options: dict[str, object]) -> None:
+    """Warn of an epsilon that is too large or too small to mean anything."""
+    goal, model = problem.goal, problem.rewards
+    if not isinstance(goal, FixedConfidence):
+        return
+    most = model.widest_gap * model.scale * min(problem.k, problem.n_arms - problem.k) / problem.k
+    if goal.epsilon >= most:
+        caution(
+            f"`epsilon` is {given_text(goal.epsilon)}, but no choice of {problem.k} of"
+            f" {problem.n_arms} arms can lose more than {bound_text(most)}: any will do"
+        )
+    elif (goal.budget is not None or _may_bind(problem)) and _can_try(problem, algorithm):
+        _caution_about_end(problem, goal, algorithm, options)
+
+
+def _may_bind(problem: Problem) -> bool:
+    """Whether limits may end a search: not if all of them allow for a fixed design."""
+    if problem.limits is None or not problem.rewards.has_range:
+        return False
+    unit = problem.unit()
+    try:
+        design = fixed_design(unit.n_arms, unit.k, unit.sharp_epsilon, unit.delta, unit.rewards)
+    except OverflowError:
+        return True
+    return bool((problem.most_pulls < design).any())
+
+
+def _can_try(problem: Problem, algorithm: Algorithm) -> bool:
+    """Whether the search can be tried out on simulated arms."""
+    usual = problem.rewards.has_range and problem.items is None
+    # between these every pair of arms is compared, which takes seconds
+    usual &= problem.limits is None or not MANY_PAIRS <= problem.n_arms <= MOST_LIMITED
+    return usual and algorithm.name == "certified" and problem.n_arms <= MOST_TRIED
+
+
+def _caution_about_end(
+    problem: Problem, goal: FixedConfidence, algorithm: Algorithm, options: dict[str, object]
+) -> None:
+    """Try the search on evenly spread arms, and warn if it ends before epsilon is proved."""
+    run = counted(algorithm, problem, np.random.default_rng(0), **options)
+    try:
+        bound = finish(run, EvenlySpread(problem).pull).answer.regret_bound
+    except TooLong:
+        return
+    if bound is not None and bound <= goal.epsilon:
+        return
+    proved = "nothing" if bound is None else f"a regret of {bound_text(bound, 2)}"
+    usual = "on 0/1 rewards whose means are spread evenly over the range"
+    missed = f"{proved}, and not `epsilon` = {given_text(goal.epsilon)}"
+    if goal.budget is None:
+        most = sum(limit or 0 for limit in problem.limits or ())
+        whole = f"{most:,} pulls in all" if None not in (problem.limits or ()) else "their pulls"
+        caution(
+            f"limits of arms allow {whole}, but {usual} these prove {missed}: raise the limits or"
+            " `epsilon`; `shortlist forecast --limit` says what they prove on arms like yours"
+        )
+        return
+    much = "these pulls prove" if problem.costs is None else "pulls for that prove"
+    much = much if problem.limits is None else much.replace(" prove", " within the limits prove")
+    caution(
+        f"`budget` is {goal.budget:,}, but {usual} {much} {missed};"
+        " `shortlist forecast` says how many it takes"
+    )
+
+
+class TooLong(Exception):
+    """A search within limits takes too many batches to be tried out to its end."""
+
+
+class EvenlySpread:
+    """Arms with means spread evenly over the range and rewards at its ends, without noise."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.low, self.high = problem.rewards.support
+        self.means: FloatArray = (np.arange(problem.n_arms) + 0.5) / problem.n_arms  # (arms,)
+        if problem.limits is not None:  # limits may be sorted
+            self.means = np.random.default_rng(0).permutation(self.means)
+        self.pulls = np.zeros(problem.n_arms, dtype=np.int64)
+        self._requests = 0
+        self._most = math.inf if problem.limits is None else MOST_REQUESTS
+
+    def pull(self, request: Pulls) -> Rewards:
+        """The rewards of a batch."""
+        self._requests += 1
+        if self._requests > self._most:
+            raise TooLong
+        arms, times = request.arms, request.times
+        before = self.pulls[arms] + total_before(arms, times)
+        best = np.rint((before + times) * self.means[arms]) - np.rint(before * self.means[arms])
+        np.add.at(self.pulls, arms, times)
+        worst = times - best
+        squares = best * self.high**2 + worst * self.low**2
+        return Rewards(best * self.high + worst * self.low, squares)

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.constraints import Complement, Constraint, check_family, family_among
+from shortlist.constraints import Constraint, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.features import Features, shuffled
 from shortlist.formatting import bound_text
 from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.spec import Order
@@ -233,6 +234,7 @@ class Problem:
         limits: The most pulls per arm, None for no limit. Default None: no arm has a limit.
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
         constraint: The sets that may be chosen. Default None: all sets of k arms.
+        features: Known features of the arms. Default None: there are none.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -256,6 +258,7 @@ class Problem:
     # the cost of a pull per arm; None if every pull costs 1, and a budget counts pulls
     costs: tuple[float, ...] | None = None
     constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
+    features: Features | None = None  # known features of the arms; None if there are none
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -279,6 +282,13 @@ class Problem:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
         if self.constraint is not None:
             check_family(self.constraint, self.n_arms, self.k)
+            if getattr(self.constraint, "is_free", False):  # all sets of k arms: no constraint
+                plain(self, constraint=None)
+        if self.features is not None:
+            self.features.check(self.n_arms)
+            if self.items is not None:
+                rule = "only guide pulls without a test set"
+                raise InvalidInput(f"`features` and `items` are given, but features {rule}")
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
@@ -333,7 +343,16 @@ class Problem:
         turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
         blur = self.blur + ROUNDED * self.rewards.distance + turned
         items, rewards = self._unit_items(), self.rewards.unit()
-        return replace(self, goal=goal, rewards=rewards, minimize=False, blur=blur, items=items)
+        features = None if self.features is None else self.features.unit(self.rewards.scale)
+        return replace(
+            self,
+            goal=goal,
+            rewards=rewards,
+            minimize=False,
+            blur=blur,
+            items=items,
+            features=features,
+        )
 
     def _unit_items(self) -> Items | None:
         if self.items is None:
@@ -359,6 +378,7 @@ class Problem:
             limits=limits,
             costs=costs,
             constraint=family,
+            features=shuffled(self.features, arms),
         )
 
     def complement(self) -> "Problem":
@@ -367,7 +387,7 @@ class Problem:
         goal = self.goal
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
-        family = None if self.constraint is None else Complement(self.constraint, self.n_arms)
+        family = None if self.constraint is None else complement_of(self.constraint, self.n_arms)
         return replace(self, k=rest, goal=goal, constraint=family)
 
     def mirrored(self) -> "Problem":
@@ -380,8 +400,15 @@ class Problem:
     @property
     def epsilon(self) -> float:
         """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never
-        needed."""
-        return min(1.0, self._confidence_goal().epsilon)
+        needed. Rewards of unknown spread have no unit scale, and no such limit."""
+        epsilon = self._confidence_goal().epsilon
+        return min(1.0, epsilon) if self.rewards.knows_spread else epsilon
+
+    @property
+    def single_rewards(self) -> bool:
+        """Whether a search is sent every reward, not only sums: on items, and where variances are
+        unknown, as sums of squares lose their digits far from 0."""
+        return self.items is not None or not self.rewards.knows_spread
 
     @property
     def sharp_epsilon(self) -> float:
@@ -427,6 +454,8 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
 
     Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
     the loss of a choice of k."""
+    if not rewards.knows_spread:  # the driver compares rewards with epsilon
+        return epsilon
     least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
     if epsilon < least:
         raise InvalidInput(

@@ -168,3 +168,14 @@ class Dialogue(Generic[End]):
                 return
             turn = advance(self._run, None)
         self.result = turn
+
+
+def total_before(arms: IntArray, values: IntArray) -> IntArray:
+    """Per entry, the sum of the values of the entries before it that are of the same arm."""
+    order = np.argsort(arms, kind="stable")
+    before = np.cumsum(values[order]) - values[order]  # of all arms together
+    same = np.concatenate([[False], np.diff(arms[order]) == 0])
+    group = np.maximum.accumulate(np.where(same, 0, np.arange(arms.size)))  # first of an arm
+    earlier = np.empty_like(values)
+    earlier[order] = before - before[group]
+    return earlier

@@ -20,10 +20,10 @@ from shortlist.engine.calls import (
 )
 from shortlist.engine.experiment import unsaved
 from shortlist.engine.locate import Place
-from shortlist.engine.progress import display
 from shortlist.engine.tickets import State
-from shortlist.engine.workers import Job, this_program, work, work_async
+from shortlist.engine.workers import Job, show_progress, this_program, work, work_async
 from shortlist.errors import InvalidInput
+from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.result import Result
 from shortlist.result.result import carrying
@@ -69,12 +69,12 @@ class Selection:
         """The experiment, and what to call after every step."""
         with (
             self._experiment() as experiment,
-            display(progress, self.settings.problem, experiment.underway) as show,
+            show_progress(experiment, progress) as show,
             carrying(lambda: self._result(experiment, partial=True)),
         ):
             if experiment.state() is State.STOPPED:
                 experiment.resume()
-            yield experiment, lambda: show(*experiment.standing(), experiment.spent())
+            yield experiment, show
 
     def _experiment(self) -> Experiment:
         if self.store is None:
@@ -124,6 +124,8 @@ def select(
     min_batch: int | None = None,
     window: int | None = None,
     certificate: Certificate = "auto",
+    features: FeaturesGiven | None = None,
+    linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Any] | None = None,
@@ -161,7 +163,12 @@ def select(
     times, with at least `min_batch` pulls at a time. Only some algorithms support these. On items
     it asks ahead while at most `window` cells are under way; by default `min_batch` is half of
     `workers` there, and `window` three times as many. What proves the bound is a `certificate`:
-    "pairs", "plans", "split" or "items", or the one that suits what is asked.
+    "pairs", "plans", "split", "items" or "linear", or the one that suits the problem.
+
+    `features` are known numbers of every arm, a row per arm, or names of columns of a data frame of
+    arms. They guide the pulls, and no guarantee rests on them. With `linear=True` you declare that
+    means are linear in them, or with a number that they are at most that far from linear: then the
+    bound may rest on it, and far fewer pulls are needed.
 
     With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
 
@@ -204,6 +211,8 @@ async def select_async(
     min_batch: int | None = None,
     window: int | None = None,
     certificate: Certificate = "auto",
+    features: FeaturesGiven | None = None,
+    linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
     pull_many: Callable[..., Awaitable[Any]] | None = None,

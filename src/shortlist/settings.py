@@ -18,6 +18,7 @@ import msgspec
 from shortlist.algorithms import AUTOMATIC, Algorithm, AlgorithmLike, find, name_to_keep
 from shortlist.arms import Arm, OwnLabel, arms_of, labels_of, labels_to_keep, position_of
 from shortlist.cells import Cells, ItemsGiven, check_cells, item_labels
+from shortlist.driver import caution_about
 from shortlist.errors import (
     CannotReplay,
     InvalidInput,
@@ -26,12 +27,20 @@ from shortlist.errors import (
     StoreExists,
     UnknownName,
 )
-from shortlist.feasibility import caution_about
+from shortlist.features import Features, checked_linear, features_of
 from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
 from shortlist.reading.scores import named_scores
-from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
+from shortlist.reward_models import (
+    MODELS,
+    RewardModel,
+    Undeclared,
+    check_spread,
+    declared,
+    model_of,
+)
 from shortlist.spec import (
     FIELDS,
+    FIELDS_OF,
     ArmRecord,
     Door,
     Json,
@@ -39,7 +48,6 @@ from shortlist.spec import (
     OnLate,
     RewardRecord,
     Spec,
-    fields_of,
 )
 from shortlist.validation import (
     MOST_RETRIES,
@@ -64,7 +72,7 @@ CUTS = (
 
 def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
     """The settings among the arguments of a door, checked. Pass `locals()`."""
-    return {name: checked(name, values[name]) for name in fields_of(door)}
+    return {name: checked(name, values[name]) for name in FIELDS_OF[door]}
 
 
 def checked(name: str, value: Any) -> Any:
@@ -73,6 +81,8 @@ def checked(name: str, value: Any) -> Any:
     Types that are no plain numbers or words (arms, rewards, items …) are checked where they are
     used."""
     field = FIELDS[name]
+    if name == "linear":
+        return checked_linear(value)
     if not field.plain or (value is None and field.optional):
         return value
     if name in OWN_RULES:
@@ -181,7 +191,7 @@ class Settings:
         at_a_time, wide = (workers or 1) * (items or 1), dict[str, int]()
         if items is not None and items > 1:
             wide["min_items"] = items
-        if workers is not None and workers > 1:
+        if workers is not None and workers > 1 and self.problem.limits is None:
             wide["min_batch"] = self.options.get("min_batch", max(1, at_a_time // 2))
             wide["window"] = max(3 * at_a_time, wide["min_batch"])
         return self._with_options(wide | self.options)
@@ -276,6 +286,7 @@ class _Asked:
         cells = None if given is None else given.of(labels, model)
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
+        of_arms["features"] = described_features(values)
         problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
         options = dict(told)
         if _proves(options):  # at this confidence
@@ -300,6 +311,17 @@ def described_arms(
         return labels_of(arms), None, None
     labels = labels_of([arm.label for arm in described])
     return labels, tuple(arm.cost for arm in described), tuple(arm.limit for arm in described)
+
+
+def described_features(values: Mapping[str, Any]) -> Features | None:
+    """The features of the arms, given with them or as a matrix."""
+    arms = values["arms"]
+    each = [arm.features for arm in arms_of(arms) or ()]
+    return features_of(values["features"], values["linear"], arms, each)
+
+
+def _features_record(features: Features | None) -> tuple[tuple[float, ...], ...] | None:
+    return None if features is None else tuple(map(tuple, features.values.tolist()))
 
 
 def _search(algorithm: AlgorithmLike, goal: Goal) -> Algorithm:
@@ -335,6 +357,7 @@ def _plain(asked: _Asked) -> dict[str, Any]:
         "scores": _frozen(record["scores"]),
         "order": record["order"],
         "control": kept,
+        "features": _features_record(problem.features),
         "budget": problem.goal.budget,
     }
 
@@ -387,6 +410,7 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     if isinstance(problem.rewards, Undeclared):
         rule = "intervals need rewards that are declared: say `rewards`"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
 
 
@@ -429,6 +453,7 @@ def body_of(values: Mapping[str, Any]) -> Json:
     cells = None if given is None else given.of(labels, declared(rewards)).to_record()
     return {
         **values,
+        "features": _features_record(described_features(values)),
         "arms": msgspec.to_builtins(arms_record(labels, costs, limits)),
         "rewards": None if rewards is None else _model_to_json(model_of(rewards)),
         "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
@@ -459,13 +484,13 @@ def arms_of_json(arms: object) -> Any:
 
 def _arm(given: Mapping[str, Any]) -> Arm:
     for name in given:
-        if name not in ("arm", "cost", "limit"):
-            rule = "the fields there are: `arm`, `cost`, `limit`"
+        if name not in ("arm", "cost", "limit", "features"):
+            rule = "the fields there are: `arm`, `cost`, `limit`, `features`"
             raise InvalidInput(f"`{name[:100]}` is given, but {rule}")
     if "arm" not in given:
         raise InvalidInput("`arm` is not given, but is needed")
     cost = 1.0 if given.get("cost") is None else given["cost"]
-    return Arm(given["arm"], cost, given.get("limit"))
+    return Arm(given["arm"], cost, given.get("limit"), given.get("features"))
 
 
 def _model_to_json(model: RewardModel) -> Json:

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
-Certificate = Literal["auto", "pairs", "plans", "split", "items"]
+Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences"]
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
-RewardKind = Literal["bounded", "binary", "sub-gaussian", "undeclared"]
+RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
 
 Count = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0)]
@@ -30,11 +30,12 @@ Door = Literal["select", "create", "simulate", "forecast"]  # `create`: also HTT
 
 
 class ArmRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm with its cost per pull and the maximum number of its pulls."""
+    """An arm with its cost per pull, the maximum number of its pulls, and its features."""
 
     arm: LabelRecord
     cost: Positive = 1.0
     limit: Count | None = None
+    features: tuple[float, ...] | None = None
 
 
 class RewardRecord(Struct, frozen=True, omit_defaults=True):
@@ -89,7 +90,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     rewards: Annotated[
-        Range | Literal["binary"] | RewardRecord | None,
+        Range | Literal["binary", "normal"] | RewardRecord | None,
         setting(
             "Range or model of the rewards. Default: 0 to 1 if epsilon is given, else any numbers.",
             simulate="it is the distribution that rewards are drawn from",
@@ -140,6 +141,16 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Certificate,
         setting("Certificate that proves the regret bound. auto: chosen by the problem."),
     ] = "auto"
+    features: Annotated[
+        tuple[tuple[float, ...], ...] | None,
+        setting("Known features of the arms: a row per arm and a column per feature."),
+    ] = None
+    linear: Annotated[
+        bool | Positive,
+        setting(
+            "Declare that means are linear in the features, or at most this far from linear ones."
+        ),
+    ] = False
     control: Annotated[
         LabelRecord | None,
         setting(
@@ -221,16 +232,12 @@ class Field:
     default: Any  # NODEFAULT if it must be given
     text: str  # the help
     absent: Mapping[str, str]  # doors without this setting, and why
+    plain: bool  # its type is its whole rule: a number, a truth value, or one of a few words
 
     @property
     def required(self) -> bool:
         """Whether it must be given."""
         return self.default is NODEFAULT
-
-    @property
-    def plain(self) -> bool:
-        """Whether its type is its whole rule: a number, a truth value, or one of a few words."""
-        return bool(self.words) or self.kind in (int, float, bool)
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
@@ -243,8 +250,9 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     alone = kinds[0] if len(kinds) == 1 else kind
     words = get_args(alone) if get_origin(alone) is Literal else ()
     optional = NoneType in parts
-    extra = about.extra["absent"]
-    return Field(name, alone, rule, words, optional, default, about.description, extra)
+    absent = about.extra["absent"]
+    plain = bool(words) or alone in (int, float, bool)
+    return Field(name, alone, rule, words, optional, default, about.description, absent, plain)
 
 
 def _fields() -> dict[str, Field]:
@@ -256,16 +264,15 @@ def _fields() -> dict[str, Field]:
 
 
 FIELDS = _fields()
+FIELDS_OF: dict[Door, dict[str, Field]] = {
+    door: {name: field for name, field in FIELDS.items() if door not in field.absent}
+    for door in get_args(Door)
+}
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
-LONG = ("items", "scores", "options")  # too long to be quoted
+LONG = ("items", "scores", "options", "features")  # too long to be quoted
 # from the experiment that exists, where left open
 TAKEN = ("rewards", "control", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options
-
-
-def fields_of(door: Door) -> dict[str, Field]:
-    """The settings behind a door."""
-    return {name: field for name, field in FIELDS.items() if door not in field.absent}
 
 
 def json_schema() -> Json:

@@ -14,7 +14,7 @@ from shortlist import driver
 from shortlist.algorithms import find
 from shortlist.algorithms.certified import certified, suitable
 from shortlist.arrays import FloatArray
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, SubGaussian

@@ -10,8 +10,7 @@ from scipy.stats import binom
 import shortlist
 from shortlist.algorithms import ALGORITHMS, find
 from shortlist.arrays import FloatArray
-from shortlist.certificates.fixed_design import fixed_design
-from shortlist.certificates.frame import FAR_BEYOND
+from shortlist.certificates.frame import FAR_BEYOND, fixed_design
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem

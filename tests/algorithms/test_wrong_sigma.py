@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 import shortlist
 from shortlist.algorithms import registry
-from shortlist.certificates.fixed_design import SLACK, fixed_design
+from shortlist.certificates.frame import SLACK, fixed_design
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import SubGaussian

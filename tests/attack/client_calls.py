@@ -11,7 +11,7 @@ from services import serving
 
 import shortlist
 from shortlist.errors import ShortlistError, StoreError
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 BROKEN = "something went wrong in the service"
 LEFT = ExitStack()  # the service, until somebody ends it

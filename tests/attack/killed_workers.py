@@ -18,7 +18,7 @@ import numpy as np
 
 from shortlist.engine import Experiment, State, Ticket, verify
 from shortlist.engine.locate import Place
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 MEANS = np.linspace(0.1, 0.9, 12)
 K = 4

@@ -21,7 +21,7 @@ from attack_scale import SCALE, SEED
 from shortlist.engine import Experiment, export_lines, import_lines, verify
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.stores import Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 COPIES = 400 * SCALE

@@ -17,7 +17,7 @@ from shortlist.engine.state import MOST_UNDER_WAY
 from shortlist.errors import InvalidInput, ShortlistError, StoreDamaged
 from shortlist.reading import files
 from shortlist.stores import Event, Kind
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 from shortlist.validation import MOST_ARMS
 

@@ -3,7 +3,7 @@ acknowledged is lost, nothing is there by halves, and every chain holds.
 
     SHORTLIST_ATTACK_SCALE=40 pytest tests/attack/test_kills.py
 
-Workers of a whole experiment are killed in tests/engine/test_killed.py."""
+Workers of a whole experiment are killed in tests/engine/test_killed_workers.py."""
 
 import multiprocessing
 import os

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 from scipy.stats import binom, norm
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.fixed_design import (
+from shortlist.certificates.frame import (
     edge_failure,
     failure,
     fixed_design,

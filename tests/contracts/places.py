@@ -13,7 +13,7 @@ from postgres import shared_server
 from shortlist import Client
 from shortlist.engine import Experiment
 from shortlist.stores import Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 STORES = ("memory", "sqlite", "postgres")

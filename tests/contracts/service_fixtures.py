@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from services import MAKE, Call, caller, serving
 
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from shortlist import instances
 from shortlist.engine.experiment import Experiment
 from shortlist.engine.tickets import State, Ticket
 from shortlist.errors import InvalidInput, StoreExists
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 SCORES = instances.item_response(8, 60, np.random.default_rng(5))
 ASKED: dict[str, Any] = {"k": 2, "epsilon": 0.1, "items": 60, "seed": 3}

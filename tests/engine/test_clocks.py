@@ -16,9 +16,8 @@ from services import serving
 from shortlist import Client
 from shortlist.engine import Experiment, Receipt
 from shortlist.errors import InvalidInput
-from shortlist.stores import clock as clocks
-from shortlist.stores.clock import EVERY, LATEST, MachineClock, ServerClock
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores import base as clocks
+from shortlist.stores.base import EVERY, LATEST, MachineClock, MemoryStore, ServerClock
 
 LATE: dict[str, Any] = {"lease": 60, "on_late": 0.0}
 # another program whose machine is two minutes ahead
@@ -137,7 +136,7 @@ def test_setting_the_clock_of_the_machine_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     wall, elapsed = [1000.0], [50.0]
-    monkeypatch.setattr("shortlist.stores.clock.time.time", lambda: wall[0])
+    monkeypatch.setattr("shortlist.stores.base.time.time", lambda: wall[0])
     monkeypatch.setattr(clocks, "steady", lambda: elapsed[0])
     clock = MachineClock()
     for each in (0.0, 10.0, 1.0):
@@ -161,7 +160,7 @@ def test_a_server_is_asked_now_and_then_and_the_machine_s_own_clock_never_counts
         return said[0]
 
     monkeypatch.setattr(clocks, "steady", lambda: elapsed[0])
-    monkeypatch.setattr("shortlist.stores.clock.time.time", lambda: 1.0)
+    monkeypatch.setattr("shortlist.stores.base.time.time", lambda: 1.0)
     clock = ServerClock(ask)
     assert (clock(), asked[0]) == (5000.0, 1)
     elapsed[0] += EVERY - 1

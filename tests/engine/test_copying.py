@@ -15,7 +15,7 @@ from shortlist.engine import Copied, Experiment, copy, verify
 from shortlist.engine import export as module
 from shortlist.errors import InvalidInput, StoreDamaged, StoreExists, StoreMissing
 from shortlist.stores import Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 NAMES = ("colours", "sizes")
 MOVES = [(old, new) for old in STORES for new in STORES if "memory" not in (old, new)]

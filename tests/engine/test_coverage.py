@@ -3,7 +3,7 @@ results are late because of their values, or arms leave because of theirs.
 
 Each claim may be wrong with probability DELTA. Failures of RUNS runs are compared with that by an
 exact binomial test. The functions that make all printed numbers are called once for every state
-that occurs; that every display shows their numbers is tested in test_counted.py."""
+that occurs; that every display shows their numbers is tested in test_counted_rewards.py."""
 
 from collections.abc import Callable
 from functools import cache

@@ -15,7 +15,7 @@ from shortlist import Arm, Experiment
 from shortlist.cli import main
 from shortlist.engine import State
 from shortlist.errors import Doubtful
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 LABELS = ("best", "b", "c")

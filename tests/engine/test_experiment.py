@@ -34,7 +34,7 @@ from shortlist.errors import (
 )
 from shortlist.search import advance
 from shortlist.stores import Event, RewardRow, Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 LABELS = ["plain", "two words", "-dash", "épicé", "'quoted'"]

@@ -13,7 +13,7 @@ from shortlist.algorithms import ALGORITHMS
 from shortlist.engine import Experiment, export_lines, import_lines
 from shortlist.errors import CannotReplay, InvalidInput, StoreExists
 from shortlist.stores import Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 LABELS = ["plain", 'tïtle, with "quotes"', "-n", "new\nline"]

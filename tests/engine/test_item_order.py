@@ -10,7 +10,7 @@ from shortlist import Experiment
 from shortlist.arrays import FloatArray
 from shortlist.cells import Cells
 from shortlist.reward_models import Binary
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 RUNS, ITEMS, DELTA = 30, 500, 0.1
 

@@ -14,7 +14,7 @@ from scipy.stats import binom, binomtest
 
 from shortlist import SubGaussian
 from shortlist.engine import Experiment, Receipt, State, Ticket, export_lines, import_lines
-from shortlist.engine.leases import FOREVER
+from shortlist.engine.tickets import FOREVER
 from shortlist.errors import (
     ConflictingReward,
     InvalidInput,
@@ -23,7 +23,7 @@ from shortlist.errors import (
     StoreExists,
 )
 from shortlist.stores import Event, Kind, Store
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 from shortlist.stores.sqlite import SQLiteStore
 
 LEASE = 100.0
@@ -479,7 +479,7 @@ def test_a_pull_that_is_kept_alive_or_was_given_back_is_not_near_any_end(
 def test_only_so_many_beginnings_are_remembered(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shortlist.engine.leases.REMEMBERED", 2)
+    monkeypatch.setattr("shortlist.engine.tickets.REMEMBERED", 2)
     experiment = new(MemoryStore(), clock, lease=None)
     first, *_, last = experiment.ask(4)
     clock.now += 3000

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.engine import Experiment
-from shortlist.engine.rewards import Received, checked_reward, checked_rewards
-from shortlist.engine.tickets import Numbering
+from shortlist.engine.tickets import Numbering, Received, checked_reward, checked_rewards
 from shortlist.errors import InvalidReward
 from shortlist.problem import FixedBudget, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian

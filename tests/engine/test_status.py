@@ -15,7 +15,7 @@ from shortlist.engine import Experiment
 from shortlist.engine import experiment as view
 from shortlist.engine.status import arms_told
 from shortlist.formatting import bound_text
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 ends = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=2, max_size=6)
 

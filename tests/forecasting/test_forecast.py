@@ -12,7 +12,7 @@ from scipy.stats import beta, binom, kstest
 import shortlist
 from shortlist.algorithms import ALGORITHMS, Algorithm
 from shortlist.arrays import FloatArray
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import fixed_design
 from shortlist.errors import InvalidInput
 from shortlist.forecasting import trials
 from shortlist.forecasting.beliefs import ArmsBelief, guess

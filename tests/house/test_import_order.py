@@ -25,6 +25,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ("validation",),
     (
         "arms",
+        "features",
         "constraints",
         "harnesses",
         "instances",
@@ -46,10 +47,7 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
     ),
     ("algorithms",),
     ("driver",),
-    (
-        "feasibility",
-        "result",
-    ),
+    ("result",),
     ("settings",),
     ("simulation",),
     (

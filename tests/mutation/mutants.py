@@ -35,10 +35,9 @@ SPLIT = ("test_kernels", "test_holdout", "test_certify", "test_certificate")
 PAIRS_TESTS = ("pairs/test_swaps", "pairs/test_mixture", "pairs/test_bets", "pairs/test_wealth")
 TESTS = {  # of every file that is changed
     "certify.py": SPLIT,
-    "frame.py": ("test_frame", "test_holdout", "test_split_retired"),
+    "frame.py": ("test_frame", "test_fixed_design", "test_holdout", "test_split_retired"),
     "split/bound.py": SPLIT,
     "split/offsets.py": SPLIT,
-    "fixed_design.py": ("test_fixed_design",),
     "pairs/bound.py": PAIRS_TESTS,
     "pairs/two_arm_boundary.py": ("pairs/test_two_arm_boundary",),
 }

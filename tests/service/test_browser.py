@@ -18,8 +18,7 @@ from services import caller, serving
 from shortlist import Client
 from shortlist.engine import Experiment
 from shortlist.service.auth import FRESH, make_token
-from shortlist.stores.base import Scope
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore, Scope
 from shortlist.stores.sqlite import SQLiteStore
 
 webdriver = pytest.importorskip("selenium.webdriver")

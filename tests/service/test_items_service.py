@@ -13,7 +13,7 @@ from services import Call
 
 from shortlist import Client, Experiment, Ticket, instances
 from shortlist.errors import ConflictingReward, InvalidReward, StoreExists, UnknownTicket
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
 

@@ -19,14 +19,15 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import IntArray, total_before
+from shortlist.arrays import IntArray
 from shortlist.budget import ROUNDED, Budget
 from shortlist.constraints import check_feasible
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName, UnsupportedGoal
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
-from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance
+from shortlist.reward_models import check_spread
+from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance, total_before
 from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
 
 FORM = "must be of the form 'package.module:function'"
@@ -314,6 +315,7 @@ def _only(request: Pulls, times: IntArray) -> Pulls:
 
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
+GUIDED = "certified and expected-loss do"
 # why an algorithm does not support an option that others do
 CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
@@ -339,7 +341,9 @@ class Algorithm:
     # check every batch and the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # supports a test set
+    normal: bool = False  # supports normal rewards of unknown variances
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
+    features: bool = False  # is guided by features of the arms
     constraints: bool = False  # supports families of sets; others choose any k arms
     # for an answer at any time: one run gives the answers at many budgets
     anytime: Callable[[Problem, np.random.Generator], RunUpTo] | None = None
@@ -404,9 +408,23 @@ class Algorithm:
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
             )
+        if not (self.normal or self.guarded):
+            check_spread(problem.rewards, self.name)
         if problem.constraint is not None and not (self.constraints or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not support constraints, but certified does")
+        if problem.features is not None and not (self.features or self.guarded):
+            raise UnsupportedGoal(f"{self.name} does not use `features`, but {GUIDED}")
+        self._check_declared(problem)
         self._check_budget(problem)
+
+    def _check_declared(self, problem: Problem) -> None:
+        """Refuse a declaration that nothing would be proved from."""
+        declared = problem.features is not None and problem.features.declared
+        if declared and "certificate" not in options_of(self.search) and not self.guarded:
+            raise UnsupportedGoal(
+                f"means are declared linear in the features, but {self.name} has no certificate"
+                " that rests on it; certified has"
+            )
 
     def _check_budget(self, problem: Problem) -> None:
         """Refuse a budget that does not pay for a pull of every arm, as this algorithm counts."""

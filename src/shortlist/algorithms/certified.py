@@ -1,31 +1,37 @@
 """Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
+import math
 from typing import get_args
 
 import numpy as np
 
 from shortlist.algorithms.algorithm import Count, CountFrom0
-from shortlist.certificates.frame import Retired, informed
+from shortlist.arrays import FloatArray
+from shortlist.certificates.differences.search import differences_search
+from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
-from shortlist.certificates.pairs.search import pairs_search
-from shortlist.certificates.pairs_or_split import search_by_spread, worth_a_pilot
+from shortlist.certificates.pairs.planning import BatchSizes
+from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
+from shortlist.constraints import MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
-from shortlist.search import Search
+from shortlist.search import Answer, Progress, Pulls, Search, advance
 from shortlist.spec import Certificate
 from shortlist.validation import word
 
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+MOST_COMPARED = 400  # arms of unknown variances up to which every pair of them is compared
 # arms with limits, or with costs and a budget, up to which swaps are: they have a bound at any time
 MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ()  # certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "split")  # certificates that support constraints
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -52,11 +58,13 @@ def certified(
       split certificate takes over.
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances: pairs of arms
+      are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
     pilot, which is used for nothing else, shows whether their variance is so small that split is
-    better than pairs (certificates/pairs_or_split.py). When an arm retires the search continues
+    better than pairs (`search_by_spread`). When an arm retires the search continues
     with the others, and the bound is about them (docs/experiments.md).
 
     For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
@@ -70,7 +78,10 @@ def certified(
     retired = Retired(problem.n_arms)
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
+        _check_constraint(problem, "items")
         width = _width(min_batch, window, max_rounds, min_items)
+        if width.window and problem.limits is not None:
+            _refuse("arms have limits, within which no batch is planned ahead", window=window)
         return informed(items_search(problem, rng, retired, width), retired)
     _refuse("only the certificate on items plans batches ahead", window=window)
     _refuse("there are no items", min_items=min_items)
@@ -87,13 +98,19 @@ def _search_by(
     max_rounds: int | None,
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
-    if problem.items is not None or certificate == "items":
-        _check_items(problem, certificate)
-        _check_constraint(problem, "items")
-        _refuse(
-            "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
+    if not problem.rewards.knows_spread or certificate == "differences":
+        _check_differences(problem, certificate)
+        _check_constraint(problem, "differences")
+        _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
+        return differences_search(problem, rng, min_batch)
+    swaps = log_swaps_of(problem)
+    if swaps is not None and not swaps:
+        return _only_set(problem)
+    if certificate == "linear":
+        raise InvalidInput(
+            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
+            " them: say `linear`"
         )
-        return items_search(problem, rng, retired)
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
@@ -130,12 +147,37 @@ def _width(
     return Width(least, ahead, max_rounds, min_items or 1)
 
 
+def _only_set(problem: Problem) -> Search:
+    """The answer where the constraint allows one set only: nothing is pulled."""
+    assert problem.constraint is not None
+    top = np.flatnonzero(best_set(problem.constraint, np.zeros(problem.n_arms), problem.k))
+    return answered(problem, top, 0.0, {"certificate": "the only feasible set"})
+    yield  # a search that asks for nothing
+
+
 def _check_items(problem: Problem, certificate: str) -> None:
     if problem.items is None or certificate not in ("auto", "items"):
         given = "are" if problem.items is not None else "are not"
         raise InvalidInput(
             f"`certificate` is {certificate!r} and items {given} given, but 'items' is the"
             " certificate where they are, and only there"
+        )
+
+
+def _check_differences(problem: Problem, certificate: str) -> None:
+    if problem.rewards.knows_spread or certificate not in ("auto", "differences"):
+        rewards = "are" if not problem.rewards.knows_spread else "are not"
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
+            " but 'differences' is the certificate where they are, and only there"
+        )
+    if problem.limits is not None or problem.features is not None:
+        given = "`features` are given" if problem.limits is None else "arms have limits"
+        raise InvalidInput(f"{given}, but the certificate on differences does not support them")
+    if problem.n_arms > MOST_COMPARED:
+        raise InvalidInput(
+            f"there are {problem.n_arms} arms, but normal rewards are supported up to"
+            f" {MOST_COMPARED}: declare SubGaussian(sigma) if you know how much rewards vary"
         )
 
 
@@ -165,12 +207,16 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
 
     Plans do not support options on batches (`cut`)."""
     inside, outside = problem.k, problem.n_arms - problem.k
-    few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
+    swaps = log_swaps_of(problem)
+    pairs = inside * outside if swaps is None else math.exp(swaps[0])
+    few = pairs <= MOST_PAIRS or min(inside, outside) == 1
     in_money = problem.costs is not None and problem.goal.budget is not None
     few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
-    if few:
+    linked = problem.constraint is None or isinstance(problem.constraint, MatroidConstraint)
+    if few and linked:
         return "pairs"
     many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_WITH_FALLBACK
+    many &= problem.constraint is None
     return "plans" if many and not cut and _plannable(problem) else "split"
 
 
@@ -182,9 +228,67 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None:
+    if many or problem.limits is not None or problem.constraint is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)
     except OverflowError:  # an epsilon so small that its samples could never be drawn
         return None
+
+
+LEAST_PAIRS = 16  # pairs of an arm inside and one outside from which a pilot is worth its pulls
+SMALL_DEVIATION = 0.01  # times the root of the pairs: below, the split certificate is used
+
+
+def worth_a_pilot(problem: Problem) -> bool:
+    """Whether the variance of scores may favour the split certificate."""
+    inside, outside = problem.k, problem.n_arms - problem.k
+    may_be_scores = problem.rewards.has_range and not problem.rewards.is_binary
+    free = problem.goal.budget is None and problem.limits is None and problem.constraint is None
+    return may_be_scores and free and min(inside, outside) > 1 and inside * outside >= LEAST_PAIRS
+
+
+def search_by_spread(
+    problem: Problem,
+    rng: np.random.Generator,
+    fallback: FixedSamples | None,
+    retired: Retired | None = None,
+) -> Search:
+    """The race of pairs, unless its first rewards are scores of small variance.
+
+    A bet on one arm may stake no more than its wealth, so a pair of arms is told apart no sooner
+    however small the variance of their scores is; the split certificate has one wealth for all
+    arms. Where the variance is small it needs fewer pulls, down to a quarter (docs/pairs.md,
+    "Scores"). A pilot of two pulls per arm decides. Only this choice depends on its rewards: given
+    them, each certificate keeps its promise with the rewards that follow, and so does the one that
+    is used.
+
+    R_T <= epsilon with probability >= 1 - delta. One pull per arm is not bet on where rewards are
+    0/1, two where they are scores."""
+    race = PairsRace(problem, rng, BatchSizes(), retired, pilot_apart=True)
+    raced = run(race)
+    first = advance(raced, None)
+    # Where all of delta belongs to the fixed design, or epsilon asks for nothing, no pilot is made.
+    if not race.racing or isinstance(first, Answer):
+        return (yield from _rest_of(raced, first))
+    given = yield first
+    if (given.sums == given.squares).all():
+        return (yield from _rest_of(raced, advance(raced, given)))
+    again = yield Pulls(first.arms, first.times, Progress(2, undecided=problem.n_arms))
+    pairs = problem.k * (problem.n_arms - problem.k)
+    if _deviation(given.sums, again.sums) < SMALL_DEVIATION * math.sqrt(pairs):
+        raced.close()
+        return (yield from split_search(problem, rng, fallback, retired))
+    return (yield from _rest_of(raced, advance(raced, given)))
+
+
+def _deviation(one: FloatArray, other: FloatArray) -> float:
+    """The deviation within arms, from two rewards of each: (arm,) both."""
+    return float(np.sqrt(((one - other) ** 2).mean() / 2))
+
+
+def _rest_of(raced: Search, turn: Pulls | Answer) -> Search:
+    """The rest of a race whose next turn is known."""
+    while isinstance(turn, Pulls):
+        turn = advance(raced, (yield turn))
+    return turn

@@ -7,7 +7,7 @@ from scipy.special import gammaln, logsumexp
 
 from shortlist.algorithms.subroutines.sampling import best, even_shares
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import fixed_design
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Search
 

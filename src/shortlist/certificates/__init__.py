@@ -2,6 +2,6 @@
 
 A certificate is a package: `pairs`, `plans`, `split`, `items`. In each, `bound` holds what the
 proof rests on, `search` asks for pulls until the bound is small, `planning` and `tuning` make that
-cheap. `frame` is what they share, `fixed_design` the non-adaptive design behind them. `certify`
-bounds the regret of a set that was chosen elsewhere, by fresh rewards; `past` that of a set by the
-rewards that chose it."""
+cheap. `frame` is what they share, the fixed design behind them included. `certify` bounds the
+regret of a set that was chosen elsewhere, by fresh rewards; `past` that of a set by the rewards
+that chose it."""

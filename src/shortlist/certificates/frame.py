@@ -1,19 +1,34 @@
-"""What all certificates share: shares of delta, retired arms, limits, mirroring and the answer.
+"""What all certificates share: shares of delta, retired arms, limits, mirroring, the answer, and
+the fixed design that they fall back on.
 
 A reply names all arms that have retired so far. `informed` keeps them in one place for all parts of
 a search; `continued` lets a search continue with the remaining arms, numbered from 0 in it.
 docs/experiments.md says what is proved then. Where more than half of the arms are to be chosen,
-`mirrored` finds the bottom arms on mirrored rewards."""
+`mirrored` finds the bottom arms on mirrored rewards.
+
+The fixed design is not adaptive: pull every arm N times, take the K best means. A set T that loses
+more than K*epsilon differs from a best set S by a swap: A = S - T, B = T - S, both of m arms, gap =
+sum of means over A - sum over B > K*epsilon. T is taken only if every arm of B ranks before every
+arm of A. `swap_failure` bounds the probability of that for one swap of m arms, whatever the means
+are; `failure` adds up over all swaps; `fixed_design` is the least N for which that is at most
+delta. docs/pairs.md has the proofs.
+
+Where not every set of K arms is feasible, the best feasible set by the means is taken, and `swaps`
+are the logarithms of the numbers of feasible swaps of m arms. Then x(B) >= x(A) is all that is
+known, and ties are counted in full: docs/constraints.md."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+from scipy.special import betainc, gammaln, logsumexp, xlog1py, xlogy
 
-from shortlist.arrays import BoolArray, IntArray
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.exchange import LogSwaps, log_swaps, log_swaps_of
 from shortlist.problem import Problem
+from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
 
 UNREACHABLE = 2**61  # pulls of an arm that no run can make: they are refused before
@@ -115,7 +130,9 @@ def limited_pulls(problem: Problem) -> IntArray:
     most = np.minimum(problem.most_pulls, UNREACHABLE)
     n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
     try:
-        design = fixed_design(n_arms, k, epsilon, problem.delta, problem.rewards)
+        design = fixed_design(
+            n_arms, k, epsilon, problem.delta, problem.rewards, log_swaps_of(problem)
+        )
     except OverflowError:  # an epsilon so small that no run could reach it
         return most
     return np.minimum(most, FAR_BEYOND * design)
@@ -141,3 +158,179 @@ def _complement(answer: Answer, n_arms: int) -> Answer:
     bound = answer.regret_bound
     bound = None if bound is None else bound * answer.top.size / rest.size
     return Answer(rest, bound, answer.confidence, answer.evidence)
+
+
+ROUNDING = 1e-7  # relative, of the incomplete beta function and of differences of it
+# pulls of one side of a swap up to which tails are exact to ROUNDING: beyond, Hoeffding counts
+EXACT_BINARY, EXACT_BOUNDED = 1e9, 1e6
+UNDERFLOW = 1e-250  # below, tails are not computed but bounded in logarithms
+LONGEST_SUM = 1_000_000  # pulls for which a failure is summed over all successes
+LARGEST_EXACT = 64  # arms in a swap of rewards in [0, 1] up to which more than Hoeffding is tried
+LARGEST = 2**61  # pulls of an arm: more are not counted
+SLACK = 1.5  # largest number of pulls of an adaptive search, in units of the design
+LEAST_SHARE = 0.1  # of delta for samples of a fallback: it shortens long runs
+OFFSETS = 60  # points of support tried in the bound for rewards in [0, 1]
+
+
+@cache
+def fixed_design(
+    n_arms: int,
+    k: int,
+    epsilon: float,
+    delta: float,
+    rewards: RewardModel,
+    swaps: LogSwaps = None,
+) -> int:
+    """Least N such that the k best means of N pulls each lose at most `epsilon` at confidence.
+
+    Exact for two arms with 0/1 rewards: no smaller N is right for all means."""
+    most = min(k, n_arms - k) if swaps is None else len(swaps)  # arms in a swap
+    if rewards.has_range and k * epsilon >= most:  # no set loses more
+        return 1
+    high = 1
+    while failure(n_arms, k, epsilon, high, rewards, swaps) > delta:
+        high *= 2
+        if high > LARGEST:
+            raise OverflowError(f"more than {LARGEST:.1e} pulls of every arm are needed")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        too_few = failure(n_arms, k, epsilon, middle, rewards, swaps) > delta
+        low, high = (middle, high) if too_few else (low, middle)
+    return high
+
+
+def share_for(
+    n_arms: int,
+    k: int,
+    epsilon: float,
+    delta: float,
+    pulls: int,
+    rewards: RewardModel,
+    swaps: LogSwaps = None,
+) -> float:
+    """The share of `delta` that samples of this many pulls each need, as a fallback of a search."""
+    if pulls < 1:
+        return 1.0
+    fails = failure(n_arms, k, epsilon, pulls, rewards, swaps)
+    return min(1.0, max(LEAST_SHARE, fails / delta * (1 + ROUNDING)))
+
+
+def failure(
+    n_arms: int, k: int, epsilon: float, pulls: int, rewards: RewardModel, swaps: LogSwaps = None
+) -> float:
+    """Bound on P(R_T > epsilon) of the k best of `pulls` pulls each, for every vector of means."""
+    if swaps is not None:
+        sizes = np.arange(1, len(swaps) + 1)  # (M,)
+        tails = log_swap_failure(sizes, k * epsilon, pulls, rewards, full_ties=True)  # (M,)
+        return _total(np.array(swaps), tails)
+    sizes = np.arange(1, min(k, n_arms - k) + 1)  # (M,)
+    tails = log_swap_failure(sizes, k * epsilon, pulls, rewards)  # (M,)
+    if sizes.size == 1:  # all n - 1 swaps share one arm, so they are positively associated
+        one = math.exp(tails[0])
+        return 1.0 if one >= 1 else -math.expm1((n_arms - 1) * math.log1p(-one))
+    return _total(log_swaps(n_arms, k), tails)
+
+
+def _total(swaps: FloatArray, tails: FloatArray) -> float:
+    """The sum over all swaps, at most 1."""
+    return min(1.0, math.exp(min(0.0, float(logsumexp(swaps + tails)))))
+
+
+def log_swap_failure(
+    sizes: IntArray, gap: float, pulls: int, rewards: RewardModel, *, full_ties: bool = False
+) -> FloatArray:
+    """Logarithm of a bound on P(all of B before all of A): m arms each, `gap` apart, `pulls` each.
+
+    0/1 rewards: P(Bin(2mN - 1, (1 - gap/m) / 2) >= mN), the failure at the least favourable means;
+    with `full_ties`, P(x(B) >= x(A)), P(Bin(2mN, (1 - gap/m) / 2) >= mN).
+    [0, 1]: min over t of E(Z - t)+ / (mN - t), Z binomial of 2mN trials with that mean.
+    Sub-Gaussian: exp(-N gap^2 / (4 sigma^2 m))."""
+    if not rewards.has_range:
+        return np.asarray(-pulls * gap**2 / (4 * UNIT_SIGMA**2 * sizes), dtype=np.float64)
+    nearness = np.minimum(gap / sizes, 1.0)  # (M,) mean difference within a swap
+    with np.errstate(divide="ignore"):
+        hoeffding = sizes * pulls * np.log1p(-(nearness**2))  # (M,) Hoeffding (1963), theorem 1
+        if rewards.is_binary:
+            tails = _binary_tail(sizes, gap, pulls, full_ties=full_ties)  # (M,)
+        else:
+            tails = _bounded_tail(sizes, gap, pulls)  # (M,)
+        exact = np.log(tails) + ROUNDING
+    most = EXACT_BINARY if rewards.is_binary else EXACT_BOUNDED
+    trusted = (tails > UNDERFLOW) & (sizes * pulls <= most)
+    least: FloatArray = np.where(trusted, np.minimum(hoeffding, exact), hoeffding)
+    return least
+
+
+def swap_failure(gap: float, pulls: int) -> float:
+    """P(b before a) for two arms with 0/1 rewards at the least favourable means."""
+    return float(np.exp(log_swap_failure(np.array([1]), gap, pulls, Binary())[0]))
+
+
+def edge_failure(gap: float, pulls: int, edge: float) -> float:
+    """P(b before a) at the least favourable means in [0, edge], or in [1 - edge, 1].
+
+    These are edge - gap and edge: below 1/2 the failure grows with both means."""
+    if gap >= edge:  # no two means there are this far apart
+        return 0.0
+    # Chernoff's bound, in closed form: the affinity of the two distributions
+    better, worse = edge, edge - gap
+    affinity = math.sqrt(better * worse) + math.sqrt((1 - better) * (1 - worse))
+    bound = math.exp(2 * pulls * math.log(affinity))
+    if pulls > LONGEST_SUM:
+        return bound
+    behind = _tails(pulls, worse)  # (N + 2,)
+    exact = float(_masses(pulls, better) @ (behind[:-1] + behind[1:]) / 2)
+    return min(bound, exact * (1 + ROUNDING) ** 2)  # once for the tails, once for the masses
+
+
+def _masses(pulls: int, mean: float) -> FloatArray:
+    """P(Bin(N, mean) = s) for s = 0, ..., N.
+
+    Their common factor is left out, and its error with it. Each of six steps to a logarithm
+    errs by an ulp of 2^25 at most, hence a mass, divided by their sum, by ROUNDING / 2."""
+    successes = np.arange(pulls + 1)
+    failures = pulls - successes
+    logs = xlogy(successes, mean) + xlog1py(failures, -mean)
+    logs -= gammaln(successes + 1) + gammaln(failures + 1)
+    masses = np.exp(logs - logs.max())
+    return np.asarray(masses / masses.sum(), dtype=np.float64)
+
+
+def _tails(pulls: int, mean: float) -> FloatArray:
+    """P(Bin(N, mean) >= s) for s = 0, ..., N + 1."""
+    successes = np.arange(1, pulls + 1)
+    return np.concatenate([[1.0], betainc(successes, successes[::-1], mean), [0.0]])
+
+
+def _binary_tail(sizes: IntArray, gap: float, pulls: int, *, full_ties: bool) -> FloatArray:
+    """P(Bin(2mN, p) > mN) + P(... = mN) / 2 = P(Bin(2mN - 1, p) >= mN), p = (1 - gap/m) / 2.
+
+    With `full_ties`, P(Bin(2mN, p) >= mN)."""
+    means = np.maximum(0.0, (1 - gap / sizes) / 2)  # (M,)
+    half = sizes * pulls
+    tails = np.asarray(betainc(half, half + full_ties, means), dtype=np.float64)
+    # Hoeffding (1956), theorem 5, asks for it; m = 1 with ties halved does without
+    proved = (gap * pulls >= 1) | ((sizes == 1) & (not full_ties))
+    return np.where(proved, tails, 1.0)
+
+
+def _bounded_tail(sizes: IntArray, gap: float, pulls: int) -> FloatArray:
+    """Least E(Z - t)+ / (mN - t) over some t: Hoeffding's convex order, then Markov."""
+    few = [_excess(int(m), gap, pulls) for m in sizes[:LARGEST_EXACT]]
+    return np.concatenate([few, np.ones(sizes.size - len(few))])
+
+
+def _excess(size: int, gap: float, pulls: int) -> float:
+    half, trials = size * pulls, 2 * size * pulls
+    mean = max(0.0, (1 - gap / size) / 2)
+    farthest = max(1.0, half - trials * mean)
+    offsets = np.unique(np.ceil(np.geomspace(1, farthest, OFFSETS)).astype(np.int64))
+    start = half - offsets[offsets < half]  # (t,) all positive
+    if start.size == 0:
+        return 1.0
+    # E(Z - t)+ = E[Z; Z > t] - t P(Z > t), and E[Z; Z > t] = trials * mean * P(Z' >= t)
+    above = betainc(start, trials - start, mean)  # (t,) P(Z' >= t), Z' of one trial less
+    beyond = betainc(start + 1, trials - start, mean)  # (t,) P(Z > t)
+    bounds = (trials * mean * above - start * beyond) / (half - start)
+    return float(min(1.0, np.maximum(bounds, 0.0).min()))

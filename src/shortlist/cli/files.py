@@ -11,8 +11,9 @@ The file that holds what a pilot gave.
 The file that holds fresh rewards of every arm, and which arms were chosen before."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -141,6 +142,23 @@ def with_test_set(settings: dict[str, Any], arms: list[str]) -> dict[str, Any]:
     labels = read_items(items)
     known = None if scores is None else read_scores(scores).placed(arms, labels)
     return {**settings, "items": labels, "scores": known}
+
+
+def with_features(
+    settings: Mapping[str, Any], arms: str | None, labels: Sequence[object] | None = None
+) -> dict[str, Any]:
+    """The same settings, with features read from their file, or from columns of the file `arms`."""
+    from shortlist.reading.features import read_feature_columns, read_features
+
+    given = settings["features"]
+    if given is None:
+        return dict(settings)
+    if Path(given).exists():
+        return {**settings, "features": read_features(given, labels)}
+    if arms in (None, "-"):
+        raise InvalidInput(f"`features` is {given!r}, but there is no such file")
+    names = [name.strip() for name in given.split(",")]
+    return {**settings, "features": read_feature_columns(arms, names)}
 
 
 def read_rewards(path: str) -> list[tuple[int, float, float | None]]:

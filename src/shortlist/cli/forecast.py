@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist.cli.files import FILE, read_items, read_pilot, whole_number
+from shortlist.cli.files import FILE, read_items, read_pilot, whole_number, with_features
 from shortlist.cli.options import (
     algorithm_names,
     read_limits,
@@ -111,6 +111,12 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="Algorithm to simulate instead of the usual ones; repeat for several.",
 )
 @setting_options("max_rounds", "min_batch", "window", "certificate")
+@setting_option(
+    "features",
+    help="Features of the arms: a CSV with a column for each, in the order of the means, or"
+    " columns of the file of means.",
+)
+@setting_option("linear")
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
     "--delay",
@@ -167,6 +173,7 @@ def forecast(
 
     if plot is not None:
         check_file(plot)
+    known = with_features(settings, means)
     with progress_bar("simulating", 100) as show:
         outcome = shortlist.forecast(
             pilot=None if pilot is None else read_pilot(pilot),
@@ -175,7 +182,7 @@ def forecast(
             budget=budget,
             algorithms=algorithms or None,
             on_progress=None if show is None else lambda share: show(int(100 * share)),
-            **settings,
+            **known,
         )
     _print(outcome, style)
     if plot is not None:

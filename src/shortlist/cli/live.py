@@ -13,6 +13,7 @@ from shortlist.cli.files import (
     labels_in,
     read_arms,
     read_rewards,
+    with_features,
     with_test_set,
 )
 from shortlist.cli.options import name_option, setting_options, store_options
@@ -50,7 +51,8 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     if k is None:
         raise InvalidInput("`k` is missing, but an experiment needs it")
     given = read_arms(arms)
-    known = with_test_set(settings, labels_in(given))
+    labels = labels_in(given)
+    known = with_features(with_test_set(settings, labels), arms, labels)
     made = create_experiment(given, k=k, store=store, **named(name), **known)
     status = made.status()
     note(

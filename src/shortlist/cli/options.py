@@ -18,7 +18,7 @@ from shortlist.cli.files import FILE, whole_number
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import given_text
 from shortlist.reading.files import FileLine, read_columns
-from shortlist.spec import FIELDS, OnLate, fields_of
+from shortlist.spec import FIELDS, FIELDS_OF, OnLate
 
 
 def algorithm_names(_context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -76,13 +76,15 @@ def _pairs(
 def _rewards(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> "RewardsDeclared | None":
-    """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
+    """What --rewards declares: "binary", "normal", "0,1" or "sub-gaussian:2.5"."""
     from shortlist import SubGaussian
 
     if text is None:
         return None
     if text == "binary":
         return "binary"
+    if text == "normal":
+        return "normal"
     try:
         kind, colon, sigma = text.partition(":")
         if kind == "sub-gaussian" and colon:
@@ -91,7 +93,9 @@ def _rewards(
         low, high = map(float, text.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} must be LOW,HIGH or binary or sub-gaussian:SIGMA", context, parameter
+            f"{text!r} must be LOW,HIGH or binary or normal or sub-gaussian:SIGMA",
+            context,
+            parameter,
         ) from None
     return (low, high)
 
@@ -107,6 +111,18 @@ def _late(context: click.Context, parameter: click.Parameter, text: str) -> OnLa
     except ValueError:
         raise click.BadParameter(
             f"{text!r} must be wait, again or a reward", context, parameter
+        ) from None
+
+
+def _linear(context: click.Context, parameter: click.Parameter, text: str | None) -> bool | float:
+    """What --linear declares: True alone, or a number."""
+    if text is None or text == "yes":
+        return text is not None
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} must be a number, or absent", context, parameter
         ) from None
 
 
@@ -127,7 +143,7 @@ class Word(click.Choice[str]):
 
 # What a command line adds to a setting; numbers, flags and words need nothing.
 WRITTEN: dict[str, dict[str, Any]] = {
-    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|sub-gaussian:SIGMA"},
+    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|normal|sub-gaussian:SIGMA"},
     "items": {
         "type": FILE,
         "metavar": "FILE",
@@ -144,6 +160,19 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "callback": _pairs,
         "metavar": "NAME=VALUE",
         "help": "Option of the algorithm; repeat for several. A wrong name lists them all.",
+    },
+    "features": {
+        "metavar": "FILE|COLUMN,…",
+        "help": "Features of the arms: a CSV with a column for each, or columns of ARMS.",
+    },
+    "linear": {
+        "metavar": "[DISTANCE]",
+        "is_flag": False,
+        "flag_value": "yes",
+        "type": str,
+        "default": None,
+        "callback": _linear,
+        "show_default": False,
     },
     "control": {"metavar": "ARM"},
     "lease": {"metavar": "SECONDS"},
@@ -165,7 +194,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
     elif name not in ("options", "items", "scores"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
-    about["show_default"] = about.get("default") is not None
+    about.setdefault("show_default", about.get("default") is not None)
     return click.option(*NAMES.get(name, (f"--{name.replace('_', '-')}",)), **about)
 
 
@@ -173,7 +202,7 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
     """The options of these settings; of all that make an experiment if none are named."""
 
     def added(command: Command) -> Command:
-        for name in reversed(names or [name for name in fields_of("create") if name != "arms"]):
+        for name in reversed(names or [name for name in FIELDS_OF["create"] if name != "arms"]):
             command = setting_option(name)(command)
         return command
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import shortlist
+from shortlist.cli.files import with_features
 from shortlist.cli.options import (
     instance_options,
     means_of,
@@ -54,17 +55,23 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rewards",
-    type=click.Choice(["bernoulli", "beta", "gaussian"]),
+    type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
     default="bernoulli",
     show_default=True,
-    help="Distribution of the rewards around their mean.",
+    help="Distribution of the rewards around their mean. normal: nothing is declared.",
 )
 @click.option(
     "--sd",
     type=float,
-    help="Their standard deviation, if beta or gaussian; beta: where the mean allows it.",
+    help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
 @setting_options("minimize", "options", "max_rounds", "min_batch", "window", "certificate")
+@setting_option(
+    "features",
+    help="Features of the arms: a CSV with a column for each, in the order of the means, or"
+    " columns of the file of means.",
+)
+@setting_option("linear")
 @format_option
 def simulate(
     *,
@@ -106,9 +113,10 @@ def simulate(
         algorithm = algorithm or usual(settings["epsilon"])
     if algorithm is None:
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
+    known = with_features(settings, path)
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
-            algorithm, k=k, runs=runs, on_progress=progress, **arms, **settings
+            algorithm, k=k, runs=runs, on_progress=progress, **arms, **known
         )
     print_summary(outcome, outcome.summary(), style)
 

@@ -38,9 +38,10 @@ import numpy as np
 from scipy.special import betaln, gammaln, logsumexp, xlogy
 
 from shortlist.arms import OwnLabel
-from shortlist.arrays import BoolArray, FloatArray, IntArray, total_before
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.problem import Problem
 from shortlist.reward_models import RewardModel
+from shortlist.search import total_before
 from shortlist.validation import shown
 
 FIRST = 7  # rewards of an arm that fix its threshold, and are not tested

@@ -8,14 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import inf
 from typing import Protocol
 
 from shortlist.engine.eta import Expected, Foresight, Look
 from shortlist.formatting import amount_text, bound_text, in_words, plural
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
-from shortlist.validation import flag
 
 Count = Callable[[int], None]  # how many are done
 
@@ -43,19 +41,6 @@ class Surface(Protocol):
 
     def close(self) -> None:
         """Take away what is only of use while the work is done."""
-
-
-class Silence:
-    """Shows nothing, ever."""
-
-    patience = inf
-    pause = inf
-
-    def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
 
 
 class Lines:
@@ -151,11 +136,9 @@ class Display:
 
 
 @contextmanager
-def displayed(wanted: bool, total: int | None, before: int | None = None) -> Iterator[Display]:
-    """A display of work that has so many steps, if that is known."""
-    surface: Surface = Silence()
-    if flag("progress", wanted):
-        surface = Bar() if sys.stderr.isatty() else Lines()
+def displayed(total: int | None, before: int | None = None) -> Iterator[Display]:
+    """A display of work that has `total` steps, if that is known."""
+    surface: Surface = Bar() if sys.stderr.isatty() else Lines()
     try:
         yield Display(surface, total, before)
     finally:
@@ -163,13 +146,13 @@ def displayed(wanted: bool, total: int | None, before: int | None = None) -> Ite
 
 
 @contextmanager
-def display(wanted: bool, problem: Problem, look: Look) -> Iterator[Show]:
+def display(problem: Problem, look: Look) -> Iterator[Show]:
     """What to call after every evaluation; it returns at once unless something is due.
 
     Where nobody knows how many pulls it takes, that is simulated from what `look` sees."""
     total = problem.counted_budget if isinstance(problem.goal, FixedBudget) else None
-    with displayed(wanted, total) as shown:
-        foresight = Foresight(look, possible=wanted and total is None)
+    with displayed(total) as shown:
+        foresight = Foresight(look, possible=total is None)
 
         def show(pulls: int, progress: Progress, spent: float | None = None) -> None:
             foresight.work()
@@ -188,7 +171,7 @@ def display(wanted: bool, problem: Problem, look: Look) -> Iterator[Show]:
 @contextmanager
 def counting(what: str, total: int) -> Iterator[Count]:
     """What to call with the number done, of `total` in all."""
-    with displayed(True, total, before=0) as shown:
+    with displayed(total, before=0) as shown:
 
         def count(done: int) -> None:
             if shown.due(done):

@@ -16,11 +16,20 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
-from shortlist.engine.leases import FREE, due_of
-from shortlist.engine.rewards import Received, by_entry
 from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
-from shortlist.engine.tickets import Block, Numbering, OpenBatches, State, Ticket, draw_seed
+from shortlist.engine.tickets import (
+    FREE,
+    Block,
+    Numbering,
+    OpenBatches,
+    Received,
+    State,
+    Ticket,
+    by_entry,
+    draw_seed,
+    due_of,
+)
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
@@ -71,7 +80,7 @@ class Replay:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._on_items = settings.cells is not None
+        self._single = settings.problem.single_rewards
         self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
         # how many pulls of every arm the search has asked for, those under way included
@@ -138,7 +147,7 @@ class Replay:
             )
         received = Received(numbering, rewards, costs)
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
-        reply = received.rewards(self._prices, single=self._on_items)
+        reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
@@ -471,7 +480,7 @@ class Replica:
         event = self.ledger.stopped
         if event is None:
             return ""
-        times = plural(self.settings.retries + 1, "time")
+        times = plural(self.ledger.failures[event.ticket], "time")
         return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
 
     def missing(self) -> str:

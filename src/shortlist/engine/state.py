@@ -11,8 +11,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
-from shortlist.engine.leases import FREE, Lease
-from shortlist.engine.tickets import Numbering, OpenBatches
+from shortlist.engine.tickets import FREE, Lease, Numbering, OpenBatches
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import MOST_COST, Problem

@@ -21,6 +21,7 @@ from shortlist.formatting import (
     known_before,
     mean_text,
     plural,
+    range_of,
 )
 from shortlist.interim import Tally, chances
 from shortlist.problem import Problem
@@ -71,7 +72,7 @@ class ArmsTold:
         return (
             str(self.labels[arm]),
             f"{self.pulls[arm]:,}",
-            mean_text(float(self.means[arm]), *ends),
+            mean_text(float(self.means[arm]), *ends, among=range_of(self.means.tolist())),
             interval_text(*ends),
             DECIDED.get(place, place) if decided else place,
             "" if decided else chance_text(float(self.chances[arm])),

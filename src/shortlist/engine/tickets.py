@@ -1,4 +1,6 @@
-"""A ticket is one pull that a worker was asked to make; tickets are numbered in one order.
+"""A ticket is one pull that a worker was asked to make: its number, its lease and its reward.
+
+Tickets are numbered in one order.
 
 The pulls of a batch are dealt out like cards: every entry gets its first pull, then every entry its
 second, and so on. So a change in the world while a batch is worked off, the time of day for one,
@@ -9,18 +11,36 @@ meets all arms alike. Take arms 7, 4 and 9, to be pulled 1, 3 and 2 times, with 
     round 2    15 -> arm 4
 
 Rounds of the same width form a *stretch*. Tickets are looked up, never stored: bisection finds the
-stretch, a division the round and the rank in it."""
+stretch, a division the round and the rank in it.
 
-from collections.abc import Iterable, Iterator, Sequence
+A lease reserves a ticket. Its end is a fact about how long an evaluation takes, and so perhaps
+about its reward. docs/late.md proves what may follow from it without changing the distribution of
+the rewards that count.
+
+Every reward is checked when it comes in. Sums of floats depend on their order, and the answer of a
+search must not depend on which worker was quicker: rewards are added up in the order of tickets."""
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from itertools import islice
+from numbers import Real
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from shortlist.arms import Label, OwnLabel
-from shortlist.arrays import IntArray, total_before
-from shortlist.search import Pulls
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import InvalidInput, InvalidReward
+from shortlist.formatting import given_text
+from shortlist.problem import MOST_COST
+from shortlist.reward_models import RewardModel
+from shortlist.search import Pulls, Rewards, total_before
+from shortlist.spec import OnLate
+from shortlist.validation import number, real, shown, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +269,236 @@ class OpenBatches:
     def _by_batch(self, ids: IntArray) -> Iterator[tuple[Numbering, IntArray]]:
         """Every batch that tickets are of, and the places of these tickets among all."""
         place = self._starts.searchsorted(ids, side="right") - 1
-        for number, batch in enumerate(self.batches):
-            own = np.flatnonzero(place == number)
+        for each, batch in enumerate(self.batches):
+            own = np.flatnonzero(place == each)
             if own.size:
                 yield batch, own
+
+
+WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
+AGAIN: Literal["again"] = "again"  # hand the ticket out again; the first result counts
+
+FREE = 0.0  # the end of a lease that nobody holds any more
+# A ticket that is waited for is held so many seconds beyond its due time, for 35,000 years. A power
+# of 2, so that the due time comes back from the log as it is on the ticket.
+FOREVER = 2.0**40
+
+
+@dataclass(slots=True)
+class Lease:
+    """Who was asked last to make a pull, and until when nobody else is."""
+
+    worker: str  # "" for somebody without a name
+    end: float
+
+    @property
+    def due(self) -> float:
+        """When the result is expected; what is waited for has no other end."""
+        return self.end - FOREVER if self.endless else self.end
+
+    @property
+    def endless(self) -> bool:
+        """Whether the result is waited for, however long it takes."""
+        return self.end >= FOREVER
+
+
+def due_of(ends: FloatArray) -> FloatArray:
+    """When results are expected whose leases end then; see `Lease.due`."""
+    return np.where(ends >= FOREVER, ends - FOREVER, ends)
+
+
+HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
+MARGIN = 4.0  # times the longest pull so far: a lease that pulls of the same kind do not outlast
+NEAR = 0.5  # of its lease: a pull that takes longer is worth a warning
+REMEMBERED = 100_000  # tickets under way whose beginning is known; beyond, the oldest is forgotten
+NOBODY = Lease("", FREE)
+logger = logging.getLogger("shortlist.engine")
+
+
+class Durations:
+    """Seconds from `ask` to `tell`, as far as this program knows them."""
+
+    def __init__(self, lease: float | None, on_late: OnLate) -> None:
+        self._lease = lease  # that the user chose
+        self._on_late = on_late
+        self._begun: dict[int, float] = {}  # by ticket, of those that were handed out here
+        self.longest = 0.0
+        self._warned = False
+
+    def lease(self, wanted: float | None) -> float:
+        """The seconds that are wanted, or were chosen, or that are enough by all that is known."""
+        if wanted is not None and isinstance(self._on_late, float):
+            raise InvalidInput(
+                f"`lease` is {shown(wanted)}, but where what is late counts as {self._on_late!r}"
+                " all tickets must have the same"
+            )
+        if wanted is not None:
+            return number("lease", wanted, above=0)
+        return max(HOUR, MARGIN * self.longest) if self._lease is None else self._lease
+
+    def begin(self, tickets: list[int], renewed: IntArray, now: float) -> None:
+        """Note that tickets are handed out; the evaluation of those renewed goes on."""
+        again = set(renewed.tolist()) & self._begun.keys() if renewed.size else ()
+        new = [each for each in tickets if each not in again] if again else tickets
+        self._begun.update(dict.fromkeys(new, now))
+        for ticket in list(islice(self._begun, max(0, len(self._begun) - REMEMBERED))):
+            del self._begun[ticket]
+
+    def end(self, tickets: list[int], lease_of: Callable[[int], Lease | None], now: float) -> None:
+        """Note that tickets are told, and say so if that came near the end of their lease."""
+        for ticket in tickets:
+            begun = self._begun.pop(ticket, None)
+            if begun is None or now - begun > self.longest:
+                self._take(lease_of(ticket) or NOBODY, begun, now)
+
+    def _take(self, lease: Lease, begun: float | None, now: float) -> None:
+        """Note one that took longer than all before, or may have."""
+        taken = now - (self._guess(lease, now) if begun is None else begun)
+        self.longest = max(self.longest, taken)
+        if lease.endless or self._on_late != WAIT:  # others are kept alive, however long it takes
+            self._warn(taken)
+
+    def _guess(self, lease: Lease, now: float) -> float:
+        """When a pull began that another program handed out, most often with the same lease."""
+        return now if self._lease is None or lease.end == FREE else lease.due - self._lease
+
+    def _warn(self, taken: float) -> None:
+        """Say, once, that a pull came near the end of the lease that the user chose."""
+        if self._lease is not None and taken > NEAR * self._lease and not self._warned:
+            self._warned = True
+            what = "A pull took %.3g s of its lease of %.3g s; a pull that takes longer %s."
+            logger.warning(what, taken, self._lease, _consequence(self._on_late))
+
+
+def _consequence(on_late: OnLate) -> str:
+    if on_late == WAIT:
+        return "is called overdue, and waited for"
+    if on_late == AGAIN:
+        return "is made again, which is fair only if slow says nothing about the reward"
+    return f"counts as {given_text(on_late)}"
+
+
+def checked_worker(worker: object) -> str:
+    """The name of a worker; None and an empty one are nobody's."""
+    return "" if worker is None else text("worker", worker)
+
+
+def checked_reward(reward: object, name: str, model: RewardModel) -> float:
+    """The reward as a float, if it is a number that keeps to the declaration; if not, `name` it."""
+    number = real(reward)
+    if not model.admits(number):
+        raise InvalidReward(f"{name} is {shown(reward)}, but must be {model.rule}")
+    return number
+
+
+def with_cost(value: Any, *, many: bool = False) -> tuple[Any, Any]:
+    """What a call returned, and what it says that it cost: None if it does not say.
+
+    A cost is the second of a tuple of two; of rewards that are `many`, the first is their list."""
+    if not (isinstance(value, tuple) and len(value) == 2):
+        return value, None
+    if many and isinstance(value[0], Real):
+        return value, None
+    return value
+
+
+def checked_cost(cost: object, name: str) -> float | None:
+    """What a pull is said to have cost, if that is possible; None if nothing is said."""
+    if cost is None:
+        return None
+    number = math.nan if isinstance(cost, bool) else real(cost)
+    if not 0 <= number <= MOST_COST:
+        raise InvalidInput(f"{name} is {shown(cost)}, but must be a number from 0 to {MOST_COST:g}")
+    return number
+
+
+def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel) -> FloatArray:
+    """The rewards of one call, if they are as many as its pulls and all keep to the declaration."""
+    if isinstance(rewards, str) or not (
+        isinstance(rewards, Sequence) or hasattr(rewards, "__array__")
+    ):
+        raise InvalidReward(
+            f"the rewards of arm {shown(label)} are {shown(rewards)}, but must be a list or an"
+            " array"
+        )
+    array = _array(rewards)
+    if array.shape[:1] != (times,):
+        size = f"{array.shape[0]} numbers" if array.ndim else "a single number"
+        raise InvalidReward(
+            f"the rewards of arm {shown(label)} are {size}, but it was pulled {times} times"
+        )
+    name = f"a reward of arm {shown(label)}"
+    if array.ndim > 1 or array.dtype.kind not in "buif":  # None and "1" must not pass for numbers
+        return np.array([checked_reward(reward, name, model) for reward in rewards])
+    numbers = array.astype(np.float64)
+    wrong = array[~np.asarray(model.admits(numbers))]
+    if wrong.size:
+        checked_reward(wrong[0], name, model)
+    return numbers
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of different lengths inside
+        return np.asarray(values, dtype=object)
+
+
+class Received:
+    """The rewards of a batch, in the order of its tickets, whenever they came in.
+
+    `costs` are the actual costs by ticket, of those pulls that reported one. A cost of 0 counts as
+    declared for the search: pulls that are free would not end."""
+
+    def __init__(
+        self, numbering: Numbering, rewards: FloatArray, costs: Mapping[int, float] | None = None
+    ) -> None:
+        self._numbering = numbering
+        self._rewards = rewards
+        paid = {} if costs is None else costs
+        self._costs = {ticket - numbering.first: cost for ticket, cost in paid.items() if cost}
+
+    def rewards(self, prices: FloatArray, *, single: bool = False) -> Rewards:
+        """What the search is sent; on a test set with `single` rewards, too.
+
+        `prices` are the declared costs of the arms, for pulls that reported none."""
+        entries, arms, draws = self._numbering.places(self._numbering.tickets)
+        size = self._numbering.pulls.arms.size
+        sums = sums_by_entry(self._rewards, entries, size)
+        squares = np.bincount(entries, self._rewards**2, size)
+        each = self._rewards[np.lexsort((draws, entries))] if single else None
+        costs = None
+        if self._costs:
+            paid = prices[arms]  # (tickets,)
+            paid[list(self._costs)] = list(self._costs.values())
+            costs = np.bincount(entries, paid, size).astype(np.float64)
+        return Rewards(sums, np.asarray(squares, dtype=np.float64), each, costs)
+
+    def by_draw(self) -> tuple[IntArray, FloatArray]:
+        """The arm and the reward of every pull, by arm and draw."""
+        _, arms, draws = self._numbering.places(self._numbering.tickets)
+        order = np.lexsort((draws, arms))
+        return arms[order], self._rewards[order]
+
+
+def by_entry(
+    numbering: Numbering, tickets: IntArray, rewards: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Pulls, sums and sums of squares of these tickets, by their entry of the batch."""
+    entries, _, _ = numbering.places(tickets)
+    size = numbering.pulls.arms.size
+    sums, squares = (np.bincount(entries, each, size) for each in (rewards, rewards**2))
+    pulls = np.bincount(entries, minlength=size).astype(np.int64)
+    return pulls, sums.astype(np.float64), squares.astype(np.float64)
+
+
+def sums_by_entry(rewards: FloatArray, entries: IntArray, size: int) -> FloatArray:
+    """Add up rewards by the entry that each belongs to.
+
+    They are taken around the first reward of the entry: rewards far from 0 would lose their digits
+    in a long sum, and always in the same direction."""
+    pivots = np.zeros(size)
+    pivots[entries[::-1]] = rewards[::-1]
+    around = np.bincount(entries, rewards - pivots[entries], size)
+    total: FloatArray = around + np.bincount(entries, minlength=size) * pivots
+    return total

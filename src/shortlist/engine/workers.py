@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,28 +24,35 @@ from shortlist.engine.calls import (
     Attempts,
     Call,
     Evaluation,
-    asynchronous,
-    refuse_executor,
-    run_here,
+    back_off,
 )
 from shortlist.engine.command import Command
 from shortlist.engine.eta import Underway
 from shortlist.engine.executors import pool_on
-from shortlist.engine.leases import FOREVER, checked_worker
-from shortlist.engine.log_entries import Report
 from shortlist.engine.progress import display
-from shortlist.engine.rewards import checked_cost, checked_reward, checked_rewards, with_cost
 from shortlist.engine.status import Status
-from shortlist.engine.tickets import Block, Handout, Receipt, State, Ticket
+from shortlist.engine.tickets import (
+    FOREVER,
+    Block,
+    Receipt,
+    State,
+    Ticket,
+    checked_cost,
+    checked_reward,
+    checked_rewards,
+    checked_worker,
+    with_cost,
+)
 from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
-from shortlist.errors import ConflictingReward, InvalidInput, Unfinished
+from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.formatting import plural, printable
 from shortlist.result import Result
 from shortlist.search import Progress
 from shortlist.settings import Settings
-from shortlist.validation import MOST_RETRIES, MOST_WORKERS, whole
+from shortlist.validation import MOST_WORKERS, flag, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
+LOOK = 0.5  # seconds of one wait: an interrupt just before a wait is noticed after it
 PATIENCE = 2.0  # seconds of that before it is logged: a worker among others often waits
 # seconds within which a worker that lives asks again, so its tickets are lost so long if it dies
 LEASE = 60.0
@@ -88,8 +95,8 @@ class Work(Protocol):
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket."""
 
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made."""
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
+        """Report that a pull failed."""
 
     def release(
         self, worker: str | None = None, *, tickets: Iterable[Ticket | int] | None = None
@@ -121,19 +128,21 @@ class Job:
         cls,
         pull: Callable[..., Any],
         workers: int | None,
-        retries: int,
+        retries: int | None,
         worker: str | None,
         show: Callable[[], None],
+        settings: Settings,
         *,
-        on_items: bool = False,
         here: bool = False,
     ) -> "Job":
         """Take the arguments of `run`, if they make sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
         if workers is not None:
             workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
-        retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
-        evaluation = Evaluation.of(pull, attempts=Attempts(retries), on_items=on_items)
+        if retries is None:
+            retries = settings.retries
+        attempts = Attempts.of(retries, None)
+        evaluation = Evaluation.of(pull, attempts=attempts, on_items=settings.on_items)
         return cls(evaluation, workers, name, show, here=here)
 
 
@@ -144,7 +153,9 @@ def work(experiment: Work, job: Job, executor: object) -> State:
     and the rest is given back."""
     if job.lasting:
         release_the_dead(experiment)
-    if job.here and executor is None and job.workers in (None, 1):
+    is_program = isinstance(job.evaluation.function, Command)
+    # not a program: an interrupt of this thread in the moment of its start would lose track of it
+    if job.here and executor is None and job.workers in (None, 1) and not is_program:
         return _work_here(Worker(experiment, job, 1))
     where = "threads" if executor is None else executor
     workers = job.workers or (1 if executor is None else None)
@@ -180,6 +191,7 @@ def _work_in(pool: ExecutorPool, worker: "Worker") -> State:
                 time.sleep(worker.pause())
             job.show()
     except BaseException:
+        job.evaluation.stop.set()
         if isinstance(job.evaluation.function, Command):
             job.evaluation.function.stop()
         pool.cancel()
@@ -268,6 +280,9 @@ class Worker:
         self._size = capacity  # tickets in the next block
         self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
         self._begun = 0  # calls
+        self._attempts: Counter[int] = Counter()  # that failed, by ticket
+        # whether an error of the very first call is raised: it is no accident
+        self._eager = job.raising or experiment.settings.on_failure == "stop"
         self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
         self._dry = False  # whether there were no more tickets the last time
         self._news = False  # whether a reward was told since the last time
@@ -363,9 +378,11 @@ class Worker:
         item = None
         if block.items is not None:
             item = [block.items[each] for each in places] if self._many else block.items[first]
-        eager = self.job.raising and self._begun == 1
+        eager = self._eager and self._begun == 1
+        failed = self._attempts[block.ids[first]] if self._attempts else 0
+        pause = back_off(failed) if failed else 0.0
         label, draw = block.labels[first], block.draws[first]
-        return Call(block.ids[first], label, draw, len(places), seed, item, eager)
+        return Call(block.ids[first], label, draw, len(places), seed, item, eager, pause)
 
     def _check_alive(self, now: float) -> None:
         """Log that the promise to ask again was not kept: others may have the same tickets now."""
@@ -377,8 +394,8 @@ class Worker:
     def patience(self) -> float:
         """How many seconds to wait for a call to end before the next step."""
         if self._ids:
-            return max(0.0, self._since + self._hold - time.monotonic())
-        return LEASE / 3
+            return min(LOOK, max(0.0, self._since + self._hold - time.monotonic()))
+        return min(LOOK, LEASE / 3)
 
     def pause(self) -> float:
         """How long to give others time; logged, once, if that takes long."""
@@ -461,9 +478,10 @@ class Worker:
         try:
             rewards, cost = self._checked(call, value)
         except InvalidInput as error:
-            if self.job.raising:
+            if self.job.raising or call.first:
                 raise
-            self._fail(call, str(error))
+            self._fail(call, 1, str(error))
+            _log(call, str(error))
             return
         tickets = self._members.pop(call.ticket, [call.ticket])
         self._ids += tickets
@@ -524,7 +542,7 @@ class Worker:
             try:
                 self.experiment.tell(id_, reward, cost)
             except ConflictingReward as error:
-                _log(f"ticket {id_}", str(error))
+                logger.warning("ticket %s failed: %s", id_, printable(str(error), keep="\n\t"))
 
     def _grow(self) -> None:
         """Fit the size of blocks to the pace at which calls are made."""
@@ -536,16 +554,19 @@ class Worker:
         if self.job.raising:
             raise named(error, call)
         reason = str(error) or type(error).__name__
-        self._fail(call, reason, *getattr(error, "__notes__", ()))
+        if not call.first:
+            self._fail(call, self.job.evaluation.attempts.retries + 1, reason)
+        _log(call, "\n".join([reason, *getattr(error, "__notes__", ())]))
+        if call.first:
+            raise named(error, call)
 
-    def _fail(self, call: Call, reason: str, *more: str) -> None:
-        """Tell that a pull failed; `more` is for the log of this program only."""
+    def _fail(self, call: Call, attempts: int, reason: str) -> None:
+        """Report that a pull failed."""
         due = self._held.pop(call.ticket)
         label: Any = call.label
         ticket = Ticket(call.ticket, label, call.draw, call.seed or 0, due, item=call.item)
-        self.experiment.fail(ticket, reason)
-        pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
-        _log(pull, "\n".join([reason, *more]))
+        self.experiment.fail(ticket, reason, attempts)
+        self._attempts[call.ticket] += attempts
         self._dry = False
 
     def give_back(self) -> None:
@@ -564,129 +585,9 @@ def _shares(cost: float | None, times: int) -> list[float | None]:
     return [*[each] * (times - 1), cost - each * (times - 1)]
 
 
-def _log(pull: str, reason: str) -> None:
+def _log(call: Call, reason: str) -> None:
+    pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
-
-
-class Runnable:
-    """The methods that make pulls, of an experiment here or at a service."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether no other program can have its tickets."""
-        return False
-
-    def ask_block(
-        self: "Asked",
-        limit: int,
-        worker: str,
-        *,
-        alive: float | None = None,
-        holding: Sequence[int] = (),
-        renew: bool = False,  # noqa: ARG002  # `ask` always does
-        seeded: bool = True,  # noqa: ARG002
-        batch: int | None = 1,  # noqa: ARG002
-    ) -> Block:
-        """`ask`, with the tickets as columns."""
-        given = self.ask(limit + len(holding), worker, alive=alive)
-        on_items = self.settings.on_items
-        return Block(
-            [each.id for each in given],
-            [each.arm for each in given],
-            [each.draw for each in given],
-            [each.expires for each in given],
-            given.state,
-            [each.seed for each in given],
-            [each.item for each in given] if on_items else None,
-        )
-
-    def tell_block(
-        self: "Asked",
-        tickets: list[int],
-        rewards: list[float],
-        costs: list[float | None] | None = None,
-    ) -> Receipt:
-        """`tell_many`, with columns instead of tuples."""
-        paid = [None] * len(tickets) if costs is None else costs
-        return self.tell_many(list(zip(tickets, rewards, paid, strict=True)))
-
-    def spent(self) -> float | None:
-        """What the pulls that were told cost, in the unit of the costs; None if not known here."""
-        return None
-
-    def underway(self) -> Underway | None:
-        """The search as it is now, to be simulated from here; None if it is not here."""
-        return None
-
-    def run(
-        self: "Kept",
-        pull: Callable[..., Any],
-        *,
-        workers: int | None = None,
-        retries: int = 0,
-        executor: Any = None,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """Make the pulls with a function until the experiment is over; return its result.
-
-        Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call continues. Any number of programs may run the same experiment at once.
-
-        Args:
-            pull: `pull(arm)`, or `pull(arm, item)` on a test set; it returns a reward, and may take
-                a `seed`, as in `select`. It may be async, or a `Command`.
-            workers: Calls under way at a time; default: 1, or 16 of an async function.
-            retries: How often this worker retries a call that raised, with growing pauses, before
-                the experiment records a failure. The experiment itself hands a pull out again as
-                often as its own `retries` say; default: 0, so that these are all.
-            executor: Where calls are made, as in `select`; default: threads.
-            worker: Name of this worker; default: made of the machine and the process.
-            progress: Whether to show progress on stderr.
-
-        Returns:
-            The result.
-
-        Raises:
-            Unfinished: The experiment stopped because a pull failed too often."""
-        if not asynchronous(pull):
-            with _shown(self, progress) as show:
-                how = {"on_items": self.settings.on_items, "here": self.in_memory}
-                job = Job.of(pull, workers, retries, worker, show, **how)
-                return _over(self, work(self, job, executor))
-        refuse_executor(executor)
-        given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
-        return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
-
-    async def run_async(
-        self: "Kept",
-        pull: Callable[..., Any],
-        *,
-        workers: int | None = None,
-        retries: int = 0,
-        worker: str | None = None,
-        progress: bool = True,
-    ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
-        if not asynchronous(pull):
-            raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
-        with _shown(self, progress) as show:
-            job = Job.of(pull, workers, retries, worker, show, on_items=self.settings.on_items)
-            return _over(self, await work_async(self, job))
-
-
-class Asked(Protocol):
-    """What it takes to be asked in blocks."""
-
-    @property
-    def settings(self) -> Settings:
-        """What it was made with."""
-
-    def ask(self, limit: int, worker: str | None, *, alive: float | None) -> Handout:
-        """Up to `limit` tickets, those that the worker holds first."""
-
-    def tell_many(self, results: Iterable[Report]) -> Receipt:
-        """Record the rewards of many tickets: all of them, or after an error none."""
 
 
 class Kept(Work, Protocol):
@@ -710,14 +611,14 @@ class Kept(Work, Protocol):
 
 
 @contextmanager
-def _shown(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
+def show_progress(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
     """What a worker is to call after every step."""
-    with display(progress, kept.settings.problem, kept.underway) as show:
+    if not flag("progress", progress):
+        yield _show_nothing
+        return
+    with display(kept.settings.problem, kept.underway) as show:
         yield lambda: show(*kept.standing(), kept.spent())
 
 
-def _over(kept: Kept, state: State) -> Result:
-    """The result, when there is nothing to do any more; or why there is none."""
-    if state is State.STOPPED:
-        raise Unfinished(kept.status().trouble)
-    return kept.result()
+def _show_nothing() -> None:
+    """Where progress is not wanted."""

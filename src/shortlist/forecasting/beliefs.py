@@ -17,6 +17,7 @@ from shortlist.cells import ItemsGiven, check_cells, item_labels
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
+from shortlist.features import Features, shuffled
 from shortlist.formatting import given_text
 from shortlist.instances import item_response_with
 from shortlist.problem import Items, Problem, checked_order
@@ -247,6 +248,7 @@ class Scene:
     order: str
     costs: tuple[float, ...] | None = None  # of a pull per arm, in the order of the means
     limits: tuple[int | None, ...] | None = None  # the most pulls per arm, in the same order
+    features: Features | None = None  # of the arms, in the same order
 
     @property
     def words(self) -> str:
@@ -279,13 +281,15 @@ class Scene:
         return _row(outcome, problem.sign * scores.mean(1))
 
     def _shuffled(self, problem: Problem, rng: np.random.Generator) -> Problem:
-        """The problem with costs and limits in the order in which guessed means will be."""
-        if self.costs is None and self.limits is None:
+        """The problem with costs, limits and features in the order of guessed means."""
+        if self.costs is None and self.limits is None and self.features is None:
             return problem
-        order = deepcopy(rng).permutation(problem.n_arms).tolist()
-        costs = None if self.costs is None else tuple(self.costs[arm] for arm in order)
-        limits = None if self.limits is None else tuple(self.limits[arm] for arm in order)
-        return replace(problem, costs=costs, limits=limits)
+        order = deepcopy(rng).permutation(problem.n_arms)
+        listed = order.tolist()
+        costs = None if self.costs is None else tuple(self.costs[arm] for arm in listed)
+        limits = None if self.limits is None else tuple(self.limits[arm] for arm in listed)
+        features = shuffled(self.features, order)
+        return replace(problem, costs=costs, limits=limits, features=features)
 
 
 def scene_of(

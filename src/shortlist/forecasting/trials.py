@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -16,6 +16,7 @@ from shortlist.algorithms.algorithm import options_of
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
 from shortlist.errors import InvalidInput
+from shortlist.features import Features, FeaturesGiven, checked_linear, features_of
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
 from shortlist.formatting import (
     Tabular,
@@ -284,6 +285,8 @@ def forecast(
     min_batch: int | None = None,
     window: int | None = None,
     certificate: Certificate = "auto",
+    features: FeaturesGiven | None = None,
+    linear: bool | float = False,
     per_day: float | None = None,
     delay: float = 0.0,
     runs: int = 20,
@@ -313,9 +316,10 @@ def forecast(
     All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
     functions of your own, are tried with every goal they serve; without that it is a good and a
     plain choice for each goal, less what would take too long. `max_rounds`, `min_batch`, `window`
-    and `certificate` are as in `select`, for the algorithms that support them. With `per_day` pulls
-    per day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress`
-    is called with the share that is done. The same `seed` gives the same forecast for any
+    and `certificate` are as in `select`, for the algorithms that support them. So are `features`
+    and `linear`, with a row per arm in the order of `means`. With `per_day` pulls per day and a
+    `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is called with
+    the share that is done. The same `seed` gives the same forecast for any
     `workers`."""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
@@ -325,12 +329,14 @@ def forecast(
     if costs is not None and pilot is not None:
         raise InvalidInput("`costs` are given with a `pilot`, but go with `means` or a `prior`")
     most = _checked_limits(limits, believed.n_arms, several=pilot is None)
+    known = _checked_features(features, linear, means)
     scene = scene_of(believed, items, order, checked_prices(costs), most)
+    scene = replace(scene, features=known)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and epsilon is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
-    wanted = _defaults(goals, left_out, on_items=items is not None)
+    wanted = _defaults(goals, left_out, on_items=items is not None, guided=known is not None)
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
@@ -410,6 +416,16 @@ def _checked_limits(
     return tuple(collected("limits", limits, at_most=MOST_ARMS))
 
 
+def _checked_features(
+    features: FeaturesGiven | None, linear: bool | float, means: npt.ArrayLike | None
+) -> Features | None:
+    """The features of guessed means: means from a prior or a pilot do not depend on any."""
+    known = features_of(features, checked_linear(linear), None, ())
+    if known is not None and means is None:
+        raise InvalidInput("`features` are given without `means`, but only go with them")
+    return known
+
+
 def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | None:
     """Pulls per day, and days until a reward arrives."""
     late = number("delay", delay)
@@ -453,12 +469,13 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
 
 
 def _defaults(
-    goals: Sequence[float | None], left_out: Sequence[str], *, on_items: bool
+    goals: Sequence[float | None], left_out: Sequence[str], *, on_items: bool, guided: bool
 ) -> Iterator[Wanted]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
         tried = [find(name) for name in names if name not in left_out]
-        yield from ((each, goal) for each in tried if each.items or not on_items)
+        apt = (each for each in tried if each.items or not on_items)
+        yield from ((each, goal) for each in apt if each.features or not guided)
 
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
@@ -507,8 +524,11 @@ def _candidate(
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
     of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs, "limits": scene.limits}
-    problem = Problem(n_arms, k, wanted, Binary(), minimize, **of_arms)
     known = options_of(algorithm.search)
+    features = scene.features
+    if features is not None and "certificate" not in known:  # nothing is proved there
+        features = features.guiding()
+    problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
     open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
         None, **open_ | {name: each for name, each in cuts.items() if name in known}

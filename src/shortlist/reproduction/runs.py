@@ -477,7 +477,7 @@ def _perform(what: str, tasks: Sequence[Task], file: ResultsFile, pace: TaskTime
     todo = [task for task in tasks if task.name not in there]
     done = len(tasks) - len(todo)
     with (
-        displayed(True, len(tasks), done) as display,
+        displayed(len(tasks), done) as display,
         closing(parallel_stream(perform, todo, pace.workers)) as performed,
     ):
         for number, (rows, seconds) in enumerate(performed, start=1):

@@ -1,17 +1,7 @@
 """The result of one arm."""
 
-from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan
 from typing import TYPE_CHECKING, Any, Generic
-
-import numpy as np
-
-from shortlist.arms import OwnLabel
-from shortlist.arrays import FloatArray, IntArray
-from shortlist.confidence import estimates
-from shortlist.driver import Outcome
-from shortlist.problem import Problem
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -44,36 +34,3 @@ class ArmResult(Generic[LabelT]):
     waiting: int = 0
     #: number of scores on a test set known before the first pull; the mean includes them
     known: int = 0
-
-
-def arms_of(
-    outcome: Outcome,
-    labels: Sequence[OwnLabel],
-    problem: Problem,
-    retired: Collection[int] = (),
-) -> Iterator[ArmResult]:
-    """Yield the results of all arms, in the order in which they were given."""
-    chosen = set(outcome.answer.top.tolist())
-    means, low, high = estimates(problem, outcome.pulls, outcome.sums)
-    columns = [column.tolist() for column in (outcome.pulls, means, low, high)]
-    limits = problem.limits or (None,) * problem.n_arms
-    costs = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
-    more = waiting_of(outcome).tolist(), problem.known_scores.counts.tolist()
-    rows = zip(labels, *columns, limits, *costs, *more, strict=True)
-    for arm, (label, pulls, mean, low_, high_, limit, cost, spent, *others) in enumerate(rows):
-        shown = None if isnan(mean) else mean
-        terms = limit, cost, spent, arm in retired, *others
-        yield ArmResult(label, pulls, shown, low_, high_, arm in chosen, *terms)
-
-
-def waiting_of(outcome: Outcome) -> IntArray:
-    """(n,) Number of rewards per arm that do not count."""
-    return np.zeros_like(outcome.pulls) if outcome.waiting is None else outcome.waiting
-
-
-def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:
-    """(n,) Total cost of the pulls per arm."""
-    if outcome.spending is not None:
-        return outcome.spending
-    result: FloatArray = outcome.pulls * problem.prices
-    return result

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
-from shortlist.confidence import places
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.confidence import estimates, places
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import (
@@ -26,14 +27,15 @@ from shortlist.formatting import (
     mean_text,
     plain,
     plural,
+    range_of,
     readable,
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
-from shortlist.result.arm_result import ArmResult, LabelT, arms_of, spending_of, waiting_of
+from shortlist.result.arm_result import ArmResult, LabelT
 from shortlist.result.lift import Lift, lift_of
 from shortlist.result.plots import frame_of
-from shortlist.reward_models import RewardModel, Unranged
+from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer
 from shortlist.validation import shown
 
@@ -235,7 +237,9 @@ class Result(Tabular, Generic[LabelT]):
     def table(self) -> TextTable:
         """The chosen arms, best first, and the best of the others."""
         chosen, others = self._best_first()
-        return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
+        among = range_of(arm.mean for arm in self.arms)
+        shown, rest = _rows(chosen, CHOSEN_SHOWN, among), _rows(others, OTHERS_SHOWN, among)
+        return TextTable(HEADER, shown, rest)
 
     def tables(self) -> tuple[TextTable, ...]:
         """Return the table with title and verdict; with a control, also the table of the lift."""
@@ -283,6 +287,7 @@ class Result(Tabular, Generic[LabelT]):
             raise InvalidInput(
                 "`lift` needs a declared reward model, but there is none: give `rewards`"
             )
+        check_spread(self.rewards, "`lift`")
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
@@ -454,17 +459,19 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
     return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
 
 
-def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
+def _rows(
+    arms: Sequence[ArmResult], limit: int, among: tuple[float, float]
+) -> list[tuple[str, ...]]:
     """The cells of the first arms, and how many more there are."""
-    rows = [arm_cells(arm) for arm in arms[:limit]]
+    rows = [arm_cells(arm, among) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
 
 
-def arm_cells(arm: ArmResult) -> tuple[str, ...]:
-    """The cells of an arm, under `HEADER`."""
-    mean = mean_text(arm.mean, arm.low, arm.high)
+def arm_cells(arm: ArmResult, among: tuple[float, float] | None = None) -> tuple[str, ...]:
+    """The cells of an arm, under `HEADER`; all means are `among` these."""
+    mean = mean_text(arm.mean, arm.low, arm.high, among=among)
     return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)
 
 
@@ -485,3 +492,36 @@ def _carry(error: BaseException, result: Result) -> None:
         error.add_note(
             f"`partial` of this error is the result after {plural(result.pulls, 'pull')}"
         )
+
+
+def arms_of(
+    outcome: Outcome,
+    labels: Sequence[OwnLabel],
+    problem: Problem,
+    retired: Collection[int] = (),
+) -> Iterator[ArmResult]:
+    """Yield the results of all arms, in the order in which they were given."""
+    chosen = set(outcome.answer.top.tolist())
+    means, low, high = estimates(problem, outcome.pulls, outcome.sums)
+    columns = [column.tolist() for column in (outcome.pulls, means, low, high)]
+    limits = problem.limits or (None,) * problem.n_arms
+    costs = [column.tolist() for column in (problem.prices, spending_of(outcome, problem))]
+    more = waiting_of(outcome).tolist(), problem.known_scores.counts.tolist()
+    rows = zip(labels, *columns, limits, *costs, *more, strict=True)
+    for arm, (label, pulls, mean, low_, high_, limit, cost, spent, *others) in enumerate(rows):
+        shown = None if math.isnan(mean) else mean
+        terms = limit, cost, spent, arm in retired, *others
+        yield ArmResult(label, pulls, shown, low_, high_, arm in chosen, *terms)
+
+
+def waiting_of(outcome: Outcome) -> IntArray:
+    """(n,) Number of rewards per arm that do not count."""
+    return np.zeros_like(outcome.pulls) if outcome.waiting is None else outcome.waiting
+
+
+def spending_of(outcome: Outcome, problem: Problem) -> FloatArray:
+    """(n,) Total cost of the pulls per arm."""
+    if outcome.spending is not None:
+        return outcome.spending
+    result: FloatArray = outcome.pulls * problem.prices
+    return result

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,12 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
+from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
@@ -24,12 +26,14 @@ from shortlist.simulation.worlds import (
     BernoulliBandit,
     BetaBandit,
     GaussianBandit,
+    NormalBandit,
     ScoreTable,
     model_of_scores,
     score_matrix,
 )
 from shortlist.spec import Certificate, Order
 from shortlist.validation import (
+    LARGEST,
     arm_means,
     check_sendable,
     function_or_none,
@@ -38,6 +42,10 @@ from shortlist.validation import (
     reals,
     shown,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def drive(
@@ -59,6 +67,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
     "beta": BetaBandit,
     "gaussian": GaussianBandit,
+    "normal": NormalBandit,
 }
 
 Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spent
@@ -86,6 +95,74 @@ class Runs(Tabular):
         if self.epsilon is None:
             return np.zeros(self.regret.size, dtype=np.bool_)
         return self.regret > self.epsilon + ROUNDING
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """All runs as a data frame with a row per run.
+
+        Args:
+            library: "pandas" or "polars". Default: the first of these that is installed.
+
+        Returns:
+            The data frame: run, pulls, rounds, regret, bound, failed, and spent where arms have
+            costs.
+
+        Raises:
+            InvalidInput: If neither is installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> list(runs.to_frame("pandas").columns)
+            ['run', 'pulls', 'rounds', 'regret', 'bound', 'failed']"""
+        columns: dict[str, npt.NDArray[Any]] = {
+            "pulls": self.pulls,
+            "rounds": self.rounds,
+            "regret": self.regret,
+        }
+        columns |= {"bound": self.bound, "failed": self.failed}
+        if self.spent is not None:
+            columns["spent"] = self.spent
+        values = {name: column.tolist() for name, column in columns.items()}
+        rows = [
+            {"run": run, **{name: column[run] for name, column in values.items()}}
+            for run in range(self.pulls.size)
+        ]
+        return plain_frame(rows, library)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the regret of every run against its pulls, and epsilon as a line.
+
+        Args:
+            ax: Axes of matplotlib to draw into. Default: those of a new figure.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InvalidInput: matplotlib is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> runs.plot().savefig("runs.png")"""
+        ax = new_figure(7.2, 3.6).subplots() if ax is None else ax
+        ax.plot(self.pulls, self.regret, "o", color=CHOSEN, alpha=0.6)
+        if self.epsilon is not None:
+            ax.axhline(self.epsilon, color=REST, linestyle="--")
+            ax.annotate(
+                f"epsilon = {given_text(self.epsilon)}",
+                (0.01, self.epsilon),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8,
+            )
+        ax.set_title(f"{self.algorithm}, {self.pulls.size:,} runs", fontsize=10, loc="left")
+        ax.set_xlabel("pulls")
+        ax.set_ylabel("regret")
+        ax.set_ylim(bottom=-0.05 * max(self.regret.max(), self.epsilon or 0, 1e-9))
+        ax.spines[["top", "right"]].set_visible(False)
+        figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
+        return figure
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON; without an epsilon there are no failures."""
@@ -137,7 +214,7 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     rewards: str = "bernoulli",
-    sd: float | None = None,
+    sd: npt.ArrayLike | None = None,
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
@@ -146,6 +223,8 @@ def simulate(
     min_batch: int | None = None,
     window: int | None = None,
     certificate: Certificate = "auto",
+    features: FeaturesGiven | None = None,
+    linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
@@ -155,9 +234,11 @@ def simulate(
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `workers`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
-    deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`;
+    `workers`. `rewards` are "bernoulli" (0 or 1), "beta", "gaussian" or "normal". The last three
+    have standard deviation `sd`, beta rewards the largest that their mean allows if that is less.
+    It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
+    per arm. `options` are the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
+    in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
     `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
@@ -171,7 +252,8 @@ def simulate(
     chosen = find(algorithm)
     given = chosen.told(options, max_rounds, min_batch, certificate, window)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs))
+    known = features_of(features, checked_linear(linear), None, ())
+    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -193,10 +275,11 @@ class SimulatedArms:
     means: npt.ArrayLike | None
     scores: ScoresGiven | None
     rewards: str
-    sd: float | None
+    sd: npt.ArrayLike | None
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
+    features: Features | None = None
 
 
 def _prepared(
@@ -206,7 +289,8 @@ def _prepared(
     if world.means is not None and world.scores is None:
         bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
-        problem = Problem(bandit.means.size, k, goal, *declared, costs=world.costs)
+        of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
@@ -218,21 +302,24 @@ def _prepared(
     model = model_of_scores(matrix)
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
-    problem = Problem(len(matrix), k, goal, *declared, items=items, costs=world.costs)
+    known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
 def bandit_with(
-    means: npt.ArrayLike, rewards: str = "bernoulli", sd: float | None = None
+    means: npt.ArrayLike, rewards: str = "bernoulli", sd: npt.ArrayLike | None = None
 ) -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if not isinstance(rewards, str) or str(rewards) not in BANDITS:
         there = ", ".join(BANDITS)
         raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
-    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    low, high = (-np.inf, np.inf) if rewards in ("gaussian", "normal") else (0.0, 1.0)
     theta = arm_means(means, low, high)
     if sd is None:
         return BANDITS[str(rewards)](theta)
+    if rewards == "normal":
+        return NormalBandit(theta, _deviations(sd, theta.size))
     sd = number("sd", sd, above=0)
     if rewards == "bernoulli":
         raise InvalidInput(
@@ -240,6 +327,16 @@ def bandit_with(
             " `rewards` must be 'beta' or 'gaussian'"
         )
     return BetaBandit(theta, sd=sd) if rewards == "beta" else GaussianBandit(theta, sd)
+
+
+def _deviations(sd: npt.ArrayLike, n_arms: int) -> FloatArray:
+    """The standard deviation of every arm, from one number or one per arm."""
+    each = reals("sd", sd if np.ndim(sd) else [sd])
+    if each.size not in (1, n_arms) or not ((each > 0) & (each < LARGEST)).all():
+        raise InvalidInput(
+            f"`sd` is {shown(sd)}, but must be a number above 0, or {n_arms} of them, one per arm"
+        )
+    return np.broadcast_to(each, (n_arms,))
 
 
 def _run(
@@ -255,7 +352,8 @@ def _run(
     rng = np.random.default_rng(seed)
     order = rng.permutation(bandit.means.size)
     theta, shuffled = bandit.means[order], _shuffled(problem, order)
-    outcome = drive(algorithm, shuffled, bandit.with_means(theta), rng, **options)
+    moved = bandit.in_order(order) if isinstance(bandit, NormalBandit) else bandit.with_means(theta)
+    outcome = drive(algorithm, shuffled, moved, rng, **options)
     return _row(outcome, problem.sign * theta)
 
 
@@ -284,9 +382,8 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
-    if problem.costs is None:
-        return problem
-    return replace(problem, costs=tuple(problem.prices[order].tolist()))
+    costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
+    return replace(problem, costs=costs, features=shuffled(problem.features, order))
 
 
 def _row(outcome: Outcome, means: FloatArray) -> Row:

@@ -1,4 +1,5 @@
-"""Stores of experiments: `base.py` defines what a store does, the other modules are stores.
+"""Stores of experiments: `base.py` defines what a store does and has the one in memory, the other
+modules are stores on disk.
 
 An experiment is its settings, written once, and an append-only log."""
 

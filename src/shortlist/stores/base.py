@@ -1,19 +1,26 @@
-"""The protocol of a store, and the records that it keeps.
+"""The protocol of a store, the records that it keeps, its clock, and the simplest store: memory.
 
 A store holds experiments by name. Each has settings, written once, and an append-only log of
 rewards and events. The log determines the state of the experiment, so two programs that read the
 same log agree.
 
 A store may also hold the tokens of a service, without their secrets. A token can be revoked, but
-not removed: once a store has had a token, a service that uses it requires one."""
+not removed: once a store has had a token, a service that uses it requires one.
 
+The clock of a store times leases for all programs that share the store. A store on a server uses
+the clock of the server. Other stores use the clock of the machine; if that is set while a program
+runs, a warning is logged."""
+
+import logging
 import random
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
+from threading import Lock, RLock
 from typing import (
     Concatenate,
     NamedTuple,
@@ -27,7 +34,8 @@ from typing import (
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import StoreInterrupted
+from shortlist.errors import InvalidInput, StoreError, StoreExists, StoreInterrupted, StoreMissing
+from shortlist.validation import real, shown
 
 TOLD = np.dtype(
     [("ticket", np.int64), ("arm", np.int64), ("reward", np.float64), ("time", np.float64)]
@@ -49,6 +57,7 @@ class Kind(StrEnum):
     # the pull was told at `time`, after its arm was retired; it cost the number `text`
     UNUSED = "unused"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
+    AUTHOR = "author"  # the author of this event told their rewards at `time`
 
 
 class Event(NamedTuple):
@@ -59,6 +68,7 @@ class Event(NamedTuple):
     span: int
     text: str
     time: float
+    author: str = ""  # the name of the token it was written with; empty without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +98,10 @@ class Told:
     def __len__(self) -> int:
         return self.tickets.size
 
-    def after(self, count: int) -> "Told":
-        """All but the first `count` of them."""
-        tickets, arms = self.tickets[count:], self.arms[count:]
-        return Told(tickets, arms, self.rewards[count:], self.times[count:])
+    def between(self, begin: int, end: int) -> "Told":
+        """Those from the one of index `begin` to the one before `end`."""
+        span = slice(begin, end)
+        return Told(self.tickets[span], self.arms[span], self.rewards[span], self.times[span])
 
     @classmethod
     def joined(cls, parts: Sequence["Told"]) -> "Told":
@@ -155,8 +165,8 @@ class Store(Protocol):
 
         Its writes are durable when it ends; if it raises, nothing is written."""
 
-    def read(self, name: str, after: int = 0) -> News:
-        """Return the entries of a log after this position."""
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """Return the entries of a log after this position, up to the position `until` if given."""
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
@@ -170,10 +180,14 @@ class Store(Protocol):
         """Close the store. It cannot be used afterwards."""
 
 
+MOST_NAMES = 20  # in a message
+
+
 def no_such_experiment(name: str, names: Sequence[str], where: str) -> str:
     """The error message for a missing experiment."""
-    existing = ", ".join(map(repr, names)) or "none"
-    return f"there is no experiment {name!r} in {where}; it holds {existing}"
+    existing = ", ".join(map(repr, names[:MOST_NAMES])) or "none"
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"there is no experiment {name!r} in {where}; it holds {existing}{more}"
 
 
 class Scope(StrEnum):
@@ -197,6 +211,8 @@ class Token(NamedTuple):
     digest: str  # SHA-256 of the secret, in hexadecimal
     created: float  # seconds since 1970
     revoked: float | None = None
+    expires: float | None = None
+    experiment: str | None = None  # the only one it is for; None for all
 
 
 @runtime_checkable
@@ -254,3 +270,234 @@ def retried(
         return retry(lambda: method(own, *given, **named))
 
     return retrying
+
+
+LATEST = 2.0**39  # seconds since 1970, in 17,000 years: far before the end of an endless lease
+EVERY = 30.0  # seconds until a server is asked again
+JUMP = 2.0  # seconds of drift or correction that are not reported
+logger = logging.getLogger("shortlist.stores")
+Clock = Callable[[], float]
+
+
+def steady() -> float:
+    """Seconds that setting a clock does not change; where possible they count while the machine
+    sleeps."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+def checked_time(value: object) -> float:
+    """The time of a clock, checked: it is stored for good, and leases end by it."""
+    now = real(value)
+    if not 0 <= now <= LATEST:  # NaN is not either
+        raise InvalidInput(
+            f"the clock says {shown(value)}, but must say seconds since 1970: a number from 0 to"
+            f" {LATEST:g}"
+        )
+    return now
+
+
+class MachineClock:
+    """The clock of the machine. Setting it moves the end of every lease, so this is logged."""
+
+    def __init__(self) -> None:
+        self._offset: float | None = None  # to the steady seconds
+
+    def __call__(self) -> float:
+        """Seconds since 1970."""
+        now = time.time()
+        offset = now - steady()
+        jump = 0.0 if self._offset is None else offset - self._offset
+        if abs(jump) > JUMP:
+            way = "forward" if jump > 0 else "back"
+            end = "sooner" if jump > 0 else "later"
+            logger.warning(
+                "The clock of this machine was set %s by %.3g s: leases end that much %s.",
+                *(way, abs(jump), end),
+            )
+        if self._offset is None or abs(jump) > JUMP:
+            self._offset = offset
+        return now
+
+
+class ServerClock:
+    """The clock of a server, read every 30 seconds; steady seconds are added in between.
+
+    So the clocks of the machines that share the server do not matter."""
+
+    def __init__(self, ask: Clock) -> None:
+        self._ask = ask
+        self._lock = Lock()
+        self._asked = 0.0  # steady seconds when the server was asked last
+        self._said: float | None = None  # its reply
+
+    def __call__(self) -> float:
+        """Seconds since 1970, as the server counts them."""
+        with self._lock:
+            elapsed = steady() - self._asked
+            if self._said is None or not 0 <= elapsed < EVERY:
+                self._said = checked_time(self._ask())
+                self._asked, elapsed = steady(), 0.0
+            return self._said + elapsed
+
+
+this_machine = MachineClock()
+
+
+WHERE = "memory"
+
+
+class Appended(NamedTuple):
+    """What one call of `append` added: first the rewards, then the events."""
+
+    first: int  # entries before
+    told: Told
+    events: Sequence[Event]
+
+    @property
+    def end(self) -> int:
+        """Entries up to its last."""
+        return self.first + len(self.told) + len(self.events)
+
+    def between(self, after: int, until: int) -> "Appended":
+        """The part of it between these positions."""
+        begin, end = max(0, after - self.first), max(0, until - self.first)
+        size = len(self.told)
+        events = self.events[max(0, begin - size) : max(0, end - size)]
+        return Appended(self.first + begin, self.told.between(begin, end), events)
+
+
+@dataclass(slots=True)
+class Log:
+    """One experiment: positions count from 1, and each holds a reward or an event."""
+
+    settings: str
+    parts: list[Appended] = field(default_factory=list)
+    told: set[int] = field(default_factory=set)  # the tickets among them
+
+    @property
+    def end(self) -> int:
+        """How many entries there are."""
+        return self.parts[-1].end if self.parts else 0
+
+
+class MemoryStore:
+    """Experiments in a dictionary, which live as long as the program: for tests, and to try things
+    out. Threads may share it; other processes cannot see it."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, Log] = {}
+        self._tokens: dict[str, Token] = {}
+        self._lock = RLock()
+        # parts of all logs when the exclusive block began
+        self._undo: dict[str, int] | None = None
+        self._closed = False
+
+    def names(self) -> list[str]:
+        """The experiments there are, in the order in which they were made."""
+        self._check_open()
+        return list(self._logs)
+
+    def settings(self, name: str) -> str:
+        """What the experiment of that name was made with."""
+        return self._log(name).settings
+
+    def create(self, name: str, settings: str) -> None:
+        """Add an experiment with an empty log, unless there is one of that name."""
+        with self.exclusive():
+            if name in self._logs:
+                raise StoreExists(f"there is an experiment {name!r} in {WHERE} already")
+            self._logs[name] = Log(settings)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Let no other thread write meanwhile; if the block raises, nothing of it was written."""
+        self._check_open()
+        with self._lock:
+            if self._undo is not None:
+                yield
+                return
+            self._undo = {name: len(log.parts) for name, log in self._logs.items()}
+            try:
+                yield
+            except BaseException:
+                self._roll_back(self._undo)
+                raise
+            finally:
+                self._undo = None
+
+    def _roll_back(self, lengths: dict[str, int]) -> None:
+        self._logs = {name: log for name, log in self._logs.items() if name in lengths}
+        for name, length in lengths.items():
+            log = self._logs[name]
+            for part in log.parts[length:]:
+                log.told.difference_update(part.told.tickets.tolist())
+            del log.parts[length:]
+
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """What was added to a log after that position, up to the position `until` if given."""
+        with self._lock:
+            log = self._log(name)
+            end = log.end if until is None else min(until, log.end)
+            if end <= after:
+                return News(NOTHING, (), after)
+            first = bisect_right(log.parts, after, key=lambda part: part.end)
+            last = bisect_left(log.parts, end, key=lambda part: part.end)
+            new = [part.between(after, end) for part in log.parts[first : last + 1]]
+        told = Told.joined([part.told for part in new if len(part.told)])
+        return News(told, [event for part in new for event in part.events], new[-1].end)
+
+    def append(
+        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+    ) -> None:
+        """Add rewards and events to a log; only inside `exclusive`."""
+        if self._undo is None:
+            raise StoreError("append was called outside of exclusive(), but needs it")
+        log = self._log(name)
+        part = Appended(log.end, told if isinstance(told, Told) else Told.of(told), list(events))
+        tickets = part.told.tickets.tolist()
+        if not log.told.isdisjoint(tickets) or len(set(tickets)) < len(tickets):
+            raise StoreError("a ticket is given a second reward, but may have only one")
+        if part.end > part.first:
+            log.parts.append(part)
+            log.told.update(tickets)
+
+    def tokens(self) -> list[Token]:
+        """All that were ever made, in that order, revoked ones included."""
+        self._check_open()
+        return list(self._tokens.values())
+
+    def add_token(self, token: Token) -> None:
+        """Add one, unless there was ever one of that name."""
+        with self._lock:
+            if token.name in self._tokens:
+                raise StoreExists(token_exists(token.name, WHERE))
+            self._tokens[token.name] = token
+
+    def revoke_token(self, name: str, now: float) -> None:
+        """Let a token allow nothing any more; a second time changes nothing."""
+        with self._lock:
+            if name not in self._tokens:
+                raise StoreMissing(no_such_token(name, self.tokens(), WHERE))
+            token = self._tokens[name]
+            if token.revoked is None:
+                self._tokens[name] = token._replace(revoked=now)
+
+    def now(self) -> float:
+        """Seconds since 1970, by the clock of this machine."""
+        return this_machine()
+
+    def close(self) -> None:
+        """Let go of what the store holds open. It cannot be used afterwards."""
+        self._closed = True
+
+    def _log(self, name: str) -> Log:
+        self._check_open()
+        if name not in self._logs:
+            raise StoreMissing(no_such_experiment(name, list(self._logs), WHERE))
+        return self._logs[name]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the store in memory is closed")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import fixed_design
 from shortlist.certificates.pairs import fallback as fallback
 from shortlist.certificates.pairs.fallback import Fallback
 from shortlist.certificates.pairs.planning import BatchSizes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from shortlist.arrays import IntArray
-from shortlist.certificates.fixed_design import fixed_design
+from shortlist.certificates.frame import fixed_design
 from shortlist.certificates.pairs import fallback
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, _draw, complete_samples, pairs_search

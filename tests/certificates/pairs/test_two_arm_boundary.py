@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from shortlist.certificates.fixed_design import fixed_design, swap_failure
+from shortlist.certificates.frame import fixed_design, swap_failure
 from shortlist.certificates.pairs import two_arm_boundary as module
 from shortlist.certificates.pairs.two_arm_boundary import (
     COARSEST,

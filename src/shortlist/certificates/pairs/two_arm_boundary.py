@@ -28,7 +28,7 @@ from functools import cache
 import numpy as np
 
 from shortlist.arrays import ROUNDED, FloatArray
-from shortlist.certificates.fixed_design import ROUNDING, swap_failure
+from shortlist.certificates.frame import ROUNDING, swap_failure
 
 FINEST, COARSEST = 1.001, 1.02  # ratio of the ends of a level: the first one, and the last ones
 WIDENED = 1.2  # from one level to the next

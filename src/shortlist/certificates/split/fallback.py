@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.certificates.fixed_design import SLACK, fixed_design, share_for
+from shortlist.certificates.frame import SLACK, fixed_design, share_for
 from shortlist.certificates.split.bound import Holdout
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem

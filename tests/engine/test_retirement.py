@@ -16,7 +16,7 @@ from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
 from shortlist.search import Answer
 from shortlist.stores import Event, Kind
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 ASKED: dict[str, Any] = {"budget": 120, "rewards": "binary"}
 

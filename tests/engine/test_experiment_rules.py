@@ -18,7 +18,7 @@ from shortlist import Arm
 from shortlist.engine import Experiment, State, Ticket, export_lines, import_lines
 from shortlist.errors import ConflictingReward, InvalidInput
 from shortlist.result import Result
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 LABELS, K, RETRIES = ("a", "b", "c", "d", "e"), 2, 1
 LIMITS = dict(zip(LABELS, (4, math.inf, 9, 30, math.inf), strict=True))

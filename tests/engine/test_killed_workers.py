@@ -3,7 +3,7 @@ twice.
 
 A few kills by default; all fifty by
 
-    SHORTLIST_ATTACK_SCALE=17 pytest tests/engine/test_killed.py"""
+    SHORTLIST_ATTACK_SCALE=17 pytest tests/engine/test_killed_workers.py"""
 
 import random
 import sys

@@ -9,7 +9,7 @@ from shortlist import Arm
 from shortlist.engine import Experiment, State, export_lines, import_lines, verify
 from shortlist.errors import ConflictingReward, InvalidInput, StoreDamaged, StoreExists
 from shortlist.stores import Event, Kind
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 ARMS = [Arm("a", cost=1), Arm("b", cost=4), Arm("c", cost=2), Arm("d", cost=1)]
 GIVEN: dict[str, Any] = {"k": 1, "rewards": "binary", "budget": 60}

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from shortlist.algorithms.certified import certified
+from shortlist.algorithms.certified import certified, search_by_spread, worth_a_pilot
 from shortlist.arrays import FloatArray
-from shortlist.certificates.fixed_design import SLACK, fixed_design
+from shortlist.certificates.frame import SLACK, fixed_design
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, run
-from shortlist.certificates.pairs_or_split import search_by_spread, worth_a_pilot
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
 from shortlist.search import Answer, Pulls, Rewards, Search, advance, rewards_of

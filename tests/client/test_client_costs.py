@@ -12,7 +12,7 @@ from services import serving
 from shortlist import Arm, Client
 from shortlist.engine import Experiment
 from shortlist.errors import InvalidInput
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 ARMS = [Arm("a", cost=1), Arm("b", cost=4, limit=5), Arm("c", cost=0.5)]
 GIVEN: dict[str, Any] = {"arms": ARMS, "k": 1, "budget": 30.5, "rewards": "binary", "seed": 2}

@@ -13,9 +13,9 @@ from machines import Machine, hold
 from places import PLACES
 
 from shortlist.engine import Experiment, State, Ticket
-from shortlist.engine.leases import FREE
+from shortlist.engine.tickets import FREE
 from shortlist.errors import ConflictingReward, InvalidReward, UnknownTicket
-from shortlist.stores.memory import MemoryStore
+from shortlist.stores.base import MemoryStore
 
 LEASE, RETRIES, WORKERS = 10.0, 1, ("ann", "bob", "")
 CHOSEN: dict[str, Any] = {"epsilon": 0.9, "delta": 0.9, "rewards": "binary"}
