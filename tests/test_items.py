@@ -232,7 +232,7 @@ def nothing(arm: object, item: object) -> float:
 )
 def test_bad_test_sets_are_refused_in_words(given: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        shortlist.select(nothing, arms=2, k=1, epsilon=0.1, **given)  # type: ignore[arg-type]
+        shortlist.select(nothing, k=1, epsilon=0.1, **{"arms": 2, **given})  # type: ignore[arg-type]
 
 
 def test_items_are_needed_for_their_certificate_and_rule_out_a_holdout() -> None:

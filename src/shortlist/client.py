@@ -28,6 +28,7 @@ from shortlist.engine.tickets import checked_cost
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
@@ -329,6 +330,8 @@ class Client(Runnable):
         min_batch: int | None = None,
         window: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
         control: OwnLabel | None = None,

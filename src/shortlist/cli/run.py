@@ -12,7 +12,14 @@ import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.files import labelled, labels_in, read_arms, with_features, with_test_set
+from shortlist.cli.files import (
+    labelled,
+    labels_in,
+    read_arms,
+    with_features,
+    with_quotas,
+    with_test_set,
+)
 from shortlist.cli.live import named
 from shortlist.cli.options import name_option, setting_options
 from shortlist.cli.output import format_option, note
@@ -162,7 +169,7 @@ def _experiment(
         raise InvalidInput("`k` is missing, but an experiment needs it")
     described = read_arms(arms)
     labels = labels_in(described)
-    known = with_features(with_test_set(settings, labels), arms, labels)
+    known = with_features(with_quotas(with_test_set(settings, labels)), arms, labels)
     return create_experiment(described, store=store, exist_ok=True, **named(name), **known)
 
 

@@ -60,6 +60,7 @@ from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
@@ -128,6 +129,8 @@ class Experiment(Runnable):
         min_batch: int | None = None,
         window: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
         control: OwnLabel | None = None,

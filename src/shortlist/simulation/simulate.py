@@ -11,13 +11,15 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reading.scores import named_scores
-from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.regret import ROUNDING
 from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
@@ -223,6 +225,9 @@ def simulate(
     min_batch: int | None = None,
     window: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
@@ -239,6 +244,9 @@ def simulate(
     It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
     per arm. `options` are the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
     in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
+    `groups` are the groups of the arms in the same order, and `quotas` least and most chosen arms
+    of them; a `constraint` is any other family of sets. What is lost is then measured against the
+    best feasible set.
     `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
@@ -253,7 +261,10 @@ def simulate(
     given = chosen.told(options, max_rounds, min_batch, certificate, window)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
+    named = None if groups is None else group_names(groups)
+    family = given_family(named, quotas, constraint, k)
+    prices = checked_prices(costs)
+    world = SimulatedArms(means, scores, rewards, sd, order, minimize, prices, known, family)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -280,6 +291,7 @@ class SimulatedArms:
     minimize: bool
     costs: tuple[float, ...] | None = None
     features: Features | None = None
+    constraint: Constraint | None = None
 
 
 def _prepared(
@@ -290,6 +302,7 @@ def _prepared(
         bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        of_arms["constraint"] = world.constraint
         problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
@@ -303,6 +316,7 @@ def _prepared(
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
     known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    known["constraint"] = world.constraint
     problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
@@ -354,7 +368,7 @@ def _run(
     theta, shuffled = bandit.means[order], _shuffled(problem, order)
     moved = bandit.in_order(order) if isinstance(bandit, NormalBandit) else bandit.with_means(theta)
     outcome = drive(algorithm, shuffled, moved, rng, **options)
-    return _row(outcome, problem.sign * theta)
+    return _row(outcome, shuffled, problem.sign * theta)
 
 
 def _run_on_scores(
@@ -372,7 +386,7 @@ def _run_on_scores(
     search_rng, order_rng = rng.spawn(2)
     table = ScoreTable(shuffled, order_rng, order)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
-    return _row(outcome, problem.sign * shuffled.mean(axis=1))
+    return _row(outcome, problem, problem.sign * shuffled.mean(axis=1))
 
 
 def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
@@ -383,15 +397,17 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
     costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
-    return replace(problem, costs=costs, features=shuffled(problem.features, order))
+    family = None if problem.constraint is None else reordered(problem.constraint, order)
+    features = shuffled(problem.features, order)
+    return replace(problem, costs=costs, features=features, constraint=family)
 
 
-def _row(outcome: Outcome, means: FloatArray) -> Row:
+def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
     assert outcome.ahead is not None
     return (
         int(outcome.pulls.sum() + outcome.ahead.sum()),
-        aggregate_regret(means, outcome.answer.top),
+        problem.regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,
         float(outcome.pulls.sum() if outcome.spending is None else outcome.spending.sum()),
