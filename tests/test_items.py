@@ -222,17 +222,13 @@ def nothing(arm: object, item: object) -> float:
             {"items": 2, "options": {"window": 3, "min_batch": 4}},
             "`window` is 3, but must be 0 or at least `min_batch` = 4",
         ),
-        (
-            {"items": 2, "window": 9, "arms": [shortlist.Arm("a", limit=1), shortlist.Arm("b")]},
-            "`window` is 9, but arms have limits",
-        ),
         ({"window": 9}, "`window` is 9, but only the certificate on items plans batches ahead"),
         ({"items": 2, "options": {"certificate": "split"}}, "'split' and items are given"),
     ],
 )
 def test_bad_test_sets_are_refused_in_words(given: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        shortlist.select(nothing, k=1, epsilon=0.1, **{"arms": 2, **given})  # type: ignore[arg-type]
+        shortlist.select(nothing, arms=2, k=1, epsilon=0.1, **given)  # type: ignore[arg-type]
 
 
 def test_items_are_needed_for_their_certificate_and_rule_out_a_holdout() -> None:

@@ -192,7 +192,7 @@ class Settings:
         at_a_time, wide = (workers or 1) * (items or 1), dict[str, int]()
         if items is not None and items > 1:
             wide["min_items"] = items
-        if workers is not None and workers > 1 and self.problem.limits is None:
+        if workers is not None and workers > 1:
             wide["min_batch"] = self.options.get("min_batch", max(1, at_a_time // 2))
             wide["window"] = max(3 * at_a_time, wide["min_batch"])
         return self._with_options(wide | self.options)

@@ -80,8 +80,6 @@ def certified(
         _check_items(problem, certificate)
         _check_constraint(problem, "items")
         width = _width(min_batch, window, max_rounds, min_items)
-        if width.window and problem.limits is not None:
-            _refuse("arms have limits, within which no batch is planned ahead", window=window)
         return informed(items_search(problem, rng, retired, width), retired)
     _refuse("only the certificate on items plans batches ahead", window=window)
     _refuse("there are no items", min_items=min_items)
