@@ -79,8 +79,9 @@ class Selection:
 
     def _experiment(self) -> Experiment:
         if self.store is None:
-            return unsaved(self.settings)
-        return Experiment.of(self.settings, self.store, self.name, exist_ok=True)
+            return unsaved(self.settings.with_width(self.workers, self.batch))
+        wide = self.settings.with_width(self.workers, self.batch)
+        return Experiment.of(self.settings, self.store, self.name, exist_ok=True, new=wide)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
         return replace(experiment.result(partial=partial), control=self.settings.control)
@@ -122,6 +123,7 @@ def select(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     quotas: QuotasGiven | None = None,
     constraint: ConstraintGiven | None = None,
@@ -172,6 +174,8 @@ def select(
         options: Options of the algorithm, by name.
         max_rounds: Maximum number of batches. Only some algorithms support this.
         min_batch: Minimum number of pulls per batch. Only some algorithms support this.
+        window: On a test set, batches are planned ahead while at most this many cells are under
+            way. Default: three times `workers`; `min_batch` is then half of `workers`.
         certificate: Certificate that proves the regret bound: "pairs", "plans", "split", "items" or
             "linear". "auto": chosen by the problem.
         features: Known numbers of every arm, a row per arm, or names of columns of a data frame of
@@ -245,6 +249,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     quotas: QuotasGiven | None = None,
     constraint: ConstraintGiven | None = None,

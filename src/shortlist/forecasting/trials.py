@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -290,6 +290,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     algorithms: Sequence[AlgorithmLike] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     groups: GroupsGiven | None = None,
     quotas: QuotasGiven | None = None,
@@ -367,7 +368,19 @@ def forecast(  # noqa: D417  # `documented` adds the settings
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
         _candidate(
-            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+            algorithm,
+            each,
+            scene,
+            k,
+            epsilon,
+            delta,
+            minimize,
+            {
+                "max_rounds": max_rounds,
+                "min_batch": min_batch,
+                "certificate": certificate,
+                "window": window,
+            },
         )
         for algorithm, each in wanted
     ]
@@ -546,9 +559,7 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    max_rounds: int | None,
-    min_batch: int | None,
-    certificate: str,
+    cuts: Mapping[str, Any],
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
@@ -559,11 +570,9 @@ def _candidate(
     if features is not None and "certificate" not in known:  # nothing is proved there
         features = features.guiding()
     problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
+    open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
-        None,
-        max_rounds if "max_rounds" in known else None,
-        min_batch if "min_batch" in known else None,
-        certificate if "certificate" in known else "auto",
+        None, **open_ | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)
