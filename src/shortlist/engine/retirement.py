@@ -25,6 +25,8 @@ def leaving_arm(known: Replica, label: object) -> int:
     arm = position_of(label, labels)
     if arm is None:
         raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
+    if problem.shared_seeds:
+        raise InvalidInput(f"`arm` is {shown(label)}, but on shared seeds no arm can retire")
     if not problem.rewards.has_range:
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
@@ -41,7 +43,8 @@ def may_leave(known: Replica, arm: int) -> bool:
     """Whether more arms stay than are to be chosen, of rewards that have a range."""
     problem = known.settings.problem
     left = known.ledger.retired.keys() | {arm}
-    return problem.rewards.has_range and problem.n_arms - len(left) > problem.k
+    may = problem.rewards.has_range and not problem.shared_seeds
+    return may and problem.n_arms - len(left) > problem.k
 
 
 def retirement(
