@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.constraints import Constraint, check_family, complement_of, family_among
+from shortlist.constraints import Constraint, best_set, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.features import Features, shuffled
 from shortlist.formatting import bound_text
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.spec import Order
 from shortlist.validation import (
@@ -341,6 +342,13 @@ class Problem:
     def prices(self) -> FloatArray:
         """Cost of a pull per arm: (n,)."""
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
+
+    def regret(self, means: FloatArray, top: IntArray) -> float:
+        """R_T of the arms `top` against the best feasible set, where large means are good."""
+        if self.constraint is None:
+            return aggregate_regret(means, top)
+        best = best_set(self.constraint, means, self.k)
+        return max(0.0, float(means[best].sum() - means[top].sum()) / self.k)
 
     @property
     def sign(self) -> int:

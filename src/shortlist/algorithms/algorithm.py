@@ -313,6 +313,7 @@ def _only(request: Pulls, times: IntArray) -> Pulls:
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
 GUIDED = "certified and expected-loss do"
+CONSTRAINED = "certified, expected-loss, clucb-pac and uniform do"
 # why an algorithm does not support an option that others do
 CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
@@ -411,7 +412,7 @@ class Algorithm:
         if not (self.normal or self.guarded):
             check_spread(problem.rewards, self.name)
         if problem.constraint is not None and not (self.constraints or self.guarded):
-            raise UnsupportedGoal(f"{self.name} does not support constraints, but certified does")
+            raise UnsupportedGoal(f"{self.name} does not support constraints, but {CONSTRAINED}")
         if problem.features is not None and not (self.features or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not use `features`, but {GUIDED}")
         self._check_declared(problem)

@@ -216,7 +216,7 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None or problem.constraint is not None:
+    if many or problem.limits is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)

@@ -62,6 +62,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             REGRET,
             "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2",
             anytime=clucb_pac_anytime,
+            constraints=True,
         ),
         Algorithm(
             "lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"
@@ -99,8 +100,11 @@ ALGORITHMS: dict[str, Algorithm] = {
             items=True,
             normal=True,
             keeps_money=True,
+            constraints=True,
         ),
-        Algorithm("uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md"),
+        Algorithm(
+            "uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md", constraints=True
+        ),
         Algorithm(
             "kl-lucb",
             kl_lucb,

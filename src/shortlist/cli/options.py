@@ -161,6 +161,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "metavar": "NAME=VALUE",
         "help": "Option of the algorithm; repeat for several. A wrong name lists them all.",
     },
+    "quotas": {
+        "type": FILE,
+        "metavar": "FILE",
+        "help": "Least and most chosen arms per group: a CSV with columns group, least and most.",
+    },
     "features": {
         "metavar": "FILE|COLUMN,…",
         "help": "Features of the arms: a CSV with a column for each, or columns of ARMS.",
@@ -191,7 +196,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
         about["type"] = Word(name, field.words) if field.words else field.kind
         if not field.required:
             about["default"] = field.default
-    elif name not in ("options", "items", "scores"):
+    elif name not in ("options", "items", "scores", "quotas"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
     about.setdefault("show_default", about.get("default") is not None)
@@ -202,7 +207,8 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
     """The options of these settings; of all that make an experiment if none are named."""
 
     def added(command: Command) -> Command:
-        for name in reversed(names or [name for name in FIELDS_OF["create"] if name != "arms"]):
+        every = [name for name in FIELDS_OF["create"] if name not in ("arms", "constraint")]
+        for name in reversed(names or every):
             command = setting_option(name)(command)
         return command
 

@@ -11,13 +11,15 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reading.scores import named_scores
-from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.regret import ROUNDING
 from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
@@ -225,6 +227,9 @@ def simulate(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
@@ -243,6 +248,9 @@ def simulate(
     1, if "normal"; if "bernoulli", the normal variables behind the rewards have it. `options` are
     the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
     in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
+    `groups` are the groups of the arms in the same order, and `quotas` least and most chosen arms
+    of them; a `constraint` is any other family of sets. What is lost is then measured against the
+    best feasible set.
     `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
@@ -257,9 +265,12 @@ def simulate(
     given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
-    shared = checked_correlation(correlation, seeds == "shared")
-    figures_of_arms = (means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
-    world = SimulatedArms(*figures_of_arms, shared)
+    named = None if groups is None else group_names(groups)
+    family = given_family(named, quotas, constraint, k)
+    prices = checked_prices(costs)
+    together = checked_correlation(correlation, seeds == "shared")
+    figures_of_arms = (means, scores, rewards, sd, order, minimize, prices, known, family)
+    world = SimulatedArms(*figures_of_arms, together)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -286,6 +297,7 @@ class SimulatedArms:
     minimize: bool
     costs: tuple[float, ...] | None = None
     features: Features | None = None
+    constraint: Constraint | None = None
     correlation: float | None = None  # None: every pull has a seed of its own
 
 
@@ -298,6 +310,7 @@ def _prepared(
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
         of_arms["shared_seeds"] = world.correlation is not None
+        of_arms["constraint"] = world.constraint
         problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
@@ -313,6 +326,7 @@ def _prepared(
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
     known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    known["constraint"] = world.constraint
     problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
@@ -388,7 +402,7 @@ def _run(
     theta, shuffled = bandit.means[order], _shuffled(problem, order)
     moved = bandit.in_order(order) if isinstance(bandit, NormalBandit) else bandit.with_means(theta)
     outcome = drive(algorithm, shuffled, moved, rng, **options)
-    return _row(outcome, problem.sign * theta)
+    return _row(outcome, shuffled, problem.sign * theta)
 
 
 def _run_on_scores(
@@ -406,7 +420,7 @@ def _run_on_scores(
     search_rng, order_rng = rng.spawn(2)
     table = ScoreTable(shuffled, order_rng, order)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
-    return _row(outcome, problem.sign * shuffled.mean(axis=1))
+    return _row(outcome, problem, problem.sign * shuffled.mean(axis=1))
 
 
 def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
@@ -417,14 +431,16 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
     costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
-    return replace(problem, costs=costs, features=shuffled(problem.features, order))
+    family = None if problem.constraint is None else reordered(problem.constraint, order)
+    features = shuffled(problem.features, order)
+    return replace(problem, costs=costs, features=features, constraint=family)
 
 
-def _row(outcome: Outcome, means: FloatArray) -> Row:
+def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),
-        aggregate_regret(means, outcome.answer.top),
+        problem.regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,
         float(outcome.pulls.sum() if outcome.spending is None else outcome.spending.sum()),
