@@ -72,7 +72,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Correlation of arms on a shared seed, from 0 to 1.",
 )
-@setting_options("seeds", "minimize", "options", "max_rounds", "min_batch", "certificate")
+@setting_options("seeds", "minimize", "options")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
