@@ -340,11 +340,12 @@ def copy(
     are not."""
     with opened(source, "ro") as old:
         names = _wanted(old, name)
+        renamed = {} if as_name is None else {names[0]: checked_name(as_name)}
         if as_name is not None and len(names) > 1:
             raise InvalidInput(
-                f"`as_name` is {as_name!r}, but {len(names)} experiments would be copied: name one"
+                f"`as_name` is {shown(as_name)}, but {len(names)} experiments would be copied:"
+                " name one"
             )
-        renamed = {} if as_name is None else {names[0]: checked_name(as_name)}
         for each in names:
             old.read(each)  # what is damaged is refused before there is a file
         with opened(target, "rwc") as new:
