@@ -30,7 +30,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import FIELDS, Certificate, Order, documented
+from shortlist.spec import FIELDS, Certificate, Order, Seeds, documented
 from shortlist.validation import MOST_WORKERS, shown, whole
 
 
@@ -131,6 +131,7 @@ def select(
     linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
+    seeds: Seeds = "own",
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
     executor: Executor | Any = None,
@@ -176,8 +177,8 @@ def select(
         min_batch: Minimum number of pulls per batch. Only some algorithms support this.
         window: On a test set, batches are planned ahead while at most this many cells are under
             way. Default: three times `workers`; `min_batch` is then half of `workers`.
-        certificate: Certificate that proves the regret bound: "pairs", "plans", "split", "items" or
-            "linear". "auto": chosen by the problem.
+        certificate: Certificate that proves the regret bound: "pairs", "plans", "split",
+            "items", "linear" or "differences". "auto": chosen by the problem.
         features: Known numbers of every arm, a row per arm, or names of columns of a data frame of
             arms. They guide the pulls, and no guarantee rests on them.
         linear: True declares that means are linear in the features, a number that they are at most
@@ -189,6 +190,8 @@ def select(
             object with a method `best(weights)`.
         control: An arm to compare all other arms with: `Result.lift`.
         seed: Random seed. Runs with the same seed are identical.
+        seeds: "own" seeds for every arm, or "shared": all arms run on the same seeds, and their
+            differences count. Fewer pulls are needed where rewards on one seed are correlated.
         pull_many: Instead of `pull`: `pull_many(arm, times)` returns a list of exactly `times`
             rewards, or a tuple of that and their total cost; on a test set `pull_many(arm, items)`.
         batch: Maximum number of pulls per call of `pull_many`. Default: no maximum.
@@ -257,6 +260,7 @@ async def select_async(  # noqa: D417  # `documented` adds the settings
     linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
+    seeds: Seeds = "own",
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
     workers: int = CONCURRENT,
