@@ -9,6 +9,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import Budget
+from shortlist.certificates.exchange import ExchangeGraph
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import EXACT, ScoredCells, largest_matching
@@ -43,6 +44,7 @@ class ItemsRace:
         self.mirrored = problem.k > problem.n_arms / 2
         self.arms: IntArray = np.arange(problem.n_arms)
         self.problem = self._sought()
+        self.graph = self._graph()
         assert self.problem.items is not None
         self.cells = ScoredCells(self.problem.items, problem.n_arms)
         self.evidence = evidence_for(self.problem, self.cells)
@@ -54,6 +56,9 @@ class ItemsRace:
         """The problem of the remaining arms: to find the best, or those to reject."""
         among = self.asked.among(self.arms, self.asked.goal.budget)
         return among.complement().mirrored() if self.mirrored else among
+
+    def _graph(self) -> ExchangeGraph | None:
+        return None if self.problem.constraint is None else ExchangeGraph(self.problem)
 
     def _reset_choice(self) -> None:
         """Forget the present choice."""
@@ -99,6 +104,7 @@ class ItemsRace:
         before = self.evidence
         self.arms, self.ties, self.cells = self.arms[stay], self.ties[stay], self.cells.among(stay)
         self.problem = self._sought()
+        self.graph = self._graph()
         if isinstance(before, PairedEvidence):
             self.evidence = PairedEvidence(self.problem, self.cells, self.retired.count)
         else:
@@ -111,6 +117,10 @@ class ItemsRace:
         """Keep the choice unless an arm outside looks clearly better than one inside."""
         means = self.evidence.means(self.cells) - self.evidence.out  # arms that are out come last
         ranked = np.lexsort((self.ties, -means))
+        if self.graph is not None:
+            self.top = np.flatnonzero(self.graph.first(ranked))
+            self.outside, self.bounds = self._table()
+            return
         top = list(self.top) or list(ranked[: self.problem.k])
         margin = 0.0 if self.finished else tuning.STICKY * self.problem.epsilon
         outside = [arm for arm in ranked if arm not in top]
@@ -127,13 +137,22 @@ class ItemsRace:
         outside = np.setdiff1d(np.arange(self.arms.size), self.top)
         bounds = self.evidence.bounds(self.cells, self.top, outside)
         bounds[:, self.evidence.out[outside]] = 0.0
-        return outside, bounds
+        return outside, self._feasible(bounds, outside)
+
+    def _feasible(self, bounds: FloatArray, outside: IntArray) -> FloatArray:
+        """The same bounds, 0 where two arms may not change places: (inside, outside)."""
+        if self.graph is None:
+            return bounds
+        chosen = np.isin(np.arange(self.arms.size), self.top)
+        swaps = self.graph.swaps(chosen)[np.ix_(outside, self.top)].T
+        return np.where(swaps, bounds, 0.0)
 
     def refined(self) -> FloatArray:
         """The bounds at the end of a budget: pairs look between the points of their grid."""
         if isinstance(self.evidence, SingleEvidence):
             return self.bounds
-        return self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
+        refined = self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
+        return self._feasible(refined, self.outside)
 
     def targets(self) -> IntArray:
         """Number of items of every arm after the next batch."""
