@@ -33,6 +33,7 @@ from shortlist.engine.log_entries import (
     new_lease,
     new_tellings,
     plain_tellings,
+    present_author,
     report,
     signed,
     stretches,
@@ -68,7 +69,7 @@ from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
-from shortlist.validation import MOST_RETRIES, flag, text, whole, words
+from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
 
 logger = logging.getLogger("shortlist.engine")
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
@@ -100,7 +101,8 @@ class Experiment(Runnable):
         self._clock = store.now if clock is None else clock
         self._owned = owned
         self._lock = RLock()
-        self._known = Replica(name, settings)
+        self._origin = store.origin(name)
+        self._known = Replica(name, settings, self._origin)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
@@ -127,6 +129,7 @@ class Experiment(Runnable):
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
+        window: int | None = None,
         certificate: Certificate = "auto",
         quotas: QuotasGiven | None = None,
         constraint: ConstraintGiven | None = None,
@@ -138,6 +141,7 @@ class Experiment(Runnable):
         on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
+        workers: int | None = None,
         exist_ok: bool = False,
         clock: Clock | None = None,
     ) -> "Experiment":
@@ -148,11 +152,16 @@ class Experiment(Runnable):
         longer if pulls take longer). One that is overdue is waited for, or handed out "again",
         which is fair only if slow says nothing about the reward, or counts as the reward that
         `on_late` is. A pull that failed is tried `retries` times more; after that `on_failure` says
-        whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
+        whether the experiment stops or its arm leaves, as by `retire`. On a test set, `workers` is
+        the number of calls that will be under way at a time: it sets the defaults of `min_batch`
+        and `window`, half of it and three times as many, and nothing else. With `exist_ok`, an
         experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
+        if workers is not None:
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         settings = Settings.of(arguments(locals(), "create"))
-        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
+        wide = settings.with_width(workers)
+        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock, new=wide)
 
     @classmethod
     def of(
@@ -163,12 +172,15 @@ class Experiment(Runnable):
         *,
         exist_ok: bool,
         clock: Clock | None = None,
+        new: Settings | None = None,
     ) -> "Experiment":
-        """`create` with settings that are checked already."""
+        """`create` with settings that are checked already; `new` are those of one that is made now,
+        with defaults for what is left open."""
         name = checked_name(name)
-        Replay(settings)  # refuses what cannot be begun, before there is a file
+        wide = settings if new is None else new
+        Replay(wide)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            made = retry(lambda: made_in(place, name, settings, exist_ok))
+            made = retry(lambda: made_in(place, name, settings, exist_ok, wide))
             experiment = cls(place, name, made, clock, place is not store)
             experiment._catch_up()
         return experiment
@@ -265,7 +277,7 @@ class Experiment(Runnable):
                 state = self._end_if_spent(now, state)
             terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
-            self._append(events=[*self._known.new_steps(now), *leases])
+            self._append(events=[*self._known.new_steps(now), *leases], state=state)
             held = self._known.ledger.held_by(asking.worker)
             self._durations.begin(ids.tolist(), held, now)
             if state in GOING:
@@ -415,7 +427,7 @@ class Experiment(Runnable):
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
-            self._append(events=[event])
+            self._append(events=[event], state=State.READY)
 
     @property
     def in_memory(self) -> bool:
@@ -492,6 +504,16 @@ class Experiment(Runnable):
         As cheap as `standing`."""
         with self._lock:
             return self._known.state(self._now())
+
+    def glance(self) -> State | None:
+        """The state, as of the last call of anything else; None if another thread is at work on
+        this experiment: this waits for nobody."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._known.state(self._now())
+        finally:
+            self._lock.release()
 
     def course(self) -> list[tuple[int, Progress]]:
         """How far the search was after so many pulls, whenever it asked for more.
@@ -601,7 +623,8 @@ class Experiment(Runnable):
                     self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known, self._arms = Replica(self.name, self.settings), None
+                    self._known = Replica(self.name, self.settings, self._origin)
+                    self._arms = None
                 raise
 
     def _settle(self, now: float) -> None:
@@ -656,9 +679,15 @@ class Experiment(Runnable):
                 self._append(told=told, events=late)
             self._catch_up()
 
-    def _append(self, told: Told | Sequence[RewardRow] = (), events: Sequence[Event] = ()) -> None:
-        """Add entries to the log, with their author."""
-        self._store.append(self.name, told, signed(told, events))
+    def _append(
+        self,
+        told: Told | Sequence[RewardRow] = (),
+        events: Sequence[Event] = (),
+        state: State | None = None,
+    ) -> None:
+        """Add entries to the log, with their author; `state` is shown in lists."""
+        shown = None if state is None else state.value
+        self._store.append(self.name, told, signed(told, events), shown)
 
     def _now(self) -> float:
         """The time; a clock that is out of order must not get into the log."""
@@ -669,12 +698,13 @@ class Experiment(Runnable):
         self._known.read(self._store)
 
 
-def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
-    """The settings of an experiment that is made now, or of the one that is there."""
+def made_in(store: Store, name: str, settings: Settings, exist_ok: bool, new: Settings) -> Settings:
+    """The settings of an experiment that is made now, which are `new`, or of the one that is
+    there, if it was made with `settings`."""
     with store.exclusive():
         if not (exist_ok and name in store.names()):
-            store.create(name, settings.to_json())
-            return settings
+            store.create(name, new.to_json(), present_author())
+            return new
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)
         return made
