@@ -14,8 +14,10 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
+from shortlist.engine.block_replay import replica_of
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
+from shortlist.engine.live import Live, with_tickets
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -38,7 +40,6 @@ from shortlist.engine.log_entries import (
     triples,
     unused_costs,
 )
-from shortlist.engine.replay import Replay, Replica
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
@@ -73,7 +74,7 @@ WINDOW = 1000  # tickets looked through at a time for those of arms that left
 GOING = (State.READY, State.PENDING)  # states in which there may be tickets
 
 
-class Experiment(Runnable):
+class Experiment(Live, Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -98,7 +99,7 @@ class Experiment(Runnable):
         self._clock = store.now if clock is None else clock
         self._owned = owned
         self._lock = RLock()
-        self._known = Replica(name, settings)
+        self._known = replica_of(name, settings)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
@@ -128,6 +129,11 @@ class Experiment(Runnable):
         certificate: Certificate = "auto",
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
+        drift: bool | None = None,
+        per_day: int | None = None,
+        delay: int = 0,
+        skip_blocks: int = 0,
+        min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
         lease: float | None = None,
@@ -162,7 +168,7 @@ class Experiment(Runnable):
     ) -> "Experiment":
         """`create` with settings that are checked already."""
         name = checked_name(name)
-        Replay(settings)  # refuses what cannot be begun, before there is a file
+        replica_of(name, settings)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
             made = retry(lambda: made_in(place, name, settings, exist_ok))
             experiment = cls(place, name, made, clock, place is not store)
@@ -253,6 +259,7 @@ class Experiment(Runnable):
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
+        with_tickets(self._known, "ask")
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -317,6 +324,7 @@ class Experiment(Runnable):
     def _tell(
         self, told: Sequence[tuple[Ticket | int, float, float | None]]
     ) -> tuple[Sequence[Telling], Receipt]:
+        with_tickets(self._known, "tell")
         with self._writing() as now:
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
@@ -334,6 +342,7 @@ class Experiment(Runnable):
         changes nothing. A bad reward is no failure: results that are missing because of their value
         would void every guarantee."""
         said = words(reason)
+        with_tickets(self._known, "fail")
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
@@ -384,6 +393,7 @@ class Experiment(Runnable):
         is said; returns how many. Only whoever knows that the holder is gone should say so: to give
         up what merely takes long leaves results out because of their value. A result that comes
         nevertheless counts if it is the first."""
+        with_tickets(self._known, "release")
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -588,7 +598,7 @@ class Experiment(Runnable):
                     self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known, self._arms = Replica(self.name, self.settings), None
+                    self._known, self._arms = replica_of(self.name, self.settings), None
                 raise
 
     def _settle(self, now: float) -> None:
