@@ -136,6 +136,7 @@ class Settings:
         values = {name: field.default for name, field in FIELDS.items()} | dict(values)
         goal = goal_of(values["epsilon"], values["delta"], values["budget"])
         search = _search(values["algorithm"], goal)
+        values["min_batch"] = _least_batch(values)
         told = search.told(values["options"], *(values[name] for name in CUTS))
         asked = _Asked.of(values, goal, told)
         search.check(asked.problem, asked.options)
@@ -287,6 +288,14 @@ def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
                 f"`{name}` is {values[name]}, but only a test with `drift` has blocks"
             )
     return None
+
+
+def _least_batch(values: Mapping[str, Any]) -> int | None:
+    """The minimum size of batches: by default as many pulls as come while one batch is awaited."""
+    least: int | None = values["min_batch"]
+    if least is None and values["drift"] is False and values["per_day"] is not None:
+        return int(values["per_day"]) * max(1, int(values["delay"]))
+    return least
 
 
 def _check_live(values: Mapping[str, Any], search: Algorithm) -> None:

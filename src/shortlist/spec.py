@@ -153,13 +153,15 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             " block. Default: if per_day is given.",
             select=AT_ONCE,
             simulate=BY_FORECAST,
-            forecast="per_day says so",
         ),
     ] = None
     per_day: Annotated[
         Count | None,
         setting(
-            "Visitors per day, or per block, of a live test.", select=AT_ONCE, simulate=BY_FORECAST
+            "Visitors per day, or per block, of a live test.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="it is any number of pulls there",
         ),
     ] = None
     delay: Annotated[
@@ -168,6 +170,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "Days, or blocks, until the results of a block are complete.",
             select=AT_ONCE,
             simulate=BY_FORECAST,
+            forecast="it is any number of days there",
         ),
     ] = 0
     skip_blocks: Annotated[

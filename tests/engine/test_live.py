@@ -376,9 +376,10 @@ COUNTED = '{"counts":[[1,0],[1,0],[0,0]]}'
 )
 def test_a_log_that_no_test_could_have_written_is_damaged(events: list[Any]) -> None:
     store = MemoryStore()
+    written = [Event(kind, ticket, span, text, 1.0) for kind, ticket, span, text in events]
     live(store=store, name="one")
     with store.exclusive():
-        store.append("one", events=[Event(*event, time=1.0) for event in events])
+        store.append("one", events=written)
     with pytest.raises(StoreDamaged, match="makes no sense"):
         Experiment.open(store, "one")
 
