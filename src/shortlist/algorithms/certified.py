@@ -7,6 +7,7 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import FloatArray
+from shortlist.certificates.differences.search import differences_search
 from shortlist.certificates.drift.search import drift_search
 from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
@@ -24,6 +25,7 @@ from shortlist.spec import Certificate
 from shortlist.validation import word
 
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+MOST_COMPARED = 400  # arms of unknown variances up to which every pair of them is compared
 # arms with limits, or with costs and a budget, up to which swaps are: they have a bound at any time
 MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
@@ -55,6 +57,8 @@ def certified(
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
     - "drift" (docs/drift.md) for live tests: arms are compared within blocks of visitors.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances: pairs of arms
+      are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
@@ -95,6 +99,11 @@ def _search_by(
             "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
         )
         return items_search(problem, rng, retired)
+    if not problem.rewards.knows_spread or certificate == "differences":
+        _check_differences(problem, certificate)
+        _check_constraint(problem, "differences")
+        _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
+        return differences_search(problem, rng, min_batch)
     swaps = log_swaps_of(problem)
     if swaps is not None and not swaps:
         return _only_set(problem)
@@ -152,6 +161,23 @@ def _check_items(problem: Problem, certificate: str) -> None:
         )
 
 
+def _check_differences(problem: Problem, certificate: str) -> None:
+    if problem.rewards.knows_spread or certificate not in ("auto", "differences"):
+        rewards = "are" if not problem.rewards.knows_spread else "are not"
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
+            " but 'differences' is the certificate where they are, and only there"
+        )
+    if problem.limits is not None or problem.features is not None:
+        given = "`features` are given" if problem.limits is None else "arms have limits"
+        raise InvalidInput(f"{given}, but the certificate on differences does not support them")
+    if problem.n_arms > MOST_COMPARED:
+        raise InvalidInput(
+            f"there are {problem.n_arms} arms, but normal rewards are supported up to"
+            f" {MOST_COMPARED}: declare SubGaussian(sigma) if you know how much rewards vary"
+        )
+
+
 def _check_constraint(problem: Problem, certificate: str) -> None:
     if problem.constraint is not None and certificate not in CONSTRAINED:
         raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
@@ -199,7 +225,7 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None or problem.constraint is not None:
+    if many or problem.limits is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)

@@ -36,6 +36,7 @@ from shortlist.engine.log_entries import (
     new_tellings,
     plain_tellings,
     report,
+    signed,
     stretches,
     triples,
     unused_costs,
@@ -60,14 +61,15 @@ from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
-from shortlist.validation import flag, text, words
+from shortlist.validation import MOST_RETRIES, flag, text, whole, words
 
 logger = logging.getLogger("shortlist.engine")
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
@@ -127,6 +129,8 @@ class Experiment(Live, Runnable):
         max_rounds: int | None = None,
         min_batch: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
         drift: bool | None = None,
@@ -268,7 +272,7 @@ class Experiment(Live, Runnable):
                 state = self._end_if_spent(now, state)
             terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
-            self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
+            self._append(events=[*self._known.new_steps(now), *leases])
             held = self._known.ledger.held_by(asking.worker)
             self._durations.begin(ids.tolist(), held, now)
             if state in GOING:
@@ -314,7 +318,7 @@ class Experiment(Live, Runnable):
             if told is None:
                 return False
             self._durations.end(tickets, self._known.ledger.lease, now)
-            self._store.append(self.name, told=told)
+            self._append(told=told)
         if not self._sameness.settled:
             for arm, reward in zip(told.arms.tolist(), rewards, strict=True):
                 self._sameness.see(self.settings.labels[arm], [reward])
@@ -329,35 +333,44 @@ class Experiment(Live, Runnable):
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
             events = [*costs_of(tellings, now), *unused_costs(paid, now)]
-            self._store.append(self.name, told=rows, events=events)
+            self._append(told=rows, events=events)
             self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
 
     @retried
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made.
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
+        """Report that a pull failed.
 
-        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
-        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
-        changes nothing. A bad reward is no failure: results that are missing because of their value
-        would void every guarantee."""
+        The ticket is handed out again until more than `retries` attempts failed. Then the
+        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
+        or its lease has ended, this changes nothing. A bad reward is no failure: results that are
+        missing because of their value would void every guarantee.
+
+        Args:
+            ticket: The ticket, or its number.
+            reason: Text for the log.
+            attempts: How many attempts failed.
+
+        Raises:
+            UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
         with_tickets(self._known, "fail")
+        attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
-                told, events = self._given_up(id_, said, now)
-                failed = Event(Kind.FAIL, id_, 1, said, now)
-                self._store.append(self.name, told=told, events=[failed, *events])
+                told, events = self._given_up(id_, attempts, said, now)
+                failed = [Event(Kind.FAIL, id_, 1, said, now)] * attempts
+                self._append(told=told, events=[*failed, *events])
                 if events:
                     self._catch_up()  # that an arm left
 
     def _given_up(
-        self, ticket: int, reason: str, now: float
+        self, ticket: int, attempts: int, reason: str, now: float
     ) -> tuple[list[RewardRow], list[Event]]:
-        """What makes an arm leave whose pull failed too often, where that was agreed."""
+        """The entries that retire an arm whose pull failed too often, if the settings say so."""
         known = self._known
-        often = known.ledger.failures[ticket] + 1 > self.settings.retries
+        often = known.ledger.failures[ticket] + attempts > self.settings.retries
         (arm,) = arms_of(known, [ticket])
         if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
             return [], []
@@ -377,7 +390,7 @@ class Experiment(Live, Runnable):
         with self._writing() as now:
             number = leaving_arm(self._known, arm)
             told, events = retirement(self._known, number, said, now)
-            self._store.append(self.name, told=told, events=events)
+            self._append(told=told, events=events)
             self._catch_up()  # that it left
 
     def release(
@@ -404,7 +417,7 @@ class Experiment(Live, Runnable):
     ) -> int:
         with self._writing() as now:
             events, count = given_back(self._known, name, tickets, seconds, now)
-            self._store.append(self.name, events=events)
+            self._append(events=events)
         return count
 
     @retried
@@ -412,7 +425,7 @@ class Experiment(Live, Runnable):
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
-            self._store.append(self.name, events=[event])
+            self._append(events=[event])
 
     @property
     def in_memory(self) -> bool:
@@ -616,7 +629,7 @@ class Experiment(Live, Runnable):
             if not told:
                 break
             events = [*self._known.new_steps(now), *unpaid]
-            self._store.append(self.name, told=told, events=events)
+            self._append(told=told, events=events)
             self._catch_up()
 
     def _end_if_spent(self, now: float, state: State) -> State:
@@ -624,7 +637,7 @@ class Experiment(Live, Runnable):
         events = ending(self._known, now)
         if not events:
             return state
-        self._store.append(self.name, events=events)
+        self._append(events=events)
         self._catch_up()
         return self._known.state(now)
 
@@ -650,8 +663,12 @@ class Experiment(Live, Runnable):
                     Event(Kind.LATE, first, span, "", now)
                     for first, span in stretches(np.array([ticket for ticket, *_ in told]))
                 ]
-                self._store.append(self.name, told=told, events=late)
+                self._append(told=told, events=late)
             self._catch_up()
+
+    def _append(self, told: Told | Sequence[RewardRow] = (), events: Sequence[Event] = ()) -> None:
+        """Add entries to the log, with their author."""
+        self._store.append(self.name, told, signed(told, events))
 
     def _now(self) -> float:
         """The time; a clock that is out of order must not get into the log."""

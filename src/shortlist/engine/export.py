@@ -274,9 +274,8 @@ class ImportedLog:
         if kind in OF_BLOCKS:
             limit = int(MOST_PULLS)
         ticket = _ticket(entry, span, limit)
-        self.events.append(
-            Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
-        )
+        text, author = _stored(entry["text"]), _stored(entry.get("author", ""))
+        self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
         if kind is Kind.RETIRE:
             self._left.add(span)
         if kind in self._ends:

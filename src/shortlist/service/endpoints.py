@@ -44,6 +44,7 @@ class Inquiry:
     name: str  # of the experiment; empty if the route has none
     body: Json  # of a POST; the query parameters of a GET
     etag: str | None = None  # of the version that the caller has
+    only: str | None = None  # the only experiment that the caller may see; None for all
 
     @property
     def experiment(self) -> Experiment:
@@ -71,6 +72,8 @@ def list_experiments(inquiry: Inquiry) -> Reply:
         )
     first = int(offset)
     names = inquiry.experiments.store.names()
+    if inquiry.only is not None:
+        names = [name for name in names if name == inquiry.only]
     rows = [summary(inquiry.experiments, name) for name in names[first : first + PAGE]]
     following = first + PAGE if first + PAGE < len(names) else None
     return Reply({"experiments": rows, "total": len(names), "next": following})
@@ -152,8 +155,8 @@ def ask(experiment: Experiment, body: Json) -> Json:
 
 def fail(experiment: Experiment, body: Json) -> None:
     """Report a failed pull; a repeated report of the same lease changes nothing."""
-    check_fields(body, (*NAMED, "expires", "reason"), ("ticket", "reason"))
-    experiment.fail(held_ticket(body), text(body, "reason") or "")
+    check_fields(body, (*NAMED, "expires", "reason", "attempts"), ("ticket", "reason"))
+    experiment.fail(held_ticket(body), text(body, "reason") or "", body.get("attempts", 1))
 
 
 def release(experiment: Experiment, body: Json) -> Json:
@@ -200,9 +203,15 @@ def status(inquiry: Inquiry) -> Reply:
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
     etag = f'"{experiment.version()}"'  # read before the status, so it is never newer
-    if inquiry.etag is not None and etag in inquiry.etag:
+    if inquiry.etag is not None and _matches(etag, inquiry.etag):
         return Reply(status=304, etag=etag)
     return Reply(status_to_json(experiment.status()), etag=etag)
+
+
+def _matches(etag: str, header: str) -> bool:
+    """Whether an If-None-Match header names this version, or any with an asterisk."""
+    named = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in named or etag in named
 
 
 def standing(inquiry: Inquiry) -> Reply:

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 from shortlist.engine import Experiment
-from shortlist.engine.log_entries import Report
+from shortlist.engine.log_entries import Report, written_by
 from shortlist.engine.tickets import Receipt, Ticket
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.service.protocol import Limits, Refusal
@@ -37,6 +37,7 @@ class Write:
     done: asyncio.Future[Any]
     results: Results
     act: Act | None
+    author: str = ""
 
 
 class GroupCommit:
@@ -54,7 +55,7 @@ class GroupCommit:
         """How many writes wait for the next transaction."""
         return len(self._waiting)
 
-    async def write(self, act: Act | None = None, results: Results = ()) -> Any:
+    async def write(self, act: Act | None, results: Results, author: str) -> Any:
         """Return what the act returned, or the receipt of the results, after the commit.
 
         A write whose caller is gone before its transaction begins is not made."""
@@ -62,7 +63,7 @@ class GroupCommit:
             message = f"{len(self._waiting):,} writes wait: try again in a second"
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1")
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        write = Write(done, results, act)
+        write = Write(done, results, act, author)
         self._waiting.append(write)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all())
@@ -109,10 +110,17 @@ def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:
     with experiment.together():
         for index, write in enumerate(batch):
             if write.act is not None:
-                outcomes[index] = _attempt(write.act, experiment)
-        told = [index for index, write in enumerate(batch) if write.act is None]
-        receipts = _tell(experiment, [batch[index].results for index in told])
-        outcomes |= dict(zip(told, receipts, strict=True))
+                with written_by(write.author):
+                    outcomes[index] = _attempt(write.act, experiment)
+        for author in dict.fromkeys(write.author for write in batch):
+            told = [
+                index
+                for index, write in enumerate(batch)
+                if write.act is None and write.author == author
+            ]
+            with written_by(author):
+                receipts = _tell(experiment, [batch[index].results for index in told])
+            outcomes |= dict(zip(told, receipts, strict=True))
     return [outcomes[index] for index in range(len(batch))]
 
 
@@ -191,10 +199,12 @@ class OpenExperiments:
                     raise
         return slot.experiment
 
-    async def write(self, name: str, act: Act | None = None, results: Results = ()) -> Any:
+    async def write(
+        self, name: str, act: Act | None = None, results: Results = (), author: str = ""
+    ) -> Any:
         """Write to the experiment of this name, together with other callers."""
         await self.open(name)  # raises if it does not exist
-        return await self._slot(name).writes.write(act, results)
+        return await self._slot(name).writes.write(act, results, author)
 
     def create(self, **settings: object) -> Experiment:
         """Create an experiment, or open an equal one, as `Experiment.create` does."""

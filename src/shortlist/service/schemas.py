@@ -138,6 +138,7 @@ FAIL = record(
     ("ticket", "reason"),
     ticket=COUNT,
     reason=TEXT,
+    attempts=COUNT,
     arm=LABEL,
     experiment=TEXT,
     item=ITEM,

@@ -62,6 +62,7 @@ class Kind(StrEnum):
     # a visitor, whose hash is `text`, was assigned to arm number `span` in block number `ticket`
     ASSIGN = "assign"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
+    AUTHOR = "author"  # the author of this event told their rewards at `time`
 
 
 class Event(NamedTuple):
@@ -72,6 +73,7 @@ class Event(NamedTuple):
     span: int
     text: str
     time: float
+    author: str = ""  # the name of the token it was written with; empty without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +185,14 @@ class Store(Protocol):
         """Close the store. It cannot be used afterwards."""
 
 
+MOST_NAMES = 20  # in a message
+
+
 def no_such_experiment(name: str, names: Sequence[str], where: str) -> str:
     """The error message for a missing experiment."""
-    existing = ", ".join(map(repr, names)) or "none"
-    return f"there is no experiment {name!r} in {where}; it holds {existing}"
+    existing = ", ".join(map(repr, names[:MOST_NAMES])) or "none"
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"there is no experiment {name!r} in {where}; it holds {existing}{more}"
 
 
 class Scope(StrEnum):
@@ -210,6 +216,8 @@ class Token(NamedTuple):
     digest: str  # SHA-256 of the secret, in hexadecimal
     created: float  # seconds since 1970
     revoked: float | None = None
+    expires: float | None = None
+    experiment: str | None = None  # the only one it is for; None for all
 
 
 @runtime_checkable

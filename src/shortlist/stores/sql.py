@@ -66,8 +66,9 @@ ORPHANS = """SELECT experiment, seq FROM (SELECT experiment, seq FROM rewards UN
                                           SELECT experiment, seq FROM events) AS entry
              WHERE seq > coalesce((SELECT last FROM heads
                                    WHERE heads.experiment = entry.experiment), 0)"""
-TOKENS = "SELECT name, scope, digest, created, revoked FROM tokens ORDER BY {}"
-TOKEN = "INSERT INTO tokens (name, scope, digest, created, revoked) VALUES (?, ?, ?, ?, ?)"
+TOKENS = f"SELECT {', '.join(Token._fields)} FROM tokens ORDER BY {{}}"
+TOKEN = f"""INSERT INTO tokens ({", ".join(Token._fields)})
+            VALUES ({", ".join("?" for _ in Token._fields)})"""
 REVOKE = "UPDATE tokens SET revoked = ? WHERE name = ? AND revoked IS NULL"
 
 
