@@ -1,6 +1,7 @@
 """What a program knows of a live test: its blocks in place of tickets."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -9,12 +10,12 @@ from shortlist.certificates.drift.search import BlockTest
 from shortlist.driver import Outcome
 from shortlist.engine.blocks import Blocks
 from shortlist.engine.checks import Checks
-from shortlist.engine.replay import NOBODY, STATES, Replay, Replica
-from shortlist.engine.tickets import Numbering, State
+from shortlist.engine.replay import NOTHING, STATES, Replay, Replica
+from shortlist.engine.tickets import Numbering, OpenBatches, State
 from shortlist.formatting import plural
 from shortlist.interim import Tally
 from shortlist.result import Result
-from shortlist.search import Progress, Pulls
+from shortlist.search import Progress
 from shortlist.settings import Settings
 from shortlist.stores import Kind, News
 
@@ -34,20 +35,25 @@ class BlockReplay(Replay):
         self.spans: list[tuple[int, int]] = []
         self.course: list[tuple[int, Progress]] = self.blocks.course
         self.checks = Checks(settings.problem, settings.labels)
-        self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
+        self.asked: IntArray = np.zeros(settings.problem.n_arms, dtype=np.int64)
+        self.numbering = OpenBatches([Numbering(NOTHING, 0, self.asked)])
         self.show()
 
     def show(self) -> None:
         """Be up to date with the blocks."""
         self.outcome = self.blocks.outcome
-        pulls = Pulls(NOBODY, NOBODY, self.blocks.test.progress())
-        self.numbering = Numbering(pulls, 0, self._drawn)
+        tally = self.blocks.tally()
+        self.asked = tally.pulls + tally.waiting
 
     @property
-    def asked(self) -> IntArray:
-        """Visitors of every arm that were told."""
-        tally = self.blocks.tally()
-        return tally.pulls + tally.waiting
+    def progress(self) -> Progress:
+        """How far the test is."""
+        return self.blocks.test.progress()
+
+    @property
+    def taken(self) -> float:
+        """There are no tickets."""
+        return inf
 
 
 class BlockReplica(Replica):
@@ -78,10 +84,10 @@ class BlockReplica(Replica):
                 ledger.began = min(ledger.began, event.time)
             if event.kind is Kind.COUNTS:
                 ledger.ended = max(ledger.ended, event.time)
+        self.replay.show()
         visitors = self.replay.asked
         ledger.told = int(visitors.sum())
         ledger.spent = ledger.declared = float(visitors @ self.settings.problem.prices)
-        self.replay.show()
 
     def tally(self) -> Tally:
         """What is counted of every arm, and what waits for an earlier block."""

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -303,6 +303,7 @@ def forecast(
     algorithms: Sequence[AlgorithmLike] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     groups: GroupsGiven | None = None,
     quotas: QuotasGiven | None = None,
@@ -340,16 +341,15 @@ def forecast(
 
     All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
     functions of your own, are tried with every goal they serve; without that it is a good and a
-    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch` and
-    `certificate` are as in `select`, for the algorithms that support them. So are `features` and
-    `linear`, with a row per arm in the order of `means`, and `quotas` and `constraint`, with
-    `groups` in the order of `means`. With `per_day` pulls per
-    day and a `delay` in days until a reward arrives, the forecast has days, too, and next to
-    `certified`, which waits for every batch, the "live test" of `Experiment.create(per_day=…)`,
-    which never waits (docs/ab-test.md), unless `drift` is False. Its first `skip_blocks` days do
-    not count, and at least `min_blocks` do. `on_progress` is
-    called with the share that is done. The same `seed` gives the same forecast for any
-    `workers`."""
+    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch`, `window`
+    and `certificate` are as in `select`, for the algorithms that support them. So are `features`
+    and `linear`, with a row per arm in the order of `means`, and `quotas` and `constraint`, with
+    `groups` in the order of `means`. With `per_day` pulls per day and a `delay` in days until a
+    reward arrives, the forecast has days, too, and next to `certified`, which waits for every
+    batch, the "live test" of `Experiment.create(per_day=…)`, which never waits (docs/ab-test.md),
+    unless `drift` is False. Its first `skip_blocks` days do not count, and at least `min_blocks`
+    do. `on_progress` is called with the share that is done. The same `seed` gives the same
+    forecast for any `workers`."""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
     epsilon, delta = asked["epsilon"], asked["delta"]
@@ -371,7 +371,19 @@ def forecast(
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
         _candidate(
-            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+            algorithm,
+            each,
+            scene,
+            k,
+            epsilon,
+            delta,
+            minimize,
+            {
+                "max_rounds": max_rounds,
+                "min_batch": min_batch,
+                "certificate": certificate,
+                "window": window,
+            },
         )
         for algorithm, each in wanted
     ]
@@ -577,9 +589,7 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    max_rounds: int | None,
-    min_batch: int | None,
-    certificate: str,
+    cuts: Mapping[str, Any],
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
@@ -590,11 +600,9 @@ def _candidate(
     if features is not None and "certificate" not in known:  # nothing is proved there
         features = features.guiding()
     problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
+    open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
-        None,
-        max_rounds if "max_rounds" in known else None,
-        min_batch if "min_batch" in known else None,
-        certificate if "certificate" in known else "auto",
+        None, **open_ | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)
