@@ -60,8 +60,8 @@ def certified(
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
     - "drift" (docs/drift.md) for live tests: arms are compared within blocks of visitors.
-    - "differences" (docs/normal.md) where rewards are normal with unknown variances: pairs of arms
-      are compared pull by pull, at any time.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances, or seeds are
+      shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
@@ -104,7 +104,8 @@ def _search_by(
             "a test with drift has one batch per block", max_rounds=max_rounds, min_batch=min_batch
         )
         return drift_search(problem, rng)
-    if not problem.rewards.knows_spread or certificate == "differences":
+    paired = problem.shared_seeds or not problem.rewards.knows_spread
+    if paired or certificate == "differences":
         _check_differences(problem, certificate)
         _check_constraint(problem, "differences")
         _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
@@ -180,11 +181,18 @@ def _check_items(problem: Problem, certificate: str) -> None:
 
 
 def _check_differences(problem: Problem, certificate: str) -> None:
-    if problem.rewards.knows_spread or certificate not in ("auto", "differences"):
-        rewards = "are" if not problem.rewards.knows_spread else "are not"
+    if problem.shared_seeds and certificate not in ("auto", "differences"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `seeds` is 'shared', but its proof needs arms"
+            " that are independent of each other; 'differences' does not"
+        )
+    paired = problem.shared_seeds or not problem.rewards.knows_spread
+    if not paired or certificate not in ("auto", "differences"):
+        rewards = "are" if paired else "are not"
         raise InvalidInput(
             f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
-            " but 'differences' is the certificate where they are, and only there"
+            " but 'differences' is the certificate where they are, or where seeds are shared, and"
+            " only there"
         )
     if problem.limits is not None or problem.features is not None:
         given = "`features` are given" if problem.limits is None else "arms have limits"

@@ -140,7 +140,8 @@ class BlockReplica(Replica):
         return replace(result, leads=self.blocks.leads())
 
 
-def replica_of(name: str, settings: Settings) -> Replica:
+def replica_of(name: str, settings: Settings, origin: str | None = None) -> Replica:
     """What a program knows of an experiment, before it has read its log."""
     live = settings.problem.traffic is not None
-    return BlockReplica(name, settings) if live else Replica(name, settings)
+    kind = BlockReplica if live else Replica
+    return kind(name, settings, origin)

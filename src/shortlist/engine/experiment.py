@@ -35,6 +35,7 @@ from shortlist.engine.log_entries import (
     new_lease,
     new_tellings,
     plain_tellings,
+    present_author,
     report,
     signed,
     stretches,
@@ -66,7 +67,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, OnFailure, OnLate, Order
+from shortlist.spec import Certificate, OnFailure, OnLate, Order, Seeds
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
@@ -101,7 +102,8 @@ class Experiment(Live, Runnable):
         self._clock = store.now if clock is None else clock
         self._owned = owned
         self._lock = RLock()
-        self._known = replica_of(name, settings)
+        self._origin = store.origin(name)
+        self._known = replica_of(name, settings, self._origin)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
@@ -141,6 +143,7 @@ class Experiment(Live, Runnable):
         min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
+        seeds: Seeds = "own",
         lease: float | None = None,
         on_late: OnLate = "wait",
         retries: int = 2,
@@ -282,7 +285,7 @@ class Experiment(Live, Runnable):
                 state = self._end_if_spent(now, state)
             terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
-            self._append(events=[*self._known.new_steps(now), *leases])
+            self._append(events=[*self._known.new_steps(now), *leases], state=state)
             held = self._known.ledger.held_by(asking.worker)
             self._durations.begin(ids.tolist(), held, now)
             if state in GOING:
@@ -435,7 +438,7 @@ class Experiment(Live, Runnable):
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
-            self._append(events=[event])
+            self._append(events=[event], state=State.READY)
 
     @property
     def in_memory(self) -> bool:
@@ -512,6 +515,16 @@ class Experiment(Live, Runnable):
         As cheap as `standing`."""
         with self._lock:
             return self._known.state(self._now())
+
+    def glance(self) -> State | None:
+        """The state, as of the last call of anything else; None if another thread is at work on
+        this experiment: this waits for nobody."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._known.state(self._now())
+        finally:
+            self._lock.release()
 
     def course(self) -> list[tuple[int, Progress]]:
         """How far the search was after so many pulls, whenever it asked for more.
@@ -621,7 +634,8 @@ class Experiment(Live, Runnable):
                     self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known, self._arms = replica_of(self.name, self.settings), None
+                    self._known = replica_of(self.name, self.settings, self._origin)
+                    self._arms = None
                 raise
 
     def _settle(self, now: float) -> None:
@@ -676,9 +690,15 @@ class Experiment(Live, Runnable):
                 self._append(told=told, events=late)
             self._catch_up()
 
-    def _append(self, told: Told | Sequence[RewardRow] = (), events: Sequence[Event] = ()) -> None:
-        """Add entries to the log, with their author."""
-        self._store.append(self.name, told, signed(told, events))
+    def _append(
+        self,
+        told: Told | Sequence[RewardRow] = (),
+        events: Sequence[Event] = (),
+        state: State | None = None,
+    ) -> None:
+        """Add entries to the log, with their author; `state` is shown in lists."""
+        shown = None if state is None else state.value
+        self._store.append(self.name, told, signed(told, events), shown)
 
     def _now(self) -> float:
         """The time; a clock that is out of order must not get into the log."""
@@ -694,7 +714,7 @@ def made_in(store: Store, name: str, settings: Settings, exist_ok: bool, new: Se
     there, if it was made with `settings`."""
     with store.exclusive():
         if not (exist_ok and name in store.names()):
-            store.create(name, new.to_json())
+            store.create(name, new.to_json(), present_author())
             return new
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)

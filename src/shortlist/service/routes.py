@@ -49,6 +49,11 @@ def _post(
     return ApiRoute("POST", f"{ONE}/{path}", scope, Write(act), summary, gives, takes)
 
 
+def _admin(path: str, answer: Read, summary: str, takes: Schema) -> ApiRoute:
+    given = (Scope.ADMIN, answer, summary, schemas.NOTHING, takes)
+    return ApiRoute("POST", f"{ONE}/{path}", *given)
+
+
 NOTHING = schemas.NOTHING
 BLOCK: Schema = {
     "name": "block",
@@ -134,6 +139,10 @@ API = (
         NOTHING,
         NOTHING,
     ),
+    _admin("archive", endpoints.archive, "Archive: read-only, and not in lists", NOTHING),
+    _admin("restore", endpoints.restore, "Make an archived experiment active again", NOTHING),
+    _admin("rename", endpoints.rename, "Rename; the old name stays taken", schemas.RENAME),
+    _admin("delete", endpoints.delete, "Delete for good; `confirm` is the name", schemas.DELETE),
     _get(
         f"{ONE}/status",
         endpoints.status,
