@@ -348,7 +348,7 @@ def forecast(  # noqa: D417  # `documented` adds the settings
         algorithms: Names or search functions; each is tried with every goal that it serves.
             Default: a good and a plain choice for each goal.
         per_day: Pulls per day: the forecast has days, too, and next to `certified`, which waits for
-            every batch, a "live test", which never waits (docs/ab-test.md), unless `drift` is False.
+            every batch, a "live test", which does not (docs/ab-test.md), unless `drift` is False.
         delay: Days until a reward arrives.
         runs: Number of simulated runs.
         workers: Number of processes.
