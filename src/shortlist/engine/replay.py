@@ -248,7 +248,7 @@ class Replica:
         self._halfway = False
 
     def _advance(self, news: News) -> None:  # noqa: ARG002  # the ledger has it
-        """Let the search go on as far as the rewards take it."""
+        """Let the search continue as far as the rewards take it."""
         while self.replay.outcome is None and self.ledger.is_complete(self.replay.oldest):
             self._answer(self.replay.oldest)
         self._compare_steps()
