@@ -238,7 +238,7 @@ class Replica:
         """Take in what is new in the log, and let the search continue as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
-        news = store.read(self.name, self.ledger.position)
+        news = store.read(self.name, self.ledger.position, hints=True)
         if news.last == self.ledger.position:
             return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")

@@ -228,8 +228,12 @@ class Store(Protocol):
 
         Its writes are durable when it ends; if it raises, nothing is written."""
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
-        """Return the entries of a log after this position, up to the position `until` if given."""
+    def read(
+        self, name: str, after: int = 0, until: int | None = None, *, hints: bool = False
+    ) -> News:
+        """Return the entries of a log after this position, up to the position `until` if given.
+
+        With `hints`, a store may use checkpoints: copies of entries in compact form."""
 
     def append(
         self,
@@ -554,7 +558,14 @@ class MemoryStore:
                 log.told.difference_update(part.told.tickets.tolist())
             del log.parts[length:]
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+    def read(
+        self,
+        name: str,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        hints: bool = False,  # noqa: ARG002
+    ) -> News:
         """What was added to a log after that position, up to the position `until` if given."""
         with self._lock:
             log = self._log(name)
