@@ -65,6 +65,11 @@ class Kind(StrEnum):
     LATE = "late"  # their lease had ended at `time`: their reward is `on_late`
     # the pull was told at `time`, after its arm was retired; it cost the number `text`
     UNUSED = "unused"
+    # block number `ticket` of a live test was opened at `time`, with the terms `text`
+    OPEN = "open"
+    COUNTS = "counts"  # block number `ticket` was told at `time`: the counts per arm are `text`
+    # a visitor, whose hash is `text`, was assigned to arm number `span` in block number `ticket`
+    ASSIGN = "assign"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
     AUTHOR = "author"  # the author of this event told their rewards at `time`
     # in the list of experiments, about the experiment with the number `ticket`
