@@ -84,7 +84,7 @@ def next_pulls(explored: Explored, guess: Guess, total: int, rng: np.random.Gene
     return rng.multinomial(total, shares / shares.sum()).astype(np.int64)
 
 
-class Plan(NamedTuple):
+class LookPlan(NamedTuple):
     """A look: its cost, and strength, slopes and fresh pulls."""
 
     cost: int
@@ -95,7 +95,7 @@ class Plan(NamedTuple):
 
 def draft(
     guess: Guess, caps: FloatArray, threshold: float, reach: float, goal: float
-) -> Plan | None:
+) -> LookPlan | None:
     """The cheapest look whose bound is expected to be `goal`; None if no look is.
 
     `threshold` is ln(1 / delta) of the look."""
@@ -109,7 +109,7 @@ def draft(
 
 def _with_strength(
     guess: Guess, caps: FloatArray, strength: float, threshold: float, reach: float, goal: float
-) -> Plan | None:
+) -> LookPlan | None:
     """The cheapest look of this strength: a Lagrange multiplier shares the charges out."""
     left = goal - threshold / strength
     times = np.tile(tuning.GRID, len(tuning.SLOPES))[None, :].astype(np.float64)
@@ -125,7 +125,7 @@ def _with_strength(
         low, high = (low, middle) if fits else (middle, high)
     pick = np.argmin(times + np.exp(high) * expected, axis=1)
     fresh = times[0, pick].astype(np.int64)
-    return Plan(int(fresh.sum()), strength, slopes[0, pick], fresh)
+    return LookPlan(int(fresh.sum()), strength, slopes[0, pick], fresh)
 
 
 def _expected_charges(

@@ -11,7 +11,7 @@ from shortlist.certificates.charged.bound import caps_of, charged_bound, charges
 from shortlist.certificates.charged.planning import (
     Explored,
     Guess,
-    Plan,
+    LookPlan,
     draft,
     guess_of,
     next_pulls,
@@ -54,7 +54,7 @@ class ChargedSearch:
         delta = tuning.CAP_SHARE * self.problem.delta
         self.caps = caps_of(self.explored.squares, tuning.FIRST_PULLS, delta)
 
-    def plan(self, guess: Guess) -> Plan | None:
+    def plan(self, guess: Guess) -> LookPlan | None:
         """The next look, if it is time for one."""
         if self.spent < self.drafted_from or self.looks >= MOST_LOOKS:
             return None
@@ -114,7 +114,7 @@ def _explore(state: ChargedSearch, times: IntArray) -> Generator[Pulls, Rewards,
     state.explored.add(arms, times[arms], means, squares)
 
 
-def _look(state: ChargedSearch, guess: Guess, plan: Plan) -> Generator[Pulls, Rewards, float]:
+def _look(state: ChargedSearch, guess: Guess, plan: LookPlan) -> Generator[Pulls, Rewards, float]:
     """Make the fresh pulls of a look and return the bound on K R_T; they explore from then on."""
     arms = np.arange(state.problem.n_arms)
     means, squares = yield from _drawn(state, arms, plan.times)
