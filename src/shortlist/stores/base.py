@@ -58,6 +58,8 @@ class Kind(StrEnum):
     UNUSED = "unused"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
     AUTHOR = "author"  # the author of this event told their rewards at `time`
+    # JSON that was told with the reward: {"info": …}, perhaps with the "seconds" of the call
+    INFO = "info"
 
 
 class Event(NamedTuple):
