@@ -40,7 +40,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
-from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order
+from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
 from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
     error_of,
@@ -317,7 +317,8 @@ class Client(Runnable):
         other._describe()
         return other
 
-    def create(
+    @documented("create", "algorithm")
+    def create(  # noqa: D417  # `documented` adds the settings
         self,
         arms: Arms,
         k: int,
@@ -343,6 +344,7 @@ class Client(Runnable):
         linear: bool | float = False,
         control: OwnLabel | None = None,
         seed: int = 0,
+        seeds: Seeds = "own",
         lease: float | None = None,
         on_late: OnLate = "wait",
         retries: int = 2,
@@ -351,8 +353,16 @@ class Client(Runnable):
     ) -> "Client":
         """Create an experiment at the service and return a client of it.
 
-        The arguments are those of `Experiment.create`, without `store`. `algorithm` must be one of
-        the package: a service imports no code of callers.
+        Args:
+            {settings}
+            algorithm: Name of an algorithm of the package: a service imports no code of callers.
+                Default: 'auto'.
+            name: Name of the experiment.
+            exist_ok: Whether to open an experiment of that name with the same settings, if there
+                is one.
+
+        Returns:
+            A client of the experiment.
 
         Raises:
             InvalidInput: An argument is invalid.
@@ -512,6 +522,26 @@ class Client(Runnable):
     def resume(self) -> None:
         """Continue an experiment that stopped after failed pulls; the failures no longer count."""
         self._call("POST", "/resume", {})
+
+    def rename(self, new_name: str) -> None:
+        """Rename the experiment. Its tickets stay valid, and its old name stays taken.
+
+        Args:
+            new_name: Its new name."""
+        self._call("POST", "/rename", {"name": checked_name(new_name)})
+        self._name = new_name
+
+    def archive(self, *, restore: bool = False) -> None:
+        """Archive the experiment: it is read-only then, and left out of lists and metrics.
+
+        Args:
+            restore: Make it active again instead."""
+        self._call("POST", "/restore" if flag("restore", restore) else "/archive", {})
+
+    def delete(self) -> None:
+        """Delete the experiment for good, with its settings, labels, rewards and events."""
+        body = {"confirm": self.name}
+        self._connection.call("POST", f"{self._path}/delete", body, repeatable=False)
 
     def status(self) -> Status:
         """Return the status: state, counts, arms, workers."""

@@ -236,6 +236,8 @@ class Problem:
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
         constraint: The sets that may be chosen. Default None: all sets of k arms.
         features: Known features of the arms. Default None: there are none.
+        shared_seeds: Whether all arms in a batch run on the same seeds. Default False: every pull
+            has a seed of its own, and arms are independent.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -260,6 +262,7 @@ class Problem:
     costs: tuple[float, ...] | None = None
     constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
     features: Features | None = None  # known features of the arms; None if there are none
+    shared_seeds: bool = False  # whether the r-th pulls of all arms in a batch have one seed
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -290,9 +293,23 @@ class Problem:
             if self.items is not None:
                 rule = "only guide pulls without a test set"
                 raise InvalidInput(f"`features` and `items` are given, but features {rule}")
+        if self.shared_seeds:
+            self._check_shared()
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
+
+    def _check_shared(self) -> None:
+        """Refuse what has no meaning, or no proof, on shared seeds."""
+        others = {"items": self.items, "limits of arms": self.limits, "features": self.features}
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidInput(f"`seeds` is 'shared', but does not go with {name}")
+        if self.rewards.knows_spread and not self.rewards.has_range:
+            raise InvalidInput(
+                "`seeds` is 'shared', but rewards must have a range or be 'normal': differences of"
+                " dependent sub-Gaussian rewards gain nothing"
+            )
 
     @property
     def most_pulls(self) -> IntArray:
@@ -314,7 +331,11 @@ class Problem:
 
     def means(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """The mean reward of every arm; on a test set an estimate of that over all items, to which
-        scores known before belong: (n,), NaN where nothing is known."""
+        scores known before belong: (n,), NaN where nothing is known.
+
+        Args:
+            pulls: Number of rewards per arm.
+            sums: Sum of the rewards per arm."""
         if self.items is not None:
             return self.items.means(pulls, sums)
         means = np.full(self.n_arms, np.nan)
@@ -327,7 +348,11 @@ class Problem:
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 
     def regret(self, means: FloatArray, top: IntArray) -> float:
-        """R_T of the arms `top` against the best feasible set, where large means are good."""
+        """R_T of the arms `top` against the best feasible set, where large means are good.
+
+        Args:
+            means: True means of all arms.
+            top: Numbers of the chosen arms."""
         if self.constraint is None:
             return aggregate_regret(means, top)
         best = best_set(self.constraint, means, self.k)
@@ -339,7 +364,11 @@ class Problem:
         return -1 if self.minimize else 1
 
     def seen(self, least: float, most: float) -> "Problem":
-        """The same problem, as it turned out: the least and the largest reward are these."""
+        """The same problem, as it turned out: the least and the largest reward are these.
+
+        Args:
+            least: Smallest reward so far.
+            most: Largest reward so far."""
         return replace(self, rewards=as_seen(self.rewards, least, most))
 
     def unit(self) -> "Problem":
@@ -369,7 +398,11 @@ class Problem:
         return items.unit(1.0, -1.0) if self.minimize else items
 
     def among(self, arms: IntArray, budget: float | None) -> "Problem":
-        """The same problem for these arms only, with this budget."""
+        """The same problem for these arms only, with this budget.
+
+        Args:
+            arms: Numbers of the arms that remain.
+            budget: Budget of the smaller problem."""
         numbers = arms.tolist()
         limits = None if self.limits is None else tuple(self.limits[arm] for arm in numbers)
         costs = None if self.costs is None else tuple(self.costs[arm] for arm in numbers)
@@ -377,7 +410,9 @@ class Problem:
             budget = int(budget)  # of pulls
         goal = FixedConfidence(self._confidence_goal().epsilon, self.delta, budget)
         items = None if self.items is None else self.items.among(arms)
-        family = None if self.constraint is None else family_among(self.constraint, arms)
+        family = self.constraint
+        if family is not None and not np.array_equal(arms, np.arange(self.n_arms)):
+            family = family_among(family, arms)
         return replace(
             self,
             n_arms=arms.size,
@@ -414,9 +449,9 @@ class Problem:
 
     @property
     def single_rewards(self) -> bool:
-        """Whether a search is sent every reward, not only sums: on items, and where variances are
-        unknown, as sums of squares lose their digits far from 0."""
-        return self.items is not None or not self.rewards.knows_spread
+        """Whether a search is sent every reward, not only sums: on items and on shared seeds, and
+        where variances are unknown, as sums of squares lose their digits far from 0."""
+        return self.items is not None or self.shared_seeds or not self.rewards.knows_spread
 
     @property
     def sharp_epsilon(self) -> float:

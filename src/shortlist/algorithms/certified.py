@@ -8,7 +8,7 @@ import numpy as np
 from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
 from shortlist.certificates.differences.search import differences_search
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.exchange import check_matroid, log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
@@ -31,7 +31,7 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ("pairs", "split")  # certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "split", "items")  # certificates that support constraints
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -58,8 +58,8 @@ def certified(
       split certificate takes over.
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
-    - "differences" (docs/normal.md) where rewards are normal with unknown variances: pairs of arms
-      are compared pull by pull, at any time.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances, or seeds are
+      shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
@@ -79,6 +79,8 @@ def certified(
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
         _check_constraint(problem, "items")
+        if problem.constraint is not None:
+            check_matroid(problem.constraint)
         width = _width(min_batch, window, max_rounds, min_items)
         return informed(items_search(problem, rng, retired, width), retired)
     _refuse("only the certificate on items plans batches ahead", window=window)
@@ -96,7 +98,8 @@ def _search_by(
     max_rounds: int | None,
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
-    if not problem.rewards.knows_spread or certificate == "differences":
+    paired = problem.shared_seeds or not problem.rewards.knows_spread
+    if paired or certificate == "differences":
         _check_differences(problem, certificate)
         _check_constraint(problem, "differences")
         _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
@@ -163,11 +166,18 @@ def _check_items(problem: Problem, certificate: str) -> None:
 
 
 def _check_differences(problem: Problem, certificate: str) -> None:
-    if problem.rewards.knows_spread or certificate not in ("auto", "differences"):
-        rewards = "are" if not problem.rewards.knows_spread else "are not"
+    if problem.shared_seeds and certificate not in ("auto", "differences"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `seeds` is 'shared', but its proof needs arms"
+            " that are independent of each other; 'differences' does not"
+        )
+    paired = problem.shared_seeds or not problem.rewards.knows_spread
+    if not paired or certificate not in ("auto", "differences"):
+        rewards = "are" if paired else "are not"
         raise InvalidInput(
             f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
-            " but 'differences' is the certificate where they are, and only there"
+            " but 'differences' is the certificate where they are, or where seeds are shared, and"
+            " only there"
         )
     if problem.limits is not None or problem.features is not None:
         given = "`features` are given" if problem.limits is None else "arms have limits"
@@ -252,7 +262,7 @@ def search_by_spread(
     fallback: FixedSamples | None,
     retired: Retired | None = None,
 ) -> Search:
-    """The race of pairs, unless its first rewards are scores of small variance.
+    """The pairs certificate, unless its first rewards are scores of small variance.
 
     A bet on one arm may stake no more than its wealth, so a pair of arms is told apart no sooner
     however small the variance of their scores is; the split certificate has one wealth for all

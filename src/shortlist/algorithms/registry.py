@@ -86,6 +86,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             capped=True,
             items=True,
             normal=True,
+            shared=True,
             keeps_money=True,
             constraints=True,
         ),

@@ -10,6 +10,7 @@ from shortlist.cli.files import FILE, groups_of, with_features, with_quotas
 from shortlist.cli.options import (
     instance_options,
     means_of,
+    sets_of,
     setting_option,
     setting_options,
 )
@@ -65,7 +66,15 @@ if TYPE_CHECKING:
     type=float,
     help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
-@setting_options("minimize", "options", "max_rounds", "min_batch", "window", "certificate")
+@click.option(
+    "--correlation",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Correlation of arms on a shared seed, from 0 to 1.",
+)
+@setting_options("seeds", "minimize", "options")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
@@ -113,6 +122,7 @@ def simulate(
           --rewards beta --sd 0.1
       shortlist simulate --means means.csv -k 2 --algorithm certified --epsilon 0.1 \\
           --groups groups.csv --quotas quotas.csv
+      shortlist simulate --instance matching -n 16 -k 4 --algorithm expected-loss --budget 400
       shortlist simulate --scores scores.csv -k 5 --epsilon 0.02 --runs 20 --format json
     """
     arms: dict[str, Any] = {"scores": None}
@@ -129,8 +139,8 @@ def simulate(
             algorithm,
             k=k,
             runs=runs,
-            groups=groups_of(groups, path),
             on_progress=progress,
+            **{"groups": groups_of(groups, path), **sets_of(instance, n, k)},
             **arms,
             **known,
         )

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shortlist.arms import Label
-from shortlist.arrays import FloatArray, IntArray
-from shortlist.budget import ROUNDED
+from shortlist.arrays import IntArray
+from shortlist.budget import Budget
 from shortlist.engine.replay import Replica
 from shortlist.engine.state import Ledger
 from shortlist.engine.tickets import (
@@ -75,7 +75,7 @@ def new_lease(worker: str, on_late: OnLate, now: float, lease: float, alive: flo
 
 
 def _checked_alive(alive: object, worker: str) -> float | None:
-    """The promise to ask again within so many seconds, which only somebody with a name can keep."""
+    """The promise to ask again within this many seconds, which needs the name of a worker."""
     if alive is None:
         return None
     if not worker:
@@ -97,7 +97,7 @@ def handed_out(known: Replica, ids: IntArray, lease: Lease) -> tuple[list[Event]
     """The leases for the log, and when each ticket is due.
 
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
-    would give the reward another law."""
+    would give the reward another distribution."""
     if not isinstance(known.settings.on_late, float):
         return _leases(np.sort(ids), lease), [lease.due] * ids.size
     due = due_of(known.ledger.ends(ids[ids < known.ledger.issued]))  # of those handed out before
@@ -126,7 +126,7 @@ def given_back(
     overdue: float | None,
     now: float,
 ) -> tuple[list[Event], int]:
-    """What takes back the tickets that fit all that is said, and how many they are."""
+    """The entries that take back the tickets which meet all conditions, and their number."""
     if worker is None and tickets is None and overdue is None:
         raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
     ledger = known.ledger
@@ -147,7 +147,7 @@ def given_back(
 
 
 def is_current(ticket: Ticket | int, known: Replica) -> bool:
-    """Whether somebody holds the ticket, and on the terms that it names."""
+    """Whether the ticket is held, on the terms that it names."""
     due = known.ledger.due(known_id(ticket, known))
     return due != FREE and (not isinstance(ticket, Ticket) or ticket.expires == due)
 
@@ -170,6 +170,11 @@ def written_by(author: str) -> Iterator[None]:
         yield
     finally:
         _author.reset(token)
+
+
+def present_author() -> str:
+    """The author of the block; empty if there is none."""
+    return _author.get()
 
 
 def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Event]:
@@ -220,7 +225,7 @@ class Telling(NamedTuple):
 
 
 def costs_of(tellings: Iterable[Telling], now: float) -> list[Event]:
-    """What pulls did cost that did not cost what was declared, for the log."""
+    """Actual costs that differ from the declared ones, for the log."""
     return [
         Event(Kind.COST, each.ticket, 1, repr(each.cost), now)
         for each in tellings
@@ -392,7 +397,7 @@ def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
 
 
 def _check_cost(telling: Telling, before: float | None) -> None:
-    """Refuse a second cost of a pull, unless it is the same or none is said."""
+    """Refuse a second cost of a pull, unless it is the same or none is given."""
     if telling.cost is not None and telling.cost != before:
         first = "none" if before is None else repr(before)
         raise ConflictingReward(
@@ -415,17 +420,17 @@ def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> Non
         )
 
 
-def _check_conflict(telling: Telling, before: float | None, beside: Telling | None) -> None:
+def _check_conflict(telling: Telling, before: float | None, same_call: Telling | None) -> None:
     """Refuse a second reward for a ticket, unless it is the same."""
     id_, reward = telling.ticket, telling.reward
     if before is not None and before != reward:
         raise ConflictingReward(
             f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"
         )
-    if beside is not None and beside.reward != reward:
+    if same_call is not None and same_call.reward != reward:
         raise ConflictingReward(
-            f"ticket {id_} is told {beside.reward!r} and {reward!r} in the same call, but has one;"
-            " none was told"
+            f"ticket {id_} is told {same_call.reward!r} and {reward!r} in the same call, but has"
+            " one; none was told"
         )
 
 
@@ -433,14 +438,18 @@ def affordable(known: Replica, ids: IntArray, now: float) -> IntArray:
     """The first of these tickets that the budget pays for; those that are held are paid for."""
     if not ids.size or not _is_short(known):
         return ids
-    prices = _prices(known, ids)
-    prices[np.isin(ids, known.ledger.held(now))] = 0.0
-    return ids[np.cumsum(prices) <= _room(known, now)]
+    held = known.ledger.held(now)
+    account = Budget(known.settings.problem, spent=known.ledger.spent)
+    if held.size:
+        arms = known.replay.numbering.arms(held)
+        account.spent += account.price(arms, np.ones_like(arms)).sum().item()
+    new = ~np.isin(ids, held)
+    return ids[account.affords(known.replay.numbering.arms(ids), new.astype(np.int64))]
 
 
 def ending(known: Replica, now: float) -> list[Event]:
-    """What ends an experiment whose budget does not pay for the next ticket, when nobody has one
-    out that might turn out cheaper."""
+    """The entry that ends an experiment whose budget does not pay for the next ticket, when no
+    ticket is out that might turn out cheaper."""
     following = known.available("", now, 1)
     if not following.size or known.ledger.held(now).size or affordable(known, following, now).size:
         return []
@@ -448,25 +457,10 @@ def ending(known: Replica, now: float) -> list[Event]:
 
 
 def _is_short(known: Replica) -> bool:
-    """Whether the budget may not pay for all that the search asked for."""
-    budget, ledger = known.settings.problem.goal.budget, known.ledger
-    if budget is None or not (ledger.costs or ledger.unused):
+    """Whether the budget may not pay for all that the search asked for: its batches are within the
+    budget by declared costs, so this takes an actual cost."""
+    ledger, problem = known.ledger, known.settings.problem
+    if not (ledger.costs or ledger.unused):
         return False
-    asked = float(known.replay.asked @ known.settings.problem.prices)
-    return ledger.spent + asked - ledger.declared > budget * (1 + ROUNDED)
-
-
-def _room(known: Replica, now: float) -> float:
-    """What is left of the budget beyond what is under way."""
-    budget = known.settings.problem.goal.budget
-    assert budget is not None
-    under_way = float(np.sum(_prices(known, known.ledger.held(now))))
-    return budget * (1 + ROUNDED) - known.ledger.spent - under_way
-
-
-def _prices(known: Replica, tickets: IntArray) -> FloatArray:
-    """What these tickets, which are not told, are declared to cost."""
-    if not tickets.size:
-        return np.empty(0)
-    prices: FloatArray = known.settings.problem.prices[known.replay.numbering.arms(tickets)]
-    return prices
+    asked = known.replay.asked @ problem.prices - ledger.declared
+    return not Budget(problem, spent=ledger.spent).covers(asked).all()

@@ -23,15 +23,16 @@ from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import (
     FREE,
-    Block,
     Numbering,
     OpenBatches,
     Received,
     State,
     Ticket,
+    TicketBlock,
     by_entry,
     draw_seed,
     due_of,
+    shared_seed,
 )
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.formatting import plural, printable
@@ -44,11 +45,11 @@ from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rew
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, RewardRow, Store
 
-PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md
+PROVED = ("certified",)  # whose bound is about the remaining arms: docs/experiments.md
 
 
 def promised(top: Iterable[int], retired: Collection[int], algorithm: str) -> bool:
-    """Whether the bound of this choice holds among the arms that stay."""
+    """Whether the bound of this choice holds among the remaining arms."""
     return not retired or (algorithm in PROVED and not set(retired).intersection(top))
 
 
@@ -58,7 +59,7 @@ def staying(
     """The outcome as it is, if no arm that it chose has left and its bound is known to hold then.
 
     Otherwise nothing is promised, and the best of the others take the places of those that left,
-    ties broken by lot."""
+    ties broken at random."""
     top = outcome.answer.top
     if promised(top.tolist(), retired, algorithm):
         return outcome
@@ -76,14 +77,14 @@ def staying(
 
 
 def _feasible(constraint: Constraint, order: IntArray, k: int) -> IntArray:
-    """A feasible set that prefers arms that come first in `order`; those at its end have left."""
+    """A feasible set that prefers arms that come first in `order`; those at its end retired."""
     weights = np.empty(order.size)
     weights[order] = np.arange(order.size, 0, -1.0)
     return np.flatnonzero(best_set(constraint, weights, k))
 
 
-NOBODY = np.empty(0, dtype=np.int64)
-NOTHING = Pulls(NOBODY, NOBODY)
+NO_ARMS = np.empty(0, dtype=np.int64)
+NOTHING = Pulls(NO_ARMS, NO_ARMS)
 
 
 class Replay:
@@ -106,6 +107,7 @@ class Replay:
         self.replies: list[Rewards] = []  # to the batches before
         self._answered = 0  # batches
         self.checks = Checks(settings.problem, settings.labels)
+        self._stream = 0  # the next position in the stream of shared seeds
         self._open: list[Numbering] = []  # batches that are not answered
         self.numbering = OpenBatches([Numbering(NOTHING, 0, self.asked)])
         self._dialogue = Dialogue(self.begin())
@@ -151,8 +153,8 @@ class Replay:
     ) -> None:
         """Answer the oldest batch with the rewards of its tickets, in their order.
 
-        `arms` are those that the log says they are of, `costs` what those tickets did cost that
-        did not cost what was declared, `retired` all arms that have left by now."""
+        `arms` are those of the log, `costs` the actual costs that differ from the declared ones, by
+        ticket, `retired` all arms that have retired by now."""
         numbering = self.numbering.oldest
         requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -177,14 +179,16 @@ class Replay:
 
     def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.checks.finish(outcome.answer.top)
+        answer = outcome.answer
+        self.checks.finish(answer.top, answer.evidence.get("correlation"))
 
     def _take_new(self) -> None:
         """Number the tickets of new batches, or note the outcome."""
         end = self.end
         for pulls in self._dialogue.new:
             self.course.append((end, pulls.progress))
-            self._open.append(Numbering(pulls, end, self.asked))
+            self._open.append(Numbering(pulls, end, self.asked, self._stream))
+            self._stream = self._open[-1].stream_end
             self.asked = self.asked.copy()
             np.add.at(self.asked, pulls.arms, pulls.times)
             self._record((end, pulls.total), pulls.arms, pulls.times)
@@ -209,14 +213,15 @@ class Replica:
     """The log as read so far, and the search as far as the log takes it.
 
     The invariant of every experiment: a replica changes in one way only, by reading the log.
-    Whoever has something to say appends it to the log and reads it back like everybody else. So all
-    programs that have read the same log agree, and a program that fails half-way has not changed
-    anything: what it did not append never happened."""
+    A program that has something to record appends it to the log and reads it back like all
+    others. So all programs that have read the same log agree, and a program that fails half-way
+    has not changed anything: what it did not append never happened."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, origin: str | None = None) -> None:
+        """`origin` is the name it was created with, if it was renamed."""
         self.name = name
         self.settings = settings
-        self.identity = _identity(name, settings)
+        self.identity = _identity(name if origin is None else origin, settings)
         self._forget()
 
     def _forget(self) -> None:
@@ -229,7 +234,7 @@ class Replica:
         self._halfway = False  # in reading
 
     def read(self, store: Store) -> None:
-        """Take in what is new in the log, and let the search go on as far as it can."""
+        """Take in what is new in the log, and let the search continue as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
         news = store.read(self.name, self.ledger.position)
@@ -255,7 +260,7 @@ class Replica:
         self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
 
     def _compare_steps(self) -> None:
-        """Refuse to go on if the search asks for something else than it once did.
+        """Refuse to continue if the search asks for something else than it once did.
 
         An update may have changed it."""
         both = min(len(self.replay.digests), len(self.ledger.steps))
@@ -303,7 +308,7 @@ class Replica:
         return [(ticket, arm, late, now) for ticket, arm in zip(missed.tolist(), arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:
-        """What the search asked for and nobody wrote down yet."""
+        """Batches of the search that are not in the log yet."""
         done = len(self.ledger.steps)
         steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
         return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
@@ -311,43 +316,52 @@ class Replica:
     def tickets(self, ids: IntArray, due: list[float]) -> list[Ticket]:
         """The tickets of these numbers, all of the present request."""
         _, arms, draws = self.replay.numbering.places(ids)
-        labels, seed = self.settings.labels, self.settings.seed
-        cells = self.settings.cells
-        rows = zip(ids.tolist(), arms.tolist(), draws.tolist(), due, strict=True)
+        labels, cells = self.settings.labels, self.settings.cells
+        columns = (ids.tolist(), arms.tolist(), draws.tolist(), self._seeds(ids), due)
+        rows = zip(*columns, strict=True)
         return [
             Ticket(
                 id_,
                 labels[arm],
                 draw,
-                draw_seed(seed, arm, draw),
+                seed,
                 expires,
                 self.identity,
                 None if cells is None else cells.label(arm, draw),
             )
-            for id_, arm, draw, expires in rows
+            for id_, arm, draw, seed, expires in rows
         ]
+
+    def _seeds(self, ids: IntArray) -> list[int]:
+        """The seeds of tickets: one per pull, or one per position of the stream for all arms."""
+        seed, numbering = self.settings.seed, self.replay.numbering
+        if self.settings.problem.shared_seeds:
+            return [shared_seed(seed, each) for each in numbering.positions(ids).tolist()]
+        _, arms, draws = numbering.places(ids)
+        both = zip(arms.tolist(), draws.tolist(), strict=True)
+        return [draw_seed(seed, *each) for each in both]
 
     def block(
         self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
-    ) -> Block:
+    ) -> TicketBlock:
         """The same as columns; `batch` is the most pulls that one call makes, None for any."""
         settings, numbering = self.settings, self.replay.numbering
         _, places, draws = numbering.places(ids)
         calls = None if batch == 1 else numbering.calls(ids, batch).tolist()
         arms, nth = places.tolist(), draws.tolist()
         both = list(zip(arms, nth, strict=True))
-        seeds = [draw_seed(settings.seed, *each) for each in both] if seeded else None
+        seeds = self._seeds(ids) if seeded else None
         cells = settings.cells
         items = None if cells is None else [cells.label(*each) for each in both]
         labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]
-        return Block(ids.tolist(), labels, nth, due, state, seeds, items, calls)
+        return TicketBlock(ids.tolist(), labels, nth, due, state, seeds, items, calls)
 
     def best_so_far(self) -> Label | None:
         """The best arm of the present choice by its mean, drawn to that of all by one pull.
 
-        None that left or is at its limit: if all of the choice are, the best of the others, and
-        nobody if there is none. Only what is counted bears on it: of two arms the one whose good
-        rewards are quicker would be preferred by what was told."""
+        Never one that retired or is at its limit: if all of the choice are, the best of the
+        others, and None if there is none. Only what is counted bears on it: of two arms the one
+        whose good rewards are quicker would be preferred by what was told."""
         problem, ledger = self.settings.problem, self.ledger
         tally = scored(problem, self.tally())
         usual = tally.sums.sum() / max(1, tally.pulls.sum())
@@ -361,7 +375,7 @@ class Replica:
         return None if closed[best] else self.settings.labels[best]
 
     def _chosen_so_far(self) -> IntArray:
-        """The present choice among the arms that stay, as `present` has it."""
+        """The present choice among the remaining arms, as `present` has it."""
         settings = self.settings
         how = settings.problem, settings.algorithm, settings.seed
         return staying(self._outcome_so_far(), self.ledger.retired, *how).answer.top
@@ -403,7 +417,7 @@ class Replica:
 
     @property
     def progress(self) -> Progress:
-        """How far the search is; its bound only if that holds among the arms that stay."""
+        """How far the search is; its bound only if that holds among the remaining arms."""
         progress = self.replay.progress
         if progress.top is None or promised(
             progress.top, self.ledger.retired, self.settings.algorithm
@@ -498,7 +512,7 @@ class Replica:
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
-        if self.ledger.retired:  # the search was sent rewards that nobody drew
+        if self.ledger.retired:  # the search was sent rewards that were not drawn
             tally = self.tally()
             pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
             outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
@@ -513,7 +527,7 @@ class Replica:
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def trouble(self) -> str:
-        """Why the experiment is stopped, in words; empty if it is not."""
+        """Why the experiment is stopped; empty if it is not."""
         event = self.ledger.stopped
         if event is None:
             return ""
@@ -521,7 +535,7 @@ class Replica:
         return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
 
     def missing(self) -> str:
-        """What the search waits for, in words."""
+        """A sentence about the pulls that the search waits for."""
         made = self.ledger.made
         were = "was" if made == 1 else "were"
         return (
@@ -530,7 +544,7 @@ class Replica:
 
     @property
     def _missing(self) -> int:
-        """Pulls that the search waits for: none of arms that left."""
+        """Pulls that the search waits for: none of retired arms."""
         if self.replay.outcome is not None:
             return 0
         missing = self.replay.end - self.ledger.told
