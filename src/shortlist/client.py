@@ -21,10 +21,19 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
+from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
+from shortlist.engine.live import CountsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
-from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
+from shortlist.engine.log_entries import (
+    Asking,
+    Report,
+    named_tickets,
+    report,
+    told_results,
+    told_reward,
+)
 from shortlist.engine.runnable import Runnable
-from shortlist.engine.tickets import checked_cost
+from shortlist.engine.tickets import Score, checked_cost, checked_info
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
@@ -36,10 +45,12 @@ from shortlist.settings import Settings, arguments, body_of
 from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
 from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
+    counts_to_json,
     error_of,
     handout_of,
     receipt_of,
     result_of,
+    shares_of,
     status_of,
 )
 
@@ -335,6 +346,11 @@ class Client(Runnable):
         constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
+        drift: bool | None = None,
+        per_day: int | None = None,
+        delay: int = 0,
+        skip_blocks: int = 0,
+        min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
@@ -408,7 +424,13 @@ class Client(Runnable):
         self._note(reply)
         return handout_of(reply)
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self,
+        ticket: Ticket | int,
+        reward: float | Score,
+        cost: float | None = None,
+        info: Any = None,
+    ) -> Receipt:
         """Record the reward of a ticket. It is in the store when this returns.
 
         Repeating a tell changes nothing. If `on_late` is a reward, late rewards are discarded, by
@@ -416,8 +438,9 @@ class Client(Runnable):
 
         Args:
             ticket: The ticket, or its number.
-            reward: The reward.
+            reward: The reward, or a `Score`.
             cost: Actual cost of the pull; None for the declared cost.
+            info: Anything that JSON can hold, up to 64 KiB, stored with the reward.
 
         Returns:
             The tickets whose rewards were discarded.
@@ -426,29 +449,32 @@ class Client(Runnable):
             InvalidInput: The reward or the cost is not allowed.
             ConflictingReward: Another reward was told before, which stays.
             UnknownTicket: There is no such ticket."""
-        return self.tell_many([(ticket, reward, cost)])
+        return self.tell_many([(ticket, reward, cost, info)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets: all of them, or none if there is an error.
 
         Args:
-            results: Pairs of ticket and reward, or triples with the actual cost.
+            results: Pairs of ticket and reward, or with the actual cost, or with cost and info.
 
         Returns:
             The tickets whose rewards were discarded."""
-        given = [self._told(*each) for each in triples(results)]
+        given = [self._told(*each) for each in told_results(results)]
         if not given:
             return Receipt()
         receipt = receipt_of(self._call("POST", "/tell", {"results": given}))
         report(receipt, "`on_late`")
         return receipt
 
-    def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
+    def _told(self, ticket: Ticket | int, reward: float, cost: float | None, info: Any) -> Json:
         """A reward as JSON; values without a JSON type are refused here, as at the service."""
         data = ticket_to_json(ticket)
         paid = checked_cost(cost, f"the cost of ticket {data['ticket']}")
         if paid is not None:
             data["cost"] = paid
+        noted = checked_info(info, f"the info of ticket {data['ticket']}")
+        if noted is not None:
+            data["info"] = json.loads(noted)["info"]
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards
@@ -468,6 +494,53 @@ class Client(Runnable):
             attempts: How many attempts failed."""
         body = {**lease_to_json(ticket), "reason": words(reason), "attempts": attempts}
         self._call("POST", "/fail", body)
+
+    def shares(self, block: str | None = None) -> Shares:
+        """Open a block of a live test, or repeat the shares of one that exists.
+
+        Args:
+            block: Name of the block. Default: the date in UTC, by the clock of the service.
+
+        Returns:
+            The name of the block, and the share of every arm in percent.
+
+        Raises:
+            InvalidInput: The experiment was not created with `drift` or `per_day`."""
+        query = "" if block is None else f"?block={quote(checked_block(block), safe='')}"
+        return shares_of(self._call("GET", f"/shares{query}"))
+
+    def assign(self, visitor: str, block: str | None = None) -> Assignment:
+        """Assign a visitor of a live test to an arm: the same visitor always gets the same arm.
+
+        Args:
+            visitor: Identifier of the visitor; the service keeps a hash of it.
+            block: Name of the block, as in `shares`.
+
+        Returns:
+            The arm to show, the block that the results of this visitor belong to, and whether this
+            is the first visit.
+
+        Raises:
+            InvalidInput: The experiment was not created with `drift` or `per_day`."""
+        body = {"visitor": checked_block(visitor, "visitor"), "block": block}
+        return Assignment(**self._call("POST", "/assign", body))
+
+    def tell_counts(self, block: str, counts: CountsGiven) -> CountsReceipt:
+        """Tell a block of a live test, once and completely.
+
+        Args:
+            block: Name of the block, as `shares` gave it.
+            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`.
+
+        Returns:
+            Whether the block counts, waits for an earlier one, was skipped or refused.
+
+        Raises:
+            UnknownName: There is no such block or arm.
+            InvalidInput: The counts are incomplete or contradict the settings.
+            ConflictingReward: The block was told before, with other counts."""
+        body = {"block": checked_block(block), "counts": counts_to_json(counts)}
+        return CountsReceipt(**self._call("POST", "/counts", body))
 
     def retire(self, arm: Label, reason: str = "") -> None:
         """Retire an arm, for example because it cannot be pulled any more.

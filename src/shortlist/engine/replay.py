@@ -2,12 +2,14 @@
 
 A `Replica` is all that one program knows of an experiment: its log, and the search behind it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +23,12 @@ from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import (
     FREE,
-    Block,
     Numbering,
     OpenBatches,
     Received,
     State,
     Ticket,
+    TicketBlock,
     by_entry,
     draw_seed,
     due_of,
@@ -37,10 +39,11 @@ from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
+from shortlist.result.cells import EvaluatedCell
 from shortlist.result.result import Ending
-from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards
+from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
 from shortlist.settings import Settings
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores import Event, Kind, News, RewardRow, Store
 
 PROVED = ("certified",)  # whose bound is about the remaining arms: docs/experiments.md
 
@@ -223,30 +226,38 @@ class Replica:
 
     def _forget(self) -> None:
         """Know nothing of the log."""
-        self.replay = Replay(self.settings)
+        self.replay = self._begin()
         self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
         self._last_answer: tuple[int, Result] | None = None  # as the log was at that position
         self._gone: set[int] = set()  # arms that the search was told have left
         self._compared = 0  # steps of the search that are those of the log
         self._halfway = False  # in reading
 
+    def _begin(self) -> Replay:
+        """The search, before it has read any rewards."""
+        return Replay(self.settings)
+
     def read(self, store: Store) -> None:
         """Take in what is new in the log, and let the search continue as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
-        news = store.read(self.name, self.ledger.position)
+        news = store.read(self.name, self.ledger.position, hints=True)
         if news.last == self.ledger.position:
             return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
+        self._advance(news)
+        self._halfway = False
+
+    def _advance(self, news: News) -> None:  # noqa: ARG002  # the ledger has it
+        """Let the search continue as far as the rewards take it."""
         while self.replay.outcome is None and self.ledger.is_complete(self.replay.oldest):
             self._answer(self.replay.oldest)
         self._compare_steps()
         self._check_asked()
         if self.ledger.spent_at is not None and self.replay.outcome is None:
             self.replay.cut(self._outcome_so_far())
-        self._halfway = False
 
     def _answer(self, batch: Numbering) -> None:
         """Send the search the rewards of a batch that is told."""
@@ -340,7 +351,7 @@ class Replica:
 
     def block(
         self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
-    ) -> Block:
+    ) -> TicketBlock:
         """The same as columns; `batch` is the most pulls that one call makes, None for any."""
         settings, numbering = self.settings, self.replay.numbering
         _, places, draws = numbering.places(ids)
@@ -351,7 +362,7 @@ class Replica:
         cells = settings.cells
         items = None if cells is None else [cells.label(*each) for each in both]
         labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]
-        return Block(ids.tolist(), labels, nth, due, state, seeds, items, calls)
+        return TicketBlock(ids.tolist(), labels, nth, due, state, seeds, items, calls)
 
     def best_so_far(self) -> Label | None:
         """The best arm of the present choice by its mean, drawn to that of all by one pull.
@@ -410,6 +421,7 @@ class Replica:
             bound=self._bound(),
             warnings=self.replay.checks.warnings,
             notes=self.replay.checks.notes,
+            live=self.live(),
         )
 
     @property
@@ -457,6 +469,28 @@ class Replica:
         tickets = tickets[tickets < self.replay.taken]
         return self.ledger.arms[tickets], self.ledger.rewards[tickets]
 
+    def cells(self, store: Store) -> list[EvaluatedCell]:
+        """All cells of a test set that were evaluated and told, in the order of their tickets.
+
+        Those are among them that were asked for ahead and not needed any more."""
+        ledger, settings = self.ledger, self.settings
+        assert settings.cells is not None
+        arms = ledger.arms[: ledger.issued].copy()
+        missing = np.flatnonzero(np.isnan(ledger.rewards[: ledger.issued]))
+        if missing.size:
+            arms[missing] = self.replay.numbering.arms(missing)
+        draws = total_before(arms, np.ones_like(arms))
+        events = store.read(self.name, 0, ledger.position).events
+        infos = {each.ticket: _noted(each) for each in events if each.kind is Kind.INFO}
+        cells = []
+        for ticket in np.flatnonzero(ledger.drawn[: ledger.issued]).tolist():
+            arm, told = int(arms[ticket]), infos.get(ticket, {})
+            item = settings.cells.label(arm, int(draws[ticket]))
+            figures = (float(ledger.rewards[ticket]), ledger.cost(ticket, arm))
+            more = (told.get("seconds"), told.get("info"))
+            cells.append(EvaluatedCell(settings.labels[arm], item, *figures, *more))
+        return cells
+
     def counted(self) -> Counted:
         """What is counted of every arm."""
         ledger, chosen = self.ledger, None
@@ -493,13 +527,21 @@ class Replica:
             outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
         how = settings.problem, settings.algorithm, settings.seed
         outcome = staying(outcome, self.ledger.retired, *how)
-        outcome = replace(outcome, spending=self.ledger.spending())
+        outcome = replace(outcome, spending=self._spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
         result = replace(result, control=settings.control)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
+
+    def _spending(self) -> FloatArray:
+        """The cost of the pulls of every arm that were made and told: (n,)."""
+        return self.ledger.spending()
+
+    def live(self) -> str:
+        """The present state of the blocks of a live test; empty for other experiments."""
+        return ""
 
     def trouble(self) -> str:
         """Why the experiment is stopped; empty if it is not."""
@@ -531,6 +573,17 @@ class Replica:
         batches = [each.pulls for each in self.replay.numbering.batches]
         asked = sum(int(each.times[np.isin(each.arms, left)].sum()) for each in batches)
         return missing - int(asked - told.sum())
+
+
+def _noted(event: Event) -> dict[str, Any]:
+    """What was told with a reward."""
+    try:
+        noted = json.loads(event.text)
+    except (ValueError, RecursionError):
+        noted = None
+    if not isinstance(noted, dict):
+        raise StoreDamaged(f"the info of ticket {event.ticket} is no JSON object")
+    return noted
 
 
 def _identity(name: str, settings: Settings) -> str:
