@@ -1,6 +1,7 @@
 """Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
 import math
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -9,12 +10,14 @@ from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import FloatArray
 from shortlist.certificates.frame import Retired, informed
 from shortlist.certificates.items.search import items_search
+from shortlist.certificates.linear.search import linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
 from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.formatting import bound_text, given_text
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Search, advance
 from shortlist.spec import Certificate
@@ -52,6 +55,8 @@ def certified(
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
+    - "linear" (docs/linear.md) where means are declared linear in features: the regret is bounded
+      over a ball of coefficients.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
     pilot, which is used for nothing else, shows whether their variance is so small that split is
@@ -85,10 +90,18 @@ def _search_by(
             "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
         )
         return items_search(problem, rng, retired)
-    if certificate == "linear":
-        raise InvalidInput(
-            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
-            " them: say `linear`"
+    if certificate == "linear" or (problem.features is not None and problem.features.declared):
+        _refuse("the linear certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
+        check_linear(problem, certificate)
+
+        def way_back(free: Problem, now: Retired) -> Search:
+            return _search_by(replace(free, features=None), rng, now, "auto", None, None)
+
+        return linear_search(problem, rng, retired, way_back)
+    if problem.features is not None:
+        raise UnsupportedGoal(
+            "`features` are given without `linear`, but the certificates other than 'linear' do not"
+            " use them"
         )
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
@@ -125,6 +138,39 @@ def _check_items(problem: Problem, certificate: str) -> None:
 def _check_constraint(problem: Problem, certificate: str) -> None:
     if problem.constraint is not None and certificate not in CONSTRAINED:
         raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
+
+
+def check_linear(problem: Problem, certificate: str = "auto") -> None:
+    """Refuse the linear certificate where it does not apply, and others where it does."""
+    features = problem.features
+    if features is None or not features.declared:
+        raise InvalidInput(
+            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
+            " them: say `linear`"
+        )
+    if certificate not in ("auto", "linear"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `linear` is declared, but only 'linear' rests on"
+            " that: leave one of them out"
+        )
+    if problem.limits is not None:
+        raise InvalidInput(
+            "arms have limits and `linear` is declared, but the design pulls few arms often"
+        )
+    if problem.constraint is not None:
+        raise UnsupportedGoal(
+            "`linear` is declared and a constraint is given, but the linear bound is about all sets"
+            " of k arms"
+        )
+    _check_highest_cost(problem)
+    most = problem.epsilon * problem.k / (2 * min(problem.k, problem.n_arms - problem.k))
+    if (features.misfit or 0.0) + problem.blur >= most:
+        allowed = given_text(features.misfit or 0.0)
+        raise InvalidInput(
+            f"`linear` allows means to be {allowed} (in units of the range of rewards, or of"
+            f" 2 sigma) from linear ones, but epsilon can only be proved if that is less than"
+            f" {bound_text(most)}"
+        )
 
 
 def _check_highest_cost(problem: Problem) -> None:

@@ -81,11 +81,12 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedConfidence,),
             REGRET,
             "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
-            " docs/certificate.md; shared items, docs/items.md",
+            " docs/certificate.md; shared items, docs/items.md; linear means, docs/linear.md",
             capped=True,
             items=True,
             keeps_money=True,
             constraints=True,
+            features=True,
         ),
         Algorithm(
             "expected-loss",
