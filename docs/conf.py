@@ -3,6 +3,7 @@
 import re
 from importlib.metadata import version as version_of
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -37,6 +38,8 @@ ALIASES = {
         "BoolArray": BoolArray,
     }.items()
 }
+LISTED = re.compile(r"^\| \[.*?\]\(([\w/-]+)\.md\)", re.MULTILINE)
+ROW = re.compile(r"^\| \[(.*?)\]\(([\w/-]+\.md)\) \| (.*) \|$", re.MULTILINE)
 ELSEWHERE = re.compile(r"\[([^\]]+)\]\((?:\.\./[^)]+|[^)]+/)\)")
 LITERAL = re.compile(r"`+[^`]+`+")
 DRAWN = re.compile("[│├└]")
@@ -44,12 +47,38 @@ SPECIAL = re.compile(r"[*_|\\]")
 
 
 def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Make the pages that the index lists the contents of the site, in that order."""
+    """Make the pages that the index lists the contents of the site, grouped by its headings."""
     source[0] = ELSEWHERE.sub(r"\1", source[0])  # no page for a folder, nor for what is above
     if page == "index":
-        listed = re.findall(r"^\| \[.*?\]\(([\w/-]+)\.md\)", source[0], re.MULTILINE)
-        contents = "\n".join(dict.fromkeys(listed))
-        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
+        for heading, part in sections(source[0]):
+            contents = "\n".join(dict.fromkeys(LISTED.findall(part)))
+            options = f":hidden:\n:caption: {heading}\n"
+            source[0] += f"\n```{{toctree}}\n{options}\n{contents}\n```\n" if contents else ""
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """The headings of a page, and the text below each."""
+    _, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
+    divided = (part.partition("\n") for part in parts)
+    return [(heading.strip(), below) for heading, _, below in divided]
+
+
+def write_for_machines(app: Sphinx, failed: Exception | None) -> None:
+    """Put the Markdown of every page next to its HTML, and a list of the pages, `llms.txt`."""
+    if failed is not None or app.builder.name != "html":
+        return
+    pages, site = Path(app.srcdir), Path(app.outdir)
+    for page in pages.rglob("*.md"):
+        copy = site / page.relative_to(pages)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    index = (pages / "index.md").read_text(encoding="utf-8")
+    lines = ["# shortlist", "", *(f"> {line}" for line in index.split("\n\n")[1].splitlines())]
+    for heading, part in sections(index):
+        rows = ROW.findall(part)
+        lines += ["", f"## {heading}", ""] if rows else []
+        lines += [f"- [{name}]({file}): {question}" for name, file, question in rows]
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def shorten(*event: Any) -> tuple[str, str | None] | None:
@@ -95,5 +124,6 @@ def _escaped(line: str) -> str:
 def setup(app: Sphinx) -> None:
     """Hook these in."""
     app.connect("source-read", add_contents)
+    app.connect("build-finished", write_for_machines)
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-process-docstring", mark_up)

@@ -1,18 +1,19 @@
 """Constraints: which sets of k arms may be chosen.
 
 A constraint is any object with a method `best(weights)` that returns the arms of a feasible set of
-largest total weight. The ones here find it exactly:
+largest total weight. An object that also has `exchangeable(chosen)`, the feasible swaps of one arm
+for another, declares that its sets are the bases of a matroid. The ones here find both exactly:
 
     Quotas     at least and at most this many arms of each group
     Laminar    the same for groups inside groups
-    Matching   pairs of a row and a column, no row and no column twice
     Matroid    the bases of a matroid, by a function that tells independent sets
+    Matching   pairs of a row and a column, no row and no column twice: no matroid
 
 Attributes that overlap, such as vendor and region, are neither quotas nor a matroid."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,14 @@ class Constraint(Protocol):
 
     def best(self, weights: FloatArray, /) -> npt.ArrayLike:
         """The arms, as positions from 0, of a feasible set of largest total weight."""
+
+
+@runtime_checkable
+class MatroidConstraint(Constraint, Protocol):
+    """The bases of a matroid: any two feasible sets are linked by feasible swaps of single arms."""
+
+    def exchangeable(self, chosen: BoolArray, /) -> BoolArray:
+        """[j, i]: a feasible set, as a mask, stays feasible if j comes in for i: (n, n)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +134,33 @@ class Laminar:
         required, optional = self._root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
 
+    @property
+    def is_free(self) -> bool:
+        """Whether all sets of k arms keep to the quotas."""
+        sizes = {name: len(arms) for name, arms in self.groups.items()}
+        return all(
+            least <= max(0, self.k - self.n_arms + sizes[name]) and most >= min(sizes[name], self.k)
+            for name, (least, most) in self.limits.items()
+        )
+
+    def exchangeable(self, chosen: BoolArray) -> BoolArray:
+        """[j, i]: whether j outside may come in for i inside: (n, n).
+
+        No group that j joins may be full, and none that i leaves may be at its least."""
+        members = self._members()
+        counts = members @ chosen
+        limits = np.array(list(self.limits.values()), dtype=np.int64).reshape(-1, 2)
+        full, least = members[counts >= limits[:, 1]], members[counts <= limits[:, 0]]
+        barred = _split(full) | _split(least).T
+        return np.asarray(~barred & ~chosen[:, None] & chosen, dtype=np.bool_)
+
+    def _members(self) -> IntArray:
+        """1 where an arm is in a group: (groups, n)."""
+        members = np.zeros((len(self.groups), self.n_arms), dtype=np.int64)
+        for row, arms in zip(members, self.groups.values(), strict=True):
+            row[list(arms)] = 1
+        return members
+
     def among(self, arms: IntArray) -> "Laminar":
         """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
         place = {arm: position for position, arm in enumerate(arms.tolist())}
@@ -161,6 +197,23 @@ class Quotas(Laminar):
             members.setdefault(group, []).append(arm)
         super().__init__(members, quotas, n_arms=len(names), k=k)
         self.group_of: list[Hashable] = names  # of every arm
+        self._group, _ = _numbered(names)
+        # (groups,) each, in the order in which groups are first named
+        self.least: IntArray = np.array([self.limits[name][0] for name in members])
+        self.most: IntArray = np.array([self.limits[name][1] for name in members])
+
+    def best_of_each(self, weights: FloatArray) -> BoolArray:
+        """The masks of the best sets for many vectors of weights: (rows, n)."""
+        order = np.argsort(-weights, axis=1, kind="stable")
+        group = self._group[order]  # (rows, n), best first
+        same = group[:, :, None] == np.arange(self.least.size)
+        rank = np.take_along_axis(np.cumsum(same, axis=1), group[:, :, None], axis=2)[:, :, 0]
+        required = rank <= self.least[group]
+        optional = ~required & (rank <= self.most[group])
+        taken = required | (optional & (optional.cumsum(1) <= self.k - self.least.sum()))
+        chosen = np.zeros(weights.shape, dtype=np.bool_)
+        np.put_along_axis(chosen, order, taken, axis=1)
+        return chosen
 
     def among(self, arms: IntArray) -> "Quotas":
         """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
@@ -201,16 +254,17 @@ class Matching:
                 " per arm"
             )
         self.n_arms = len(rows)
-        self._row, height = _numbered(rows)
-        self._column, width = _numbered(columns)
-        pairs = set(zip(self._row.tolist(), self._column.tolist(), strict=True))
+        self.rows, self.columns = rows, columns  # names, of every arm
+        self.row_of, height = _numbered(rows)
+        self.column_of, width = _numbered(columns)
+        pairs = set(zip(self.row_of.tolist(), self.column_of.tolist(), strict=True))
         if len(pairs) < self.n_arms:
             raise InvalidInput("two arms are the same pair of row and column")
         most = min(height, width)
         self.k = most if k is None else whole("k", k, at_least=1, at_most=most)
         # rows and columns that stay unmatched are matched with these many extra ones
         self._shape = height + width - self.k, height + width - self.k
-        self._height, self._width = height, width
+        self.height, self.width = height, width
         if self._assigned(np.zeros(self.n_arms)) is None:
             raise InvalidInput(
                 f"`k` is {self.k}, but no {self.k} of the pairs share no row or column"
@@ -222,19 +276,24 @@ class Matching:
         assert arms is not None  # settled when it was made
         return arms
 
+    def among(self, arms: IntArray) -> "Matching":
+        """The same pairs without those of other arms; refused if too few remain."""
+        rows = [self.rows[arm] for arm in arms.tolist()]
+        return Matching(rows, [self.columns[arm] for arm in arms.tolist()], k=self.k)
+
     def _assigned(self, weights: FloatArray) -> IntArray | None:
         from scipy.optimize import linear_sum_assignment  # slow to load, and few need it
 
         table = np.zeros(self._shape)
-        table[: self._height, : self._width] = -np.inf
-        table[self._height :, self._width :] = -np.inf
-        table[self._row, self._column] = weights
+        table[: self.height, : self.width] = -np.inf
+        table[self.height :, self.width :] = -np.inf
+        table[self.row_of, self.column_of] = weights
         try:
             rows, columns = linear_sum_assignment(table, maximize=True)
         except ValueError:  # no assignment avoids the pairs that do not exist
             return None
         position = np.full(self._shape, -1)
-        position[self._row, self._column] = np.arange(self.n_arms)
+        position[self.row_of, self.column_of] = np.arange(self.n_arms)
         arms: IntArray = position[rows, columns]
         return np.sort(arms[arms >= 0])
 
@@ -266,7 +325,7 @@ class Matroid:
         self.k = whole("k", k, at_least=1, at_most=self.n_arms - 1)
         if not callable(independent):
             raise InvalidInput(f"`independent` is {shown(independent)}, but must be a function")
-        self._independent = independent
+        self.independent = independent
         rank = len(self._basis(range(self.n_arms)))
         if rank != self.k:
             raise InvalidInput(f"`k` is {self.k}, but the bases of the matroid have {rank} arms")
@@ -276,10 +335,27 @@ class Matroid:
         order = np.argsort(-_weights(weights, self.n_arms), kind="stable")
         return np.sort(np.array(self._basis(order.tolist()), dtype=np.int64))
 
+    def exchangeable(self, chosen: BoolArray) -> BoolArray:
+        """[j, i]: whether j outside may come in for i inside: (n, n)."""
+        inside = np.flatnonzero(chosen).tolist()
+        swaps = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
+        for i in inside:
+            rest = [arm for arm in inside if arm != i]
+            for j in np.flatnonzero(~chosen).tolist():
+                swaps[j, i] = self.independent([*rest, j])
+        return swaps
+
+    def among(self, arms: IntArray) -> "Matroid":
+        """The same matroid without the other arms; refused if its bases become smaller."""
+        names = arms.tolist()
+        return Matroid(
+            lambda some: self.independent([names[arm] for arm in some]), arms.size, k=self.k
+        )
+
     def _basis(self, order: Iterable[int]) -> list[int]:
         taken: list[int] = []
         for arm in order:
-            if self._independent([*taken, arm]):
+            if self.independent([*taken, arm]):
                 taken.append(arm)
         return taken
 
@@ -294,6 +370,22 @@ class Complement:
     def best(self, weights: FloatArray) -> IntArray:
         """The arms that remain if a set of least total weight is taken out."""
         return np.setdiff1d(np.arange(self.n_arms), np.asarray(self.family.best(-weights)))
+
+
+class MatroidComplement(Complement):
+    """The same of a matroid: these sets are the bases of its dual."""
+
+    family: MatroidConstraint
+
+    def exchangeable(self, chosen: BoolArray) -> BoolArray:
+        """[j, i]: whether j outside may come in for i inside: (n, n)."""
+        return self.family.exchangeable(~chosen).T
+
+
+def complement_of(family: Constraint, n_arms: int) -> Complement:
+    """The sets of arms that a family leaves out."""
+    dual = MatroidComplement if isinstance(family, MatroidConstraint) else Complement
+    return dual(family, n_arms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +539,11 @@ def _tree(
         return _Node("all arms" if name is None else name, own, nodes, *limit)
 
     return node(None, frozenset(range(n_arms)), (0, k))
+
+
+def _split(groups: IntArray) -> BoolArray:
+    """[j, i]: whether j and not i is in one of these groups, (groups, n): (n, n)."""
+    return np.asarray(groups.T @ (1 - groups) > 0, dtype=np.bool_)
 
 
 def _numbered(labels: Sequence[Hashable]) -> tuple[IntArray, int]:

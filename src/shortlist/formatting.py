@@ -182,6 +182,7 @@ if TYPE_CHECKING:
 COLUMNS = 100  # columns, where no terminal says how many it has
 SHORT = 40  # characters of a first cell that are never broken into lines
 LARGE_IN_TABLES = 10_000  # from here on a fraction says nothing any more
+BOLD = ' style="font-weight: bold"'  # rows above those of less interest, such as the chosen arms
 Cells = Sequence[str]
 
 
@@ -216,7 +217,9 @@ class TextTable:
     def _repr_html_(self) -> str:
         caption = f"<caption>{_html_lines(self.title)}</caption>" if self.title else ""
         head = f"<thead>{_html_row('th', self.header)}</thead>" if self.header else ""
-        bodies = "".join(_html_body(rows) for rows in (self.rows, self.faint) if rows)
+        marked = BOLD if self.faint else ""
+        parts = ((self.rows, marked), (self.faint, ""))
+        bodies = "".join(_html_body(rows, style) for rows, style in parts if rows)
         verdict = f"<p>{_html_lines(self.verdict)}</p>" if self.verdict else ""
         return f"<table>{caption}{head}{bodies}</table>{verdict}"
 
@@ -302,8 +305,8 @@ def readable(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _html_body(rows: Sequence[Cells]) -> str:
-    return "<tbody>" + "".join(_html_row("td", row) for row in rows) + "</tbody>"
+def _html_body(rows: Sequence[Cells], style: str) -> str:
+    return f"<tbody{style}>" + "".join(_html_row("td", row) for row in rows) + "</tbody>"
 
 
 def _html_row(tag: str, cells: Cells) -> str:
@@ -350,3 +353,10 @@ def plain(value: object) -> object:
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def no_formula(value: object) -> object:
+    """A value for a CSV file; no spreadsheet evaluates a text as a formula."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.constraints import Complement, Constraint, check_family, family_among
+from shortlist.constraints import Constraint, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.features import Features, shuffled
 from shortlist.formatting import bound_text
@@ -282,6 +282,8 @@ class Problem:
             plain(self, costs=_checked_costs(self.costs, self.n_arms))
         if self.constraint is not None:
             check_family(self.constraint, self.n_arms, self.k)
+            if getattr(self.constraint, "is_free", False):  # all sets of k arms: no constraint
+                plain(self, constraint=None)
         if self.features is not None:
             self.features.check(self.n_arms)
             if self.items is not None:
@@ -385,7 +387,7 @@ class Problem:
         goal = self.goal
         if isinstance(goal, FixedConfidence):
             goal = replace(goal, epsilon=goal.epsilon * self.k / rest)
-        family = None if self.constraint is None else Complement(self.constraint, self.n_arms)
+        family = None if self.constraint is None else complement_of(self.constraint, self.n_arms)
         return replace(self, k=rest, goal=goal, constraint=family)
 
     def mirrored(self) -> "Problem":

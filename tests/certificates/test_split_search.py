@@ -172,6 +172,7 @@ def test_what_is_drafted_passes_no_arm_that_loses_too_much_more_often_than_delta
             sums = np.tile(np.where(found.chosen, found.pulls, 0.0), (count + 1, 1))
             sums[:, arm] = np.arange(count + 1)
             passed = [certificate.bound(row) <= epsilon for row in sums]
+            assert isinstance(found.boundary, float)
             beyond = found.boundary + (-1 if found.chosen[arm] else 1) * looks.reach * (1 + 1e-9)
             if 0 <= beyond <= 1:
                 assert binom.pmf(np.arange(count + 1), count, beyond)[passed].sum() <= looks.delta

@@ -149,7 +149,7 @@ ENDS: dict[str, Callable[[Experiment, Shape], None]] = {
 @pytest.mark.parametrize("algorithm", sorted(shortlist.ALGORITHMS))
 def test_every_page_and_table_renders_at_any_moment(algorithm: str) -> None:
     chance = np.random.default_rng(zlib.crc32(algorithm.encode()))
-    opened = OpenExperiments(MemoryStore(), most=1000)
+    opened = OpenExperiments(MemoryStore())
     shown = set()
     for number, (kind, end) in enumerate(itertools.product(KINDS, ENDS)):
         if kind == "plain" or (number + number // len(ENDS)) % 4 == 0:

@@ -69,9 +69,9 @@ def test_every_display_shows_the_same_numbers() -> None:
     again = wire.result_of(json.loads(partial.to_json()), partial.rewards)
     assert again.lift("a") == partial.lift("a")
     view = view_experiment(
-        OpenExperiments(store, 9),
+        OpenExperiments(store),
         "experiment",
-        bound_history(OpenExperiments(store, 9), "experiment"),
+        bound_history(OpenExperiments(store), "experiment"),
     )
     bars = {bar.label: bar for group in view.groups for bar in group}
     assert [bars[label].pulls for label in "abc"] == arms.pulls.tolist()
@@ -135,9 +135,9 @@ def test_the_page_of_an_experiment_shows_an_arm_that_left_after_all_others() -> 
     store = MemoryStore()
     left_behind(store)
     view = view_experiment(
-        OpenExperiments(store, 9),
+        OpenExperiments(store),
         "experiment",
-        bound_history(OpenExperiments(store, 9), "experiment"),
+        bound_history(OpenExperiments(store), "experiment"),
     )
     assert [bar.label for group in view.groups for bar in group][-1] == "a"
     assert "retired" in parts(view)["arms"]

@@ -47,3 +47,17 @@ def test_no_page_needs_another_server(site: Path) -> None:
         if ("<script src=" in line or '<link rel="stylesheet"' in line) and "://" in line
     ]
     assert loaded == []
+
+
+def test_the_pages_are_there_for_machines_too(site: Path) -> None:
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    assert listed.startswith("# shortlist\n")
+    for page in DOCS.rglob("*.md"):
+        name = page.relative_to(DOCS)
+        assert (site / name).read_text(encoding="utf-8") == page.read_text(encoding="utf-8")
+        assert f"({name.as_posix()})" in listed or name.name == "index.md"
+
+
+def test_the_sidebar_is_grouped(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert page.count('class="caption"') == 7

@@ -266,8 +266,8 @@ def test_a_body_must_say_that_it_is_json(made: Call) -> None:
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
 def test_another_method_is_refused_with_those_there_are(made: Call, method: str) -> None:
     reply = made(method, "/v1/experiments")
-    assert (reply.status, reply.headers["allow"]) == (405, "GET, POST")
-    assert reply.error[1] == f"the method is {method!r}, but must be GET, POST"
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")
+    assert reply.error[1] == f"the method is {method!r}, but must be GET, HEAD, OPTIONS, POST"
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v2/experiments", "/v1/experiments/", "//", "/static/x"])
@@ -307,7 +307,7 @@ def test_experiments_beyond_those_kept_open_go_on_all_the_same(store: MemoryStor
 
 
 def test_health_and_metrics_speak_of_the_process(made: Call) -> None:
-    assert made("GET", "/health").data["status"] == "ok"
+    assert made("GET", "/ready").data["status"] == "ok"
     made("POST", f"{ONE}/ask", {"limit": 3})
     made("POST", f"{ONE}/tell", {"results": [{"ticket": 0, "reward": 1}]})
     made("POST", "/v1/experiments", {**MAKE, "name": 'quo"te\\ \n'})
@@ -328,12 +328,12 @@ def test_health_and_metrics_speak_of_the_process(made: Call) -> None:
 
 def test_methods_that_somebody_makes_up_do_not_fill_the_metrics(call: Call) -> None:
     for number in range(5):
-        call(f"METHOD{number}", "/health")
+        call(f"METHOD{number}", "/ready")
     assert "METHOD" not in call("GET", "/metrics").raw.decode()
 
 
 def test_every_reply_lets_a_browser_do_little(made: Call) -> None:
-    for path in ("/", "/health", f"{ONE}/status", "/nowhere", "/experiments/experiment"):
+    for path in ("/", "/ready", f"{ONE}/status", "/nowhere", "/experiments/experiment"):
         headers = made("GET", path).headers
         assert "default-src 'none'; script-src 'self'" in str(headers["content-security-policy"])
         assert headers["x-content-type-options"] == "nosniff"
@@ -344,9 +344,9 @@ def test_every_reply_lets_a_browser_do_little(made: Call) -> None:
 def test_only_sites_that_were_asked_for_may_call_from_a_browser(store: MemoryStore) -> None:
     with serving(store, origins=("https://ours.example",)) as url:
         call = caller(url)
-        ours = call("GET", "/health", origin="https://ours.example")
+        ours = call("GET", "/ready", origin="https://ours.example")
         assert ours.headers["access-control-allow-origin"] == "https://ours.example"
-        theirs = call("GET", "/health", origin="https://theirs.example")
+        theirs = call("GET", "/ready", origin="https://theirs.example")
         assert theirs.headers["access-control-allow-origin"] is None
         assert call("POST", "/v1/experiments", MAKE, origin="https://ours.example").status == 201
 
@@ -363,3 +363,27 @@ def test_an_error_inside_is_logged_and_not_shown(
     assert (reply.status, "secret" in reply.raw.decode()) == (500, False)
     assert "a secret" in caplog.text
     assert "ZeroDivisionError" not in json.dumps(reply.data)
+
+
+def test_options_and_head_answer_as_the_standard_says(made: Call) -> None:
+    options = made("OPTIONS", f"{ONE}/status")
+    assert (options.status, options.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
+    head, get = made("HEAD", f"{ONE}/status"), made("GET", f"{ONE}/status")
+    assert (head.status, head.raw) == (200, b"")
+    assert head.headers["content-length"] == get.headers["content-length"]
+
+
+@pytest.mark.parametrize("header", ["*", "{}", "W/{}", '"other", {}'])
+def test_a_version_that_the_caller_has_is_not_sent_again(made: Call, header: str) -> None:
+    etag = made("GET", f"{ONE}/status").headers["etag"]
+    assert made("GET", f"{ONE}/status", if_none_match=header.format(etag)).status == 304
+    assert made("GET", f"{ONE}/status", if_none_match='"other"').status == 200
+
+
+def test_a_name_is_short_enough_for_an_address(call: Call) -> None:
+    reply = call("POST", "/v1/experiments", {**MAKE, "name": "x" * 201})
+    assert reply.status == 400
+    assert reply.error[1] == (
+        "`name` has 201 characters, but must have at most 200: it is part of addresses"
+    )
+    assert call("POST", "/v1/experiments", {**MAKE, "name": "é" * 200}).status == 201

@@ -30,7 +30,7 @@ TEXTS = ["", "w", "ann", "<b>", "\x00", "é" * 50, "x" * 20_000, "\ud83d\ude00",
 NUMBERS = [0, 1, -1, 0.5, 1e308, -1e308, 1e-320, 2**63, 10**40, 3.7, True]
 PATHS = [
     "/",
-    "/health",
+    "/ready",
     "/metrics",
     "/openapi.json",
     "/static/page.js",
@@ -146,7 +146,7 @@ def test_whatever_is_sent_is_answered_or_refused(caplog: pytest.LogCaptureFixtur
         assert call("POST", "/v1/experiments", MAKE).status == 201
         statuses = [request(call, chance) for _ in range(REQUESTS)]
         replies = [raw_request(url, chance) for _ in range(REQUESTS // 4)]
-        assert call("GET", "/health").status == 200
+        assert call("GET", "/ready").status == 200
     assert max(statuses) < 500
     assert {200, 400, 404, 405, 413} <= set(statuses)
     assert not [reply for reply in replies if b" 50" in reply[:15] or b"Traceback" in reply]

@@ -40,12 +40,15 @@ def test_the_description_has_every_route_of_the_application_and_no_other(describ
     from shortlist.service.app import application
 
     served = {route.path for route in application(MemoryStore()).routes}  # type: ignore[attr-defined]
-    ours = {path for path in served if path.startswith("/v1") or path == "/health"}
+    ours = {path for path in served if path.startswith("/v1") or path in ("/live", "/ready")}
     assert set(described["paths"]) == ours
     methods = {
         (method.upper(), path) for path, each in described["paths"].items() for method in each
     }
-    assert methods == {(route.method, route.path) for route in API} | {("GET", "/health")}
+    assert methods == {(route.method, route.path) for route in API} | {
+        ("GET", "/live"),
+        ("GET", "/ready"),
+    }
 
 
 def test_what_is_sent_and_answered_is_as_described(described: Any, call: Call) -> None:

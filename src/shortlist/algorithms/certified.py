@@ -8,7 +8,8 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import FloatArray
-from shortlist.certificates.frame import Retired, informed
+from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.search import items_search
 from shortlist.certificates.linear.search import linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
@@ -16,6 +17,7 @@ from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
+from shortlist.constraints import MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.formatting import bound_text, given_text
 from shortlist.problem import Problem
@@ -29,7 +31,7 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ()  # certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "split")  # certificates that support constraints
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -98,6 +100,9 @@ def _search_by(
             return _search_by(replace(free, features=None), rng, now, "auto", None, None)
 
         return linear_search(problem, rng, retired, way_back)
+    swaps = log_swaps_of(problem)
+    if swaps is not None and not swaps:
+        return _only_set(problem)
     if problem.features is not None:
         raise UnsupportedGoal(
             "`features` are given without `linear`, but the certificates other than 'linear' do not"
@@ -124,6 +129,14 @@ def _search_by(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
     return plans_search(problem, rng, retired)
+
+
+def _only_set(problem: Problem) -> Search:
+    """The answer where the constraint allows one set only: nothing is pulled."""
+    assert problem.constraint is not None
+    top = np.flatnonzero(best_set(problem.constraint, np.zeros(problem.n_arms), problem.k))
+    return answered(problem, top, 0.0, {"certificate": "the only feasible set"})
+    yield  # a search that asks for nothing
 
 
 def _check_items(problem: Problem, certificate: str) -> None:
@@ -194,12 +207,16 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
 
     Plans do not support options on batches (`cut`)."""
     inside, outside = problem.k, problem.n_arms - problem.k
-    few = inside * outside <= MOST_PAIRS or min(inside, outside) == 1
+    swaps = log_swaps_of(problem)
+    pairs = inside * outside if swaps is None else math.exp(swaps[0])
+    few = pairs <= MOST_PAIRS or min(inside, outside) == 1
     in_money = problem.costs is not None and problem.goal.budget is not None
     few |= (problem.limits is not None or in_money) and problem.n_arms <= MOST_LIMITED
-    if few:
+    linked = problem.constraint is None or isinstance(problem.constraint, MatroidConstraint)
+    if few and linked:
         return "pairs"
     many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_WITH_FALLBACK
+    many &= problem.constraint is None
     return "plans" if many and not cut and _plannable(problem) else "split"
 
 
@@ -211,7 +228,7 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None:
+    if many or problem.limits is not None or problem.constraint is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)
@@ -227,7 +244,7 @@ def worth_a_pilot(problem: Problem) -> bool:
     """Whether the variance of scores may favour the split certificate."""
     inside, outside = problem.k, problem.n_arms - problem.k
     may_be_scores = problem.rewards.has_range and not problem.rewards.is_binary
-    free = problem.goal.budget is None and problem.limits is None
+    free = problem.goal.budget is None and problem.limits is None and problem.constraint is None
     return may_be_scores and free and min(inside, outside) > 1 and inside * outside >= LEAST_PAIRS
 
 

@@ -11,7 +11,11 @@ more than K*epsilon differs from a best set S by a swap: A = S - T, B = T - S, b
 sum of means over A - sum over B > K*epsilon. T is taken only if every arm of B ranks before every
 arm of A. `swap_failure` bounds the probability of that for one swap of m arms, whatever the means
 are; `failure` adds up over all swaps; `fixed_design` is the least N for which that is at most
-delta. docs/pairs.md has the proofs."""
+delta. docs/pairs.md has the proofs.
+
+Where not every set of K arms is feasible, the best feasible set by the means is taken, and `swaps`
+are the logarithms of the numbers of feasible swaps of m arms. Then x(B) >= x(A) is all that is
+known, and ties are counted in full: docs/constraints.md."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,7 +25,8 @@ from functools import cache
 import numpy as np
 from scipy.special import betainc, gammaln, logsumexp, xlog1py, xlogy
 
-from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.exchange import LogSwaps, log_swaps, log_swaps_of
 from shortlist.problem import Problem
 from shortlist.reward_models import UNIT_SIGMA, Binary, RewardModel
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
@@ -122,7 +127,9 @@ def limited_pulls(problem: Problem) -> IntArray:
     most = np.minimum(problem.most_pulls, UNREACHABLE)
     n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
     try:
-        design = fixed_design(n_arms, k, epsilon, problem.delta, problem.rewards)
+        design = fixed_design(
+            n_arms, k, epsilon, problem.delta, problem.rewards, log_swaps_of(problem)
+        )
     except OverflowError:  # an epsilon so small that no run could reach it
         return most
     return np.minimum(most, FAR_BEYOND * design)
@@ -163,55 +170,77 @@ OFFSETS = 60  # points of support tried in the bound for rewards in [0, 1]
 
 
 @cache
-def fixed_design(n_arms: int, k: int, epsilon: float, delta: float, rewards: RewardModel) -> int:
+def fixed_design(
+    n_arms: int,
+    k: int,
+    epsilon: float,
+    delta: float,
+    rewards: RewardModel,
+    swaps: LogSwaps = None,
+) -> int:
     """Least N such that the k best means of N pulls each lose at most `epsilon` at confidence.
 
     Exact for two arms with 0/1 rewards: no smaller N is right for all means."""
-    if rewards.has_range and k * epsilon >= min(k, n_arms - k):  # no set loses more
+    most = min(k, n_arms - k) if swaps is None else len(swaps)  # arms in a swap
+    if rewards.has_range and k * epsilon >= most:  # no set loses more
         return 1
     high = 1
-    while failure(n_arms, k, epsilon, high, rewards) > delta:
+    while failure(n_arms, k, epsilon, high, rewards, swaps) > delta:
         high *= 2
         if high > LARGEST:
             raise OverflowError(f"more than {LARGEST:.1e} pulls of every arm are needed")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        too_few = failure(n_arms, k, epsilon, middle, rewards) > delta
+        too_few = failure(n_arms, k, epsilon, middle, rewards, swaps) > delta
         low, high = (middle, high) if too_few else (low, middle)
     return high
 
 
 def share_for(
-    n_arms: int, k: int, epsilon: float, delta: float, pulls: int, rewards: RewardModel
+    n_arms: int,
+    k: int,
+    epsilon: float,
+    delta: float,
+    pulls: int,
+    rewards: RewardModel,
+    swaps: LogSwaps = None,
 ) -> float:
     """The share of `delta` that samples of this many pulls each need, as a fallback of a search."""
     if pulls < 1:
         return 1.0
-    fails = failure(n_arms, k, epsilon, pulls, rewards)
+    fails = failure(n_arms, k, epsilon, pulls, rewards, swaps)
     return min(1.0, max(LEAST_SHARE, fails / delta * (1 + ROUNDING)))
 
 
-def failure(n_arms: int, k: int, epsilon: float, pulls: int, rewards: RewardModel) -> float:
+def failure(
+    n_arms: int, k: int, epsilon: float, pulls: int, rewards: RewardModel, swaps: LogSwaps = None
+) -> float:
     """Bound on P(R_T > epsilon) of the k best of `pulls` pulls each, for every vector of means."""
+    if swaps is not None:
+        sizes = np.arange(1, len(swaps) + 1)  # (M,)
+        tails = log_swap_failure(sizes, k * epsilon, pulls, rewards, full_ties=True)  # (M,)
+        return _total(np.array(swaps), tails)
     sizes = np.arange(1, min(k, n_arms - k) + 1)  # (M,)
     tails = log_swap_failure(sizes, k * epsilon, pulls, rewards)  # (M,)
     if sizes.size == 1:  # all n - 1 swaps share one arm, so they are positively associated
         one = math.exp(tails[0])
         return 1.0 if one >= 1 else -math.expm1((n_arms - 1) * math.log1p(-one))
-    return min(1.0, math.exp(min(0.0, float(logsumexp(log_swaps(n_arms, k) + tails)))))
+    return _total(log_swaps(n_arms, k), tails)
 
 
-def log_swaps(n_arms: int, k: int) -> FloatArray:
-    """Logarithm of the number of swaps of m arms, m = 1 ... min(k, n - k)."""
-    sizes = np.arange(1, min(k, n_arms - k) + 1)  # (M,)
-    return _log_choose(k, sizes) + _log_choose(n_arms - k, sizes)
+def _total(swaps: FloatArray, tails: FloatArray) -> float:
+    """The sum over all swaps, at most 1."""
+    return min(1.0, math.exp(min(0.0, float(logsumexp(swaps + tails)))))
 
 
-def log_swap_failure(sizes: IntArray, gap: float, pulls: int, rewards: RewardModel) -> FloatArray:
+def log_swap_failure(
+    sizes: IntArray, gap: float, pulls: int, rewards: RewardModel, *, full_ties: bool = False
+) -> FloatArray:
     """Logarithm of a bound on P(all of B before all of A): m arms each, `gap` apart, `pulls` each.
 
-    0/1 rewards: P(Bin(2mN - 1, (1 - gap/m) / 2) >= mN), the failure at the least favourable means.
+    0/1 rewards: P(Bin(2mN - 1, (1 - gap/m) / 2) >= mN), the failure at the least favourable means;
+    with `full_ties`, P(x(B) >= x(A)), P(Bin(2mN, (1 - gap/m) / 2) >= mN).
     [0, 1]: min over t of E(Z - t)+ / (mN - t), Z binomial of 2mN trials with that mean.
     Sub-Gaussian: exp(-N gap^2 / (4 sigma^2 m))."""
     if not rewards.has_range:
@@ -219,8 +248,10 @@ def log_swap_failure(sizes: IntArray, gap: float, pulls: int, rewards: RewardMod
     nearness = np.minimum(gap / sizes, 1.0)  # (M,) mean difference within a swap
     with np.errstate(divide="ignore"):
         hoeffding = sizes * pulls * np.log1p(-(nearness**2))  # (M,) Hoeffding (1963), theorem 1
-        tail = _binary_tail if rewards.is_binary else _bounded_tail
-        tails = tail(sizes, gap, pulls)  # (M,)
+        if rewards.is_binary:
+            tails = _binary_tail(sizes, gap, pulls, full_ties=full_ties)  # (M,)
+        else:
+            tails = _bounded_tail(sizes, gap, pulls)  # (M,)
         exact = np.log(tails) + ROUNDING
     most = EXACT_BINARY if rewards.is_binary else EXACT_BOUNDED
     trusted = (tails > UNDERFLOW) & (sizes * pulls <= most)
@@ -269,11 +300,15 @@ def _tails(pulls: int, mean: float) -> FloatArray:
     return np.concatenate([[1.0], betainc(successes, successes[::-1], mean), [0.0]])
 
 
-def _binary_tail(sizes: IntArray, gap: float, pulls: int) -> FloatArray:
-    """P(Bin(2mN, p) > mN) + P(... = mN) / 2 = P(Bin(2mN - 1, p) >= mN), p = (1 - gap/m) / 2."""
+def _binary_tail(sizes: IntArray, gap: float, pulls: int, *, full_ties: bool) -> FloatArray:
+    """P(Bin(2mN, p) > mN) + P(... = mN) / 2 = P(Bin(2mN - 1, p) >= mN), p = (1 - gap/m) / 2.
+
+    With `full_ties`, P(Bin(2mN, p) >= mN)."""
     means = np.maximum(0.0, (1 - gap / sizes) / 2)  # (M,)
-    tails = np.asarray(betainc(sizes * pulls, sizes * pulls, means), dtype=np.float64)
-    proved = (sizes == 1) | (gap * pulls >= 1)  # m > 1: Hoeffding (1956), theorem 5, asks for it
+    half = sizes * pulls
+    tails = np.asarray(betainc(half, half + full_ties, means), dtype=np.float64)
+    # Hoeffding (1956), theorem 5, asks for it; m = 1 with ties halved does without
+    proved = (gap * pulls >= 1) | ((sizes == 1) & (not full_ties))
     return np.where(proved, tails, 1.0)
 
 
@@ -296,9 +331,3 @@ def _excess(size: int, gap: float, pulls: int) -> float:
     beyond = betainc(start + 1, trials - start, mean)  # (t,) P(Z > t)
     bounds = (trials * mean * above - start * beyond) / (half - start)
     return float(min(1.0, np.maximum(bounds, 0.0).min()))
-
-
-def _log_choose(n: int, m: IntArray) -> FloatArray:
-    """Logarithm of the number of subsets, no less: digits are lost where factorials cancel."""
-    whole = gammaln(n + 1)
-    return whole - gammaln(m + 1) - gammaln(n - m + 1) + ROUNDED * whole

@@ -28,6 +28,7 @@ from shortlist.cli.live import (
     tell,
     verify,
 )
+from shortlist.cli.mcp import mcp
 from shortlist.cli.past import assess, certify
 from shortlist.cli.run import run
 from shortlist.cli.serve import serve, tokens
@@ -168,7 +169,7 @@ def main(context: click.Context) -> None:
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
 LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
 FILES = (export, import_, copy, verify)
-SERVED = (serve, tokens)
+SERVED = (serve, tokens, mcp)
 CHOSEN_ELSEWHERE = (assess, certify)
 for _command in (*LIVE, *FILES, *SERVED, *CHOSEN_ELSEWHERE, *KNOWN_MEANS):
     main.add_command(_command)

@@ -34,6 +34,7 @@ from shortlist.engine.log_entries import (
     new_tellings,
     plain_tellings,
     report,
+    signed,
     stretches,
     triples,
     unused_costs,
@@ -64,7 +65,7 @@ from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import flag, text, words
 
@@ -261,7 +262,7 @@ class Experiment(Runnable):
                 state = self._end_if_spent(now, state)
             terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
-            self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
+            self._append(events=[*self._known.new_steps(now), *leases])
             held = self._known.ledger.held_by(asking.worker)
             self._durations.begin(ids.tolist(), held, now)
             if state in GOING:
@@ -307,7 +308,7 @@ class Experiment(Runnable):
             if told is None:
                 return False
             self._durations.end(tickets, self._known.ledger.lease, now)
-            self._store.append(self.name, told=told)
+            self._append(told=told)
         if not self._sameness.settled:
             for arm, reward in zip(told.arms.tolist(), rewards, strict=True):
                 self._sameness.see(self.settings.labels[arm], [reward])
@@ -321,7 +322,7 @@ class Experiment(Runnable):
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
             events = [*costs_of(tellings, now), *unused_costs(paid, now)]
-            self._store.append(self.name, told=rows, events=events)
+            self._append(told=rows, events=events)
             self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
 
@@ -339,7 +340,7 @@ class Experiment(Runnable):
                 id_ = known_id(ticket, self._known)
                 told, events = self._given_up(id_, said, now)
                 failed = Event(Kind.FAIL, id_, 1, said, now)
-                self._store.append(self.name, told=told, events=[failed, *events])
+                self._append(told=told, events=[failed, *events])
                 if events:
                     self._catch_up()  # that an arm left
 
@@ -368,7 +369,7 @@ class Experiment(Runnable):
         with self._writing() as now:
             number = leaving_arm(self._known, arm)
             told, events = retirement(self._known, number, said, now)
-            self._store.append(self.name, told=told, events=events)
+            self._append(told=told, events=events)
             self._catch_up()  # that it left
 
     def release(
@@ -394,7 +395,7 @@ class Experiment(Runnable):
     ) -> int:
         with self._writing() as now:
             events, count = given_back(self._known, name, tickets, seconds, now)
-            self._store.append(self.name, events=events)
+            self._append(events=events)
         return count
 
     @retried
@@ -402,7 +403,7 @@ class Experiment(Runnable):
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
-            self._store.append(self.name, events=[event])
+            self._append(events=[event])
 
     @property
     def in_memory(self) -> bool:
@@ -606,7 +607,7 @@ class Experiment(Runnable):
             if not told:
                 break
             events = [*self._known.new_steps(now), *unpaid]
-            self._store.append(self.name, told=told, events=events)
+            self._append(told=told, events=events)
             self._catch_up()
 
     def _end_if_spent(self, now: float, state: State) -> State:
@@ -614,7 +615,7 @@ class Experiment(Runnable):
         events = ending(self._known, now)
         if not events:
             return state
-        self._store.append(self.name, events=events)
+        self._append(events=events)
         self._catch_up()
         return self._known.state(now)
 
@@ -640,8 +641,12 @@ class Experiment(Runnable):
                     Event(Kind.LATE, first, span, "", now)
                     for first, span in stretches(np.array([ticket for ticket, *_ in told]))
                 ]
-                self._store.append(self.name, told=told, events=late)
+                self._append(told=told, events=late)
             self._catch_up()
+
+    def _append(self, told: Told | Sequence[RewardRow] = (), events: Sequence[Event] = ()) -> None:
+        """Add entries to the log, with their author."""
+        self._store.append(self.name, told, signed(told, events))
 
     def _now(self) -> float:
         """The time; a clock that is out of order must not get into the log."""

@@ -47,6 +47,7 @@ from shortlist.validation import shown, whole
 
 BEGINNING = 0  # the link before the first line
 MOST_CHARACTERS = 2**26  # of a line: it is in memory as a whole
+STRETCH = 10_000  # entries of a log that are read at a time
 SHOWN = 200  # characters of a line that is refused
 
 
@@ -131,18 +132,37 @@ def export_lines(store: Place, name: str | None = None) -> Iterator[str]:
     one."""
     with opened(store, "ro") as source:
         name = the_only(source.names()) if name is None else name
-        settings, news = source.settings(name), source.read(name)
-    labels, _ = stored_arms(settings, f"experiment {name!r}")
+        yield from linked_lines(_entries(source, name))
 
-    def entries() -> Iterator[dict[str, object]]:
-        yield {"experiment": name, "format": FORMAT, "settings": json.loads(settings)}
+
+def _entries(source: Store, name: str) -> Iterator[dict[str, object]]:
+    """The settings, then all events, then all rewards.
+
+    The log is read in stretches, twice: memory does not depend on its length."""
+    settings = source.settings(name)
+    labels, _ = stored_arms(settings, f"experiment {name!r}")
+    yield {"experiment": name, "format": FORMAT, "settings": json.loads(settings)}
+    end = 0
+    for news in _stretches(source, name):
+        end = news.last
         for kind, *rest in news.events:
             yield {"event": kind, **dict(zip(Event._fields[1:], rest, strict=True))}
+    for news in _stretches(source, name, end):
         for ticket, arm, reward, time in news.told.rows():
             yield {"reward": reward, "ticket": ticket, "arm": labels[arm], "time": time}
-        yield {"end": len(news.events) + news.told.tickets.size}
+    yield {"end": end}
 
-    yield from linked_lines(entries())
+
+def _stretches(source: Store, name: str, end: int | None = None) -> Iterator[News]:
+    """The log up to position `end`, or to where it ends when it is read."""
+    position = 0
+    while end is None or position < end:
+        until = position + STRETCH
+        news = source.read(name, position, until if end is None else min(until, end))
+        if news.last == position:
+            return
+        yield news
+        position = news.last
 
 
 def import_lines(lines: Iterable[str], store: Place, name: str | None = None) -> str:
@@ -251,9 +271,8 @@ class ImportedLog:
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         limit = len(self._arms) - 1 if kind is Kind.RETIRE else limit  # it is about an arm
         ticket = _ticket(entry, span, limit)
-        self.events.append(
-            Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
-        )
+        text, author = _stored(entry["text"]), _stored(entry.get("author", ""))
+        self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
         if kind is Kind.RETIRE:
             self._left.add(span)
         if kind in self._ends:

@@ -8,7 +8,9 @@ may be too much: a ticket is handed out only if its declared cost, the money spe
 cost of the pulls under way are within the budget."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from typing import NamedTuple
 
@@ -153,6 +155,33 @@ def stretches(ids: IntArray) -> list[tuple[int, int]]:
     begins = np.flatnonzero(np.diff(ids, prepend=-2) != 1)  # no number is below 0
     sizes = np.diff(begins, append=ids.size)
     return list(zip(ids[begins].tolist(), sizes.tolist(), strict=True))
+
+
+_author: ContextVar[str] = ContextVar("author", default="")
+
+
+@contextmanager
+def written_by(author: str) -> Iterator[None]:
+    """A block in which all entries of logs name this author."""
+    token = _author.set(author)
+    try:
+        yield
+    finally:
+        _author.reset(token)
+
+
+def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Event]:
+    """The events, with their author. If there is one, an event for the rewards follows."""
+    author = _author.get()
+    if not author:
+        return list(events)
+    rewards = told if isinstance(told, Told) else Told.of(told)
+    marks: list[Event] = []
+    if len(rewards):
+        now = float(rewards.times[0])
+        spans = stretches(np.sort(rewards.tickets))
+        marks = [Event(Kind.AUTHOR, first, span, "", now) for first, span in spans]
+    return [event._replace(author=author) for event in (*events, *marks)]
 
 
 logger = logging.getLogger("shortlist.engine")

@@ -78,8 +78,7 @@ def _paid_shares(
     No arm grows by more than half, or by twice the growth of all of them."""
     assert budget.costs is not None
     costs, pulls = budget.costs, posterior.pulls
-    chosen, boundary = posterior.split(rng)
-    loss = posterior.loss(boundary).ravel()[posterior.kinds(chosen)]  # (arms,)
+    loss = posterior.arm_losses(rng)
     affordable = np.minimum(left / costs, COUNTABLE).astype(np.int64)
     more = np.minimum(affordable, caps - pulls)
     growth = max(0.5, 2 * size / posterior.spent, 2 * aim / max(budget.spent, budget.least))
@@ -173,19 +172,16 @@ def _shares(
     """The pulls of every arm, by expected loss per pull; no arm grows by more than half.
 
     Where the batch was asked to be large, by no more than twice its even share of that."""
-    chosen, boundary = posterior.split(rng)
-    priority = posterior.loss(boundary) / posterior.row_pulls  # (sides, rows)
-    half = np.maximum(1, posterior.row_pulls // 2)  # (rows,)
+    kinds, priority, pulls = posterior.priorities(rng)  # (arms,), (kinds,), (kinds,)
+    half = np.maximum(1, pulls // 2)
     if least > 0:
-        twice = np.ceil(posterior.row_pulls * (2 * batch / posterior.spent))
+        twice = np.ceil(pulls * (2 * batch / posterior.spent))
         half = np.maximum(half, np.minimum(twice, batch).astype(np.int64))
     if isinstance(cap, np.ndarray):  # arms that are alike may have different limits
-        own = np.minimum(half[posterior.row], cap - posterior.pulls)  # (arms,)
+        own = np.minimum(half[kinds], cap - posterior.pulls)  # (arms,)
         if own.sum() < least:  # the others take what caps deny some arms
             own = np.minimum(batch, cap - posterior.pulls)
-        kinds = posterior.kinds(chosen)
-        return share_out(batch, np.arange(own.size), priority.ravel()[kinds], own, rng)
+        return share_out(batch, np.arange(own.size), priority[kinds], own, rng)
     if cap is not None:
-        half = np.minimum(half, cap - posterior.row_pulls)
-    at_most = np.concatenate([half, half])  # (kinds,): rows outside, then rows inside
-    return share_out(batch, posterior.kinds(chosen), priority.ravel(), at_most, rng)
+        half = np.minimum(half, cap - pulls)
+    return share_out(batch, kinds, priority, half, rng)

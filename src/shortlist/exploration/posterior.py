@@ -29,8 +29,10 @@ Span = tuple[float, float]
 class Grid:
     """The means at which posteriors are held, and the flat prior on them."""
 
-    def __init__(self, *, has_range: bool) -> None:
+    def __init__(self, *, has_range: bool, even: bool = False) -> None:
+        """An `even` grid is as fine everywhere as others are at the boundary."""
         self.has_range = has_range
+        self.even = even
         self.points: FloatArray
         self.flat: FloatArray
         self.log_points: FloatArray  # log-likelihood of a success, and
@@ -59,6 +61,9 @@ class Grid:
             return False
         self._resolved = error
         self._covered = span
+        if self.even:
+            self.set(even_points(error, span))
+            return True
         # arms that were never pulled are taken to be like all others
         means = np.where(pulls > 0, sums / np.maximum(pulls, 1), sums.sum() / pulls.sum())
         self.set(points_around(empirical_boundary(means, k), error, span))
@@ -91,6 +96,14 @@ def points_around(boundary: float, error: float, span: Span) -> FloatArray:
     edge = EDGE * (high - low)
     inside = (points > low + edge) & (points < high - edge)
     return np.unique(points[inside])
+
+
+def even_points(error: float, span: Span) -> FloatArray:
+    """Points evenly over the span, half the standard error apart, but not too many."""
+    low, high = span
+    number = int(np.clip(2 * (high - low) / error, tuning.EVEN, tuning.MOST_EVEN))
+    points: FloatArray = low + (high - low) * (np.arange(number) + 0.5) / number
+    return points
 
 
 LARGEST_VARIANCE = 0.25  # of a reward on the unit scale, whatever its distribution
@@ -212,6 +225,19 @@ class Posterior:
     def kinds(self, chosen: BoolArray) -> IntArray:
         """The kind of every arm, its row and its side: rows outside first, then rows inside."""
         return self.row + self.row_pulls.size * chosen
+
+    def priorities(self, rng: np.random.Generator) -> tuple[IntArray, FloatArray, IntArray]:
+        """The kind of every arm; expected loss per pull, and pulls, of an arm of every kind."""
+        chosen, boundary = self.split(rng)
+        priority = self.loss(boundary) / self.row_pulls  # (sides, rows)
+        pulls = np.concatenate([self.row_pulls, self.row_pulls])
+        return self.kinds(chosen), priority.ravel(), pulls
+
+    def arm_losses(self, rng: np.random.Generator) -> FloatArray:
+        """Expected distance on the wrong side under the tempered posterior: (arms,)."""
+        chosen, boundary = self.split(rng)
+        losses: FloatArray = self.loss(boundary).ravel()[self.kinds(chosen)]
+        return losses
 
     def expected_loss(self, chosen: BoolArray, boundary: float) -> float:
         """Expected total distance on the wrong side of the boundary."""

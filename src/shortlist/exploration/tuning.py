@@ -14,9 +14,16 @@ LEAST_BATCH = 32  # ... and at least in pulls, for parallel workers
 EVEN = 50  # points at first
 BLURRED = 3.0  # steps of that grid: once arms are known better than this it is refined
 FINE = 100  # points of a grid that is finer towards the boundary, about
+MOST_EVEN = 400  # points of a grid for many prices
 # the prior (posterior.py)
 FEW = 30  # arms below which the prior stays flat
 STEPS = 1  # steps of EM per refresh; more of them fit noise
 NEW_GRID_STEPS = 4  # factor of these steps on a new grid
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
 TEMPER = 0.7  # power of the likelihood in `loss`: boundary and prior are estimates too
+# prices (prices.py, price_programs.py)
+QUANTILES = 4  # of the posterior of an arm, in linear programs
+PRICE_STEPS = 128  # steps of the prices of rows and columns per unit, so that few prices differ ...
+FINE_STEPS = 1024  # ... and of prices of other families
+CUT_ROUNDS = 40  # times that sets which exceed the chosen one are cut off ...
+SMALL_SURPLUS = 1e-6  # ... unless they exceed it by no more than this

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from starlette.requests import Request
@@ -11,41 +12,94 @@ from shortlist.arms import Label
 from shortlist.engine import Ticket
 from shortlist.errors import InvalidInput
 from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
+from shortlist.service.work import Lane
 from shortlist.spec import Json
 from shortlist.validation import number, shown, whole
 
 LONGEST = 10_000  # characters of a text
+SHORT = 64 * 2**10  # bytes of a body that is parsed at once, in about a millisecond
+DISCARDED = 64 * 2**20  # bytes of a body that is too long that are received nevertheless,
+DISCARD_SECONDS = 2.0  # and for how long
+MOST_RESULTS = 20_000  # in one tell
 NAMED = ("ticket", "arm", "experiment", "item")  # what a ticket may say of itself
 ANYWHERE = 0.0  # what a ticket needs not to say of itself to be told
 
 
-async def read_body(request: Request, limits: Limits) -> Json:
-    """The JSON object that a request brings; an empty body is an empty one."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refusal(415, f"the content type is {kind!r}, but must be 'application/json'")
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            raw = await _all_of(request, limits.body)
-    except TimeoutError:
-        rule = f"took longer than {limits.body_seconds:g} s to come in"
-        raise Refusal(408, f"the body {rule}", connection="close") from None
-    return parsed(raw) if raw else {}
+class Bodies:
+    """Reads bodies of requests. All bodies in memory together are limited.
 
+    Long bodies are parsed in a thread. A body with more values than its route can use is refused
+    before it is parsed. It belongs to the event loop."""
 
-async def _all_of(request: Request, most: int) -> bytes:
-    raw = bytearray()
-    length = request.headers.get("content-length", "0")
-    too_long = length.isdecimal() and int(length[:20]) > most
-    async for chunk in request.stream():
-        raw += chunk
-        too_long = too_long or len(raw) > most
+    def __init__(self, limits: Limits, lane: Lane) -> None:
+        self._limits = limits
+        self._lane = lane
+        self._held = 0  # bytes in memory
+
+    async def read(self, request: Request, values: int) -> Json:
+        """The JSON object in a request, with at most this many values; empty if it has no body."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refusal(415, f"the content type is {kind!r}, but must be 'application/json'")
+        raw = bytearray()
+        try:
+            await self._receive(request, raw)
+            _check_values(raw, values)
+            if len(raw) <= SHORT:
+                return parsed(bytes(raw)) if raw else {}
+            return await self._lane.run(lambda: parsed(bytes(raw)))
+        finally:
+            self._held -= len(raw)
+
+    async def _receive(self, request: Request, raw: bytearray) -> None:
+        seconds = self._limits.body_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await self._receive_all(request, raw)
+        except TimeoutError:
+            rule = f"took longer than {seconds:g} s to come in"
+            raise Refusal(408, f"the body {rule}", connection="close") from None
+
+    async def _receive_all(self, request: Request, raw: bytearray) -> None:
+        most = self._limits.body
+        length = request.headers.get("content-length", "0")
+        too_long = length.isdecimal() and int(length[:20]) > most
+        chunks = request.stream()
+        async for chunk in chunks:
+            too_long = too_long or len(raw) + len(chunk) > most
+            if too_long:
+                break
+            self._take(chunk, raw)
         if too_long:
-            break
-    if too_long:
-        rule = f"longer than {most:,} bytes, the most that is taken"
-        raise Refusal(TOO_LARGE, f"the body is {rule}", connection="close")
-    return bytes(raw)
+            await _discard(chunks)
+            rule = f"longer than {most:,} bytes, the maximum"
+            raise Refusal(TOO_LARGE, f"the body is {rule}", connection="close")
+
+    def _take(self, chunk: bytes, raw: bytearray) -> None:
+        if self._held + len(chunk) > self._limits.bodies:
+            raise Refusal(
+                503, "too many bodies are being received: try again in a second", retry_after="1"
+            )
+        raw += chunk
+        self._held += len(chunk)
+
+
+async def _discard(chunks: AsyncIterator[bytes]) -> None:
+    """Receive the rest of a body that is too long: a caller that is still sending would not read
+    the refusal."""
+    received = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_SECONDS):
+            async for chunk in chunks:
+                received += len(chunk)
+                if received > DISCARDED:
+                    return
+
+
+def _check_values(raw: bytearray, most: int) -> None:
+    """Refuse a body with too many values; a comma or a bracket stands before each."""
+    if len(raw) > most and raw.count(b",") + raw.count(b"[") + raw.count(b"{") > most:
+        raise Refusal(TOO_LARGE, f"the body has more than {most:,} values, the maximum here")
 
 
 def parsed(raw: bytes) -> Json:
@@ -113,6 +167,9 @@ def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
     given = body["results"]
     if not isinstance(given, list):
         raise InvalidInput(f"`results` is {_short(given)}, but must be a list")
+    if len(given) > MOST_RESULTS:
+        rule = f"but a request may have at most {MOST_RESULTS:,}"
+        raise Refusal(TOO_LARGE, f"{len(given):,} `results` are given, {rule}")
     return [_result(each) for each in given]
 
 

@@ -38,6 +38,7 @@ class Inquiry:
     name: str  # of the experiment; empty if the route has none
     body: Json  # of a POST; the query parameters of a GET
     etag: str | None = None  # of the version that the caller has
+    only: str | None = None  # the only experiment that the caller may see; None for all
 
     @property
     def experiment(self) -> Experiment:
@@ -65,6 +66,8 @@ def list_experiments(inquiry: Inquiry) -> Reply:
         )
     first = int(offset)
     names = inquiry.experiments.store.names()
+    if inquiry.only is not None:
+        names = [name for name in names if name == inquiry.only]
     rows = [summary(inquiry.experiments, name) for name in names[first : first + PAGE]]
     following = first + PAGE if first + PAGE < len(names) else None
     return Reply({"experiments": rows, "total": len(names), "next": following})
@@ -176,9 +179,15 @@ def status(inquiry: Inquiry) -> Reply:
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
     etag = f'"{experiment.version()}"'  # read before the status, so it is never newer
-    if inquiry.etag is not None and etag in inquiry.etag:
+    if inquiry.etag is not None and _matches(etag, inquiry.etag):
         return Reply(status=304, etag=etag)
     return Reply(status_to_json(experiment.status()), etag=etag)
+
+
+def _matches(etag: str, header: str) -> bool:
+    """Whether an If-None-Match header names this version, or any with an asterisk."""
+    named = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in named or etag in named
 
 
 def standing(inquiry: Inquiry) -> Reply:
@@ -210,7 +219,7 @@ def export(inquiry: Inquiry) -> Reply:
     """Export the experiment as lines of JSON."""
     check_fields(inquiry.body, ())
     lines = export_lines(inquiry.experiments.store, inquiry.name)
-    first = list(islice(lines, LINES))  # read at once, so that an error still has its status
+    first = list(islice(lines, 1))  # read at once, so that an error still has its status
     return Reply(lines=_chunks(first, lines))
 
 

@@ -7,15 +7,19 @@ commit: what was acknowledged is in the store."""
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from threading import Lock
 from typing import Any
 
 from shortlist.engine import Experiment
-from shortlist.engine.log_entries import Report
+from shortlist.engine.log_entries import Report, written_by
 from shortlist.engine.tickets import Receipt, Ticket
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
+from shortlist.service.protocol import Limits, Refusal
+from shortlist.service.work import Lane, Lanes, Shared
 from shortlist.stores import Store
 from shortlist.stores.base import retry
 
@@ -26,36 +30,55 @@ MAX_REWARDS = 20_000  # in one transaction
 MAX_CALLERS = 100  # in one transaction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Write:
     """What one caller writes: results, or any other act."""
 
     done: asyncio.Future[Any]
     results: Results
     act: Act | None
+    author: str = ""
 
 
 class GroupCommit:
     """The writes to one experiment, in order of arrival. It belongs to the event loop."""
 
-    def __init__(self, opened: Callable[[], Experiment]) -> None:
+    def __init__(self, opened: Callable[[], Experiment], lane: Lane, most: int) -> None:
         self._opened = opened
+        self._lane = lane
+        self._most = most  # writes that may wait
         self._waiting: list[Write] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def write(self, act: Act | None = None, results: Results = ()) -> Any:
-        """Return what the act returned, or the receipt of the results, after the commit."""
+    @property
+    def waiting(self) -> int:
+        """How many writes wait for the next transaction."""
+        return len(self._waiting)
+
+    async def write(self, act: Act | None, results: Results, author: str) -> Any:
+        """Return what the act returned, or the receipt of the results, after the commit.
+
+        A write whose caller is gone before its transaction begins is not made."""
+        if len(self._waiting) >= self._most:
+            message = f"{len(self._waiting):,} writes wait: try again in a second"
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1")
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Write(done, results, act))
+        write = Write(done, results, act, author)
+        self._waiting.append(write)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all())
-        return await asyncio.shield(done)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            with suppress(ValueError):  # it has begun
+                self._waiting.remove(write)
+            raise
 
     async def _write_all(self) -> None:
         while self._waiting:
             batch = self._next()
             try:
-                outcomes = await asyncio.to_thread(self._commit, batch)
+                outcomes = await self._lane.run(self._commit, batch)
             except Exception as error:
                 outcomes = [error] * len(batch)
             for write, outcome in zip(batch, outcomes, strict=True):
@@ -87,10 +110,17 @@ def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:
     with experiment.together():
         for index, write in enumerate(batch):
             if write.act is not None:
-                outcomes[index] = _attempt(write.act, experiment)
-        told = [index for index, write in enumerate(batch) if write.act is None]
-        receipts = _tell(experiment, [batch[index].results for index in told])
-        outcomes |= dict(zip(told, receipts, strict=True))
+                with written_by(write.author):
+                    outcomes[index] = _attempt(write.act, experiment)
+        for author in dict.fromkeys(write.author for write in batch):
+            told = [
+                index
+                for index, write in enumerate(batch)
+                if write.act is None and write.author == author
+            ]
+            with written_by(author):
+                receipts = _tell(experiment, [batch[index].results for index in told])
+            outcomes |= dict(zip(told, receipts, strict=True))
     return [outcomes[index] for index in range(len(batch))]
 
 
@@ -137,12 +167,25 @@ class OpenExperiments:
     Opening one replays its log, which may take long. Other experiments do not wait for that, and
     two callers of the same one share the replay."""
 
-    def __init__(self, store: Store, most: int, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        lanes: Lanes | None = None,
+    ) -> None:
         self.store = store
-        self._most = most
+        self._limits = Limits() if limits is None else limits
         self._clock = clock
+        self._lanes = Lanes() if lanes is None else lanes
         self._lock = Lock()
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
+
+    async def open(self, name: str) -> None:
+        """Open the experiment of this name, if it is not; callers who wait for it share that."""
+        slot = self._slot(name)
+        if slot.experiment is None:
+            await slot.opening.result()
 
     def get(self, name: str) -> Experiment:
         """Return the experiment of this name; open it if it is not."""
@@ -156,12 +199,12 @@ class OpenExperiments:
                     raise
         return slot.experiment
 
-    async def write(self, name: str, act: Act | None = None, results: Results = ()) -> Any:
+    async def write(
+        self, name: str, act: Act | None = None, results: Results = (), author: str = ""
+    ) -> Any:
         """Write to the experiment of this name, together with other callers."""
-        slot = self._slot(name)
-        if slot.experiment is None:
-            await asyncio.to_thread(self.get, name)  # raises if it does not exist
-        return await slot.writes.write(act, results)
+        await self.open(name)  # raises if it does not exist
+        return await self._slot(name).writes.write(act, results, author)
 
     def create(self, **settings: object) -> Experiment:
         """Create an experiment, or open an equal one, as `Experiment.create` does."""
@@ -179,11 +222,17 @@ class OpenExperiments:
 
     def _slot(self, name: str) -> "_Slot":
         with self._lock:
-            slot = self._slots.pop(name, None) or _Slot(GroupCommit(partial(self.get, name)))
+            slot = self._slots.pop(name, None)
+            if slot is None:
+                slot = self._new_slot(partial(self.get, name))
             self._slots[name] = slot  # most recently used
-            while len(self._slots) > self._most:
+            while len(self._slots) > self._limits.opened:
                 self._slots.popitem(last=False)
             return slot
+
+    def _new_slot(self, get: Callable[[], Experiment]) -> "_Slot":
+        opening = Shared(lambda: self._lanes.opening.run(get))
+        return _Slot(opening, GroupCommit(get, self._lanes.writes, self._limits.writes))
 
     def _drop(self, name: str) -> None:
         with self._lock:
@@ -193,7 +242,8 @@ class OpenExperiments:
 class _Slot:
     """An experiment that is open or about to be opened."""
 
-    def __init__(self, writes: GroupCommit) -> None:
+    def __init__(self, opening: Shared[Experiment], writes: GroupCommit) -> None:
         self.lock = Lock()
         self.experiment: Experiment | None = None
+        self.opening = opening
         self.writes = writes

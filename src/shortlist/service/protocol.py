@@ -49,9 +49,14 @@ class Limits:
     body: int = 8 * 2**20  # bytes of a request body
     rate: float = 1000.0  # requests per second of one token, or of one address without tokens
     body_seconds: float = 10.0  # to receive the body of a request
+    bodies: int = 64 * 2**20  # bytes of all request bodies in memory
     seconds: float = 30.0  # to answer a request
+    send_seconds: float = 10.0  # for a caller to take in a part of a reply
     readers: int = 1000  # open event streams
+    exports: int = 16  # under way
+    writes: int = 2000  # waiting per experiment
     connections: int = 2000
+    per_address: int = 1000  # requests and live pages of one address at a time
     arms: int = 100_000  # of an experiment that is created over HTTP
     opened: int = 64  # experiments kept in memory
 

@@ -35,6 +35,7 @@ class ApiRoute:
     takes: Schema | None = None  # None: no body
     status: int = 200
     conditional: bool = False  # whether it has an ETag
+    values: int = 150_000  # that its body may have
 
 
 def _get(path: str, answer: Read, summary: str, gives: Schema | None, **more: Any) -> ApiRoute:
@@ -64,6 +65,7 @@ API = (
         schemas.DESCRIBED,
         schemas.CREATE,
         201,
+        values=1_000_000,
     ),
     _get(ONE, endpoints.describe, "Get the settings of an experiment", schemas.DESCRIBED),
     _post(
@@ -141,8 +143,11 @@ OFFSET = {
 
 
 def openapi(version: str) -> dict[str, Any]:
-    """Return the OpenAPI description of the API and of /health."""
-    paths: dict[str, dict[str, Any]] = {"/health": {"get": _health()}}
+    """Return the OpenAPI description of the API, of /live and of /ready."""
+    paths: dict[str, dict[str, Any]] = {
+        "/live": {"get": _health("live", "Check that the process answers; needs no token")},
+        "/ready": {"get": _health("ready", "Check that the store can be read; needs no token")},
+    }
     for route in API:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
@@ -186,11 +191,11 @@ def _identifier(route: ApiRoute) -> str:
     return "describe" if last == "{name}" else last
 
 
-def _health() -> dict[str, Any]:
+def _health(name: str, summary: str) -> dict[str, Any]:
     content = {"application/json": {"schema": schemas.HEALTH}}
     return {
-        "summary": "Check that the service and its store work; needs no token",
-        "operationId": "health",
+        "summary": summary,
+        "operationId": name,
         "security": [],
-        "responses": {"200": {"description": "They work", "content": content}, "default": ERROR},
+        "responses": {"200": {"description": "Yes", "content": content}, "default": ERROR},
     }

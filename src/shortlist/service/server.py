@@ -3,11 +3,16 @@
 import asyncio
 import ipaddress
 import socket
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as Connection
 
 from shortlist.errors import NotAllowed
 from shortlist.service.auth import Tokens
@@ -15,8 +20,9 @@ from shortlist.service.protocol import Limits
 from shortlist.service.service import Service
 
 BACKLOG = 2048  # connections waiting to be accepted
-GRACE = 10  # seconds that requests may take to finish on shutdown
+GRACE = 3  # seconds that requests may take to finish on shutdown
 HEAD = 64 * 2**10  # bytes of a request's head
+OTHER_FILES = 100  # open files that are not connections of callers
 
 
 def check_host(host: str, store: object) -> None:
@@ -37,10 +43,24 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def allowed_files() -> int:
+    """How many files this process may have open: connections beyond that would fail."""
+    if sys.platform == "win32":
+        return 8192
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = Limits().connections + OTHER_FILES
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
+        soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(soft, OTHER_FILES + 10)
+
+
 def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
     """Return a server for the application; its `run` listens at host and port."""
     config = uvicorn.Config(
-        app,
+        SendTimeout(app, limits.send_seconds),
         host=host,
         port=port,
         http="h11",
@@ -50,11 +70,37 @@ def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
+        limit_concurrency=min(limits.connections, allowed_files() - OTHER_FILES),
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=HEAD,
     )
     return Server(config, app.state.service)
+
+
+@dataclass(frozen=True, slots=True)
+class SendTimeout:
+    """Cut off callers who do not take in what they are sent."""
+
+    app: ASGIApp
+    seconds: float
+
+    async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
+        """Answer a request; each part of the reply must be taken in within the time limit."""
+        cycle = getattr(send, "__self__", None)  # of uvicorn, which has the connection
+
+        async def send_in_time(message: Message) -> None:
+            try:
+                await asyncio.wait_for(send(message), self.seconds)
+            except TimeoutError:
+                transport = getattr(cycle, "transport", None)
+                if transport is not None:
+                    transport.abort()  # `close` would wait until all is sent
+                raise ClientDisconnect from None
+
+        try:
+            await self.app(connection, receive, send_in_time)
+        except ClientDisconnect:
+            await asyncio.sleep(0)  # until the server knows that the connection is gone
 
 
 class Server(uvicorn.Server):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -17,21 +17,23 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from shortlist.engine.tickets import Receipt
-from shortlist.errors import ShortlistError
-from shortlist.service.auth import SAFE, Auth, RateLimit, Tokens
-from shortlist.service.bodies import read_body, results
+from shortlist.errors import LimitExceeded, ShortlistError, StoreMissing
+from shortlist.service.auth import SAFE, Auth, InFlight, Proxies, RateLimit, Tokens
+from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
 from shortlist.service.prometheus import Metrics
 from shortlist.service.protocol import HEADERS, Limits, Refusal, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
+from shortlist.service.work import Lanes, Shared
 from shortlist.spec import Json
 from shortlist.stores import Store
-from shortlist.stores.base import Scope
+from shortlist.stores.base import Scope, Token
 from shortlist.telemetry import span
 
 METHODS = (*SAFE, "POST")
 JSON_HEADERS = ("content-type", "content-length")  # which an error page does not keep
+READY = 5.0  # seconds for the store to answer
 FAILED = "something went wrong in the service; see its log"
 logger = logging.getLogger("shortlist.service")
 
@@ -41,6 +43,7 @@ class Handler(NamedTuple):
 
     scope: Scope | None
     answer: Callable[[Request], Awaitable[Response]]
+    limited: bool = False  # whether tokens of single experiments are allowed where none is named
 
 
 class Service:
@@ -54,24 +57,41 @@ class Service:
         place: str,
         clock: Clock | None,
         error_page: Callable[[int, str], str],
+        proxies: Proxies,
     ) -> None:
         """`place` is the address of the store in its messages, which callers do not learn."""
         self._error_page = error_page
         self.limits = limits
         self.place = place
-        self.experiments = OpenExperiments(store, limits.opened, clock)
+        self.lanes = Lanes()
+        self.experiments = OpenExperiments(store, limits, clock, self.lanes)
+        self._bodies = Bodies(limits, self.lanes.bodies)
+        self._exports = 0  # under way
         self.tokens = Tokens(store)
-        self.auth = Auth(self.tokens, RateLimit(limits.rate), origins)
+        self._reading = Shared(lambda: self.lanes.tokens.run(self.tokens.read))
+        self.auth = Auth(self.tokens, RateLimit(limits.rate), origins, proxies)
+        self.in_flight = InFlight(limits.per_address)
         self.metrics = Metrics()
         self.closing = asyncio.Event()  # set when streams must end
 
     async def read_tokens(self) -> None:
         """Read the tokens of the store again, if it is time to."""
         if self.tokens.stale:
-            await asyncio.to_thread(self.tokens.read)
+            await self._reading.result()
+
+    async def check_ready(self) -> None:
+        """Raise an error unless the store can be read; asked at most once per second."""
+        try:
+            async with asyncio.timeout(READY):
+                await self.read_tokens()
+        except TimeoutError:
+            message = f"the store did not answer within {READY:g} s"
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1") from None
 
     def refused(self, request: Request, error: ShortlistError) -> Response:
         """An error as JSON, or as a page for a browser."""
+        if isinstance(error, StoreMissing) and only_of(request) is not None:
+            error = StoreMissing(f"there is no experiment {name_in(request)!r}")  # no other names
         reply = error_reply(error, self.place)
         if "text/html" not in request.headers.get("accept", ""):
             return reply
@@ -83,25 +103,51 @@ class Service:
     async def answer_api(self, route: ApiRoute, request: Request) -> Response:
         """Answer a route of the API."""
         name = name_in(request)
-        if isinstance(route.answer, Write):
-            return json_reply(
-                await self._write(name, route.answer, await read_body(request, self.limits))
-            )
         reads = request.method in SAFE
-        body = dict(request.query_params) if reads else await read_body(request, self.limits)
+        body = dict(request.query_params)
+        if not reads:
+            body = await self._bodies.read(request, route.values)
+        if isinstance(route.answer, Write):
+            author = author_of(request)
+            return json_reply(await self._write(name, route.answer, body, author))
         etag = request.headers.get("if-none-match")
-        inquiry = Inquiry(self.experiments, self.limits, name, body, etag)
-        return await asyncio.to_thread(_replied, route.answer, inquiry)
+        only = only_of(request)
+        inquiry = Inquiry(self.experiments, self.limits, name, body, etag, only)
+        if route.gives is None:
+            return await self._export(route.answer, inquiry)
+        if name:
+            await self.experiments.open(name)
+        lane = self.lanes.reads if reads else self.lanes.opening
+        return await lane.run(_replied, route.answer, inquiry)
 
-    async def _write(self, name: str, write: Write, body: Json) -> Json:
+    async def _export(self, read: Read, inquiry: Inquiry) -> Response:
+        """Send lines as the caller takes them in; only some exports may be under way."""
+        if self._exports >= self.limits.exports:
+            message = f"{self._exports} exports are under way: try again in a second"
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1")
+        reply = await self.lanes.exports.run(read, inquiry)
+        assert reply.lines is not None
+        parts = self._parts(reply.lines)
+        return StreamingResponse(parts, headers=HEADERS, media_type="application/x-ndjson")
+
+    async def _parts(self, parts: Iterator[str]) -> AsyncIterator[str]:
+        self._exports += 1
+        try:
+            while part := await self.lanes.exports.run(next, parts, ""):
+                yield part
+        finally:
+            self._exports -= 1
+
+    async def _write(self, name: str, write: Write, body: Json, author: str) -> Json:
         """Write to an experiment, together with other callers."""
         act = write.act
         if act is not None:
-            data: Json = await self.experiments.write(name, lambda each: act(each, body)) or {}
+            made = await self.experiments.write(name, lambda each: act(each, body), author=author)
+            data: Json = made or {}
             self.metrics.tickets += len(data.get("tickets", ()))
             return data
         told = results(body)
-        receipt: Receipt = await self.experiments.write(name, results=told)
+        receipt: Receipt = await self.experiments.write(name, results=told, author=author)
         counted = len(told) - len(receipt.late) - len(receipt.unused)
         self.metrics.rewards += counted
         return {"told": counted, "late": receipt.late, "unused": receipt.unused}
@@ -122,11 +168,27 @@ def name_in(request: Request) -> str:
     return unquote(request.path_params.get("name", ""))
 
 
+def token_of(request: Request) -> Token | None:
+    """The token of a request that passed access control; None while there are no tokens."""
+    token: Token | None = getattr(request.state, "token", None)
+    return token
+
+
+def only_of(request: Request) -> str | None:
+    """The only experiment that the token of a request is for; None for all."""
+    token = token_of(request)
+    return None if token is None else token.experiment
+
+
+def author_of(request: Request) -> str:
+    """The name of the token of a request; empty while there are no tokens."""
+    token = token_of(request)
+    return "" if token is None else token.name
+
+
 def _replied(read: Read, inquiry: Inquiry) -> Response:
     """The reply as a response; runs in a thread, since long JSON takes long to encode."""
     reply = read(inquiry)
-    if reply.lines is not None:
-        return StreamingResponse(reply.lines, headers=HEADERS, media_type="application/x-ndjson")
     headers = HEADERS
     if reply.etag is not None:
         headers = {**HEADERS, "etag": reply.etag, "cache-control": "no-cache"}
@@ -146,6 +208,15 @@ class Endpoint:
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         """Answer one request and count it."""
         request = Request(connection, receive)
+        try:
+            with self.service.in_flight.one(self.service.auth.proxies.address(request)):
+                await self._reply(request, connection, receive, send)
+        except LimitExceeded as error:
+            await self.service.refused(request, error)(connection, receive, send)
+
+    async def _reply(
+        self, request: Request, connection: Connection, receive: Receive, send: Send
+    ) -> None:
         begun = time.perf_counter()
         with span("request", method=request.method, route=self.path):
             response = await self._answer(request)
@@ -176,16 +247,22 @@ class Endpoint:
 
     async def _handle(self, request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        handler = self.handlers.get(method) or Handler(Scope.READ, self._refuse)
+        handler = self.handlers.get(method) or Handler(Scope.READ, self._refuse, limited=True)
         if handler.scope is not None:
             await self.service.read_tokens()
-            self.service.auth.check(request, handler.scope)
+            name = None if handler.limited and "{name}" not in self.path else name_in(request)
+            request.state.token = self.service.auth.check(request, handler.scope, name)
         return await handler.answer(request)
 
     async def _refuse(self, request: Request) -> Response:
         if not self.handlers:
             raise Refusal(HTTPStatus.NOT_FOUND, "there is nothing at this address")
-        allowed = ", ".join(sorted(self.handlers))
+        also = ["HEAD", "OPTIONS"] if "GET" in self.handlers else ["OPTIONS"]
+        allowed = ", ".join(sorted([*self.handlers, *also]))
+        if request.method == "OPTIONS":
+            return Response(
+                status_code=HTTPStatus.NO_CONTENT, headers={**HEADERS, "allow": allowed}
+            )
         message = f"the method is {request.method[:20]!r}, but must be {allowed}"
         raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, message, allow=allowed)
 
@@ -195,10 +272,13 @@ class RawPaths:
     """Match paths before they are decoded: the name of an experiment may contain a slash."""
 
     app: ASGIApp
+    prefix: str = ""  # of all paths, if a proxy does not remove it
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         """Replace the decoded path by the path as it was sent."""
         if connection["type"] == "http" and "raw_path" in connection:
             path = connection["raw_path"].decode("ascii", "replace")
+            if self.prefix and path.startswith(f"{self.prefix}/"):
+                path = path.removeprefix(self.prefix)
             connection = {**connection, "path": path}
         await self.app(connection, receive, send)

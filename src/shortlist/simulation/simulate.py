@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
 from shortlist.reading.scores import named_scores
 from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
@@ -39,6 +40,10 @@ from shortlist.validation import (
     reals,
     shown,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def drive(
@@ -87,6 +92,74 @@ class Runs(Tabular):
         if self.epsilon is None:
             return np.zeros(self.regret.size, dtype=np.bool_)
         return self.regret > self.epsilon + ROUNDING
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """All runs as a data frame with a row per run.
+
+        Args:
+            library: "pandas" or "polars". Default: the first of these that is installed.
+
+        Returns:
+            The data frame: run, pulls, rounds, regret, bound, failed, and spent where arms have
+            costs.
+
+        Raises:
+            InvalidInput: If neither is installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> list(runs.to_frame("pandas").columns)
+            ['run', 'pulls', 'rounds', 'regret', 'bound', 'failed']"""
+        columns: dict[str, npt.NDArray[Any]] = {
+            "pulls": self.pulls,
+            "rounds": self.rounds,
+            "regret": self.regret,
+        }
+        columns |= {"bound": self.bound, "failed": self.failed}
+        if self.spent is not None:
+            columns["spent"] = self.spent
+        values = {name: column.tolist() for name, column in columns.items()}
+        rows = [
+            {"run": run, **{name: column[run] for name, column in values.items()}}
+            for run in range(self.pulls.size)
+        ]
+        return plain_frame(rows, library)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the regret of every run against its pulls, and epsilon as a line.
+
+        Args:
+            ax: Axes of matplotlib to draw into. Default: those of a new figure.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InvalidInput: matplotlib is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> runs.plot().savefig("runs.png")"""
+        ax = new_figure(7.2, 3.6).subplots() if ax is None else ax
+        ax.plot(self.pulls, self.regret, "o", color=CHOSEN, alpha=0.6)
+        if self.epsilon is not None:
+            ax.axhline(self.epsilon, color=REST, linestyle="--")
+            ax.annotate(
+                f"epsilon = {given_text(self.epsilon)}",
+                (0.01, self.epsilon),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8,
+            )
+        ax.set_title(f"{self.algorithm}, {self.pulls.size:,} runs", fontsize=10, loc="left")
+        ax.set_xlabel("pulls")
+        ax.set_ylabel("regret")
+        ax.set_ylim(bottom=-0.05 * max(self.regret.max(), self.epsilon or 0, 1e-9))
+        ax.spines[["top", "right"]].set_visible(False)
+        figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
+        return figure
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON; without an epsilon there are no failures."""

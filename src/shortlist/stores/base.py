@@ -14,7 +14,7 @@ runs, a warning is logged."""
 import logging
 import random
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +57,7 @@ class Kind(StrEnum):
     # the pull was told at `time`, after its arm was retired; it cost the number `text`
     UNUSED = "unused"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
+    AUTHOR = "author"  # the author of this event told their rewards at `time`
 
 
 class Event(NamedTuple):
@@ -67,6 +68,7 @@ class Event(NamedTuple):
     span: int
     text: str
     time: float
+    author: str = ""  # the name of the token it was written with; empty without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,10 @@ class Told:
     def __len__(self) -> int:
         return self.tickets.size
 
-    def after(self, count: int) -> "Told":
-        """All but the first `count` of them."""
-        tickets, arms = self.tickets[count:], self.arms[count:]
-        return Told(tickets, arms, self.rewards[count:], self.times[count:])
+    def between(self, begin: int, end: int) -> "Told":
+        """Those from the one of index `begin` to the one before `end`."""
+        span = slice(begin, end)
+        return Told(self.tickets[span], self.arms[span], self.rewards[span], self.times[span])
 
     @classmethod
     def joined(cls, parts: Sequence["Told"]) -> "Told":
@@ -163,8 +165,8 @@ class Store(Protocol):
 
         Its writes are durable when it ends; if it raises, nothing is written."""
 
-    def read(self, name: str, after: int = 0) -> News:
-        """Return the entries of a log after this position."""
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """Return the entries of a log after this position, up to the position `until` if given."""
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
@@ -178,10 +180,14 @@ class Store(Protocol):
         """Close the store. It cannot be used afterwards."""
 
 
+MOST_NAMES = 20  # in a message
+
+
 def no_such_experiment(name: str, names: Sequence[str], where: str) -> str:
     """The error message for a missing experiment."""
-    existing = ", ".join(map(repr, names)) or "none"
-    return f"there is no experiment {name!r} in {where}; it holds {existing}"
+    existing = ", ".join(map(repr, names[:MOST_NAMES])) or "none"
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"there is no experiment {name!r} in {where}; it holds {existing}{more}"
 
 
 class Scope(StrEnum):
@@ -205,6 +211,8 @@ class Token(NamedTuple):
     digest: str  # SHA-256 of the secret, in hexadecimal
     created: float  # seconds since 1970
     revoked: float | None = None
+    expires: float | None = None
+    experiment: str | None = None  # the only one it is for; None for all
 
 
 @runtime_checkable
@@ -352,11 +360,12 @@ class Appended(NamedTuple):
         """Entries up to its last."""
         return self.first + len(self.told) + len(self.events)
 
-    def after(self, position: int) -> "Appended":
-        """The part of it that is behind that position."""
-        skipped = max(0, position - self.first)
-        events = self.events[max(0, skipped - len(self.told)) :]
-        return Appended(self.first + skipped, self.told.after(skipped), events)
+    def between(self, after: int, until: int) -> "Appended":
+        """The part of it between these positions."""
+        begin, end = max(0, after - self.first), max(0, until - self.first)
+        size = len(self.told)
+        events = self.events[max(0, begin - size) : max(0, end - size)]
+        return Appended(self.first + begin, self.told.between(begin, end), events)
 
 
 @dataclass(slots=True)
@@ -426,14 +435,16 @@ class MemoryStore:
                 log.told.difference_update(part.told.tickets.tolist())
             del log.parts[length:]
 
-    def read(self, name: str, after: int = 0) -> News:
-        """What was added to a log after that position."""
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """What was added to a log after that position, up to the position `until` if given."""
         with self._lock:
             log = self._log(name)
-            if log.end <= after:
+            end = log.end if until is None else min(until, log.end)
+            if end <= after:
                 return News(NOTHING, (), after)
             first = bisect_right(log.parts, after, key=lambda part: part.end)
-            new = [log.parts[first].after(after), *log.parts[first + 1 :]]
+            last = bisect_left(log.parts, end, key=lambda part: part.end)
+            new = [part.between(after, end) for part in log.parts[first : last + 1]]
         told = Told.joined([part.told for part in new if len(part.told)])
         return News(told, [event for part in new for event in part.events], new[-1].end)
 

@@ -160,6 +160,7 @@ TABLES: tuple[str, ...] = (
         span bigint NOT NULL,               -- how many
         text text NOT NULL,                 -- step: digest, lease: worker, fail: reason
         time double precision NOT NULL,     -- lease: when it ends
+        author text NOT NULL,               -- name of the token it was written with, or empty
         link bigint NOT NULL,
         PRIMARY KEY (experiment, seq)
     )""",
@@ -176,7 +177,9 @@ TABLES: tuple[str, ...] = (
         scope text NOT NULL,
         digest text NOT NULL,               -- SHA-256 of the secret
         created double precision NOT NULL,  -- seconds since 1970
-        revoked double precision            -- null as long as it is not
+        revoked double precision,           -- null as long as it is not
+        expires double precision,           -- null: never
+        experiment text                     -- the only one it is for; null: all
     )""",
     """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$""",
@@ -184,8 +187,10 @@ TABLES: tuple[str, ...] = (
     """CREATE TRIGGER tokens_refuse BEFORE DELETE OR TRUNCATE ON tokens
         EXECUTE FUNCTION refuse('tokens are revoked, never removed')""",
     """CREATE TRIGGER tokens_refuse_update BEFORE UPDATE ON tokens FOR EACH ROW
-        WHEN (old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
-            IS DISTINCT FROM (new.name, new.scope, new.digest, new.created))
+        WHEN (old.revoked IS NOT NULL
+            OR (old.name, old.scope, old.digest, old.created, old.expires, old.experiment)
+            IS DISTINCT FROM
+            (new.name, new.scope, new.digest, new.created, new.expires, new.experiment))
         EXECUTE FUNCTION refuse('a token is only ever revoked')""",
 )
 

@@ -66,8 +66,9 @@ ORPHANS = """SELECT experiment, seq FROM (SELECT experiment, seq FROM rewards UN
                                           SELECT experiment, seq FROM events) AS entry
              WHERE seq > coalesce((SELECT last FROM heads
                                    WHERE heads.experiment = entry.experiment), 0)"""
-TOKENS = "SELECT name, scope, digest, created, revoked FROM tokens ORDER BY {}"
-TOKEN = "INSERT INTO tokens (name, scope, digest, created, revoked) VALUES (?, ?, ?, ?, ?)"
+TOKENS = f"SELECT {', '.join(Token._fields)} FROM tokens ORDER BY {{}}"
+TOKEN = f"""INSERT INTO tokens ({", ".join(Token._fields)})
+            VALUES ({", ".join("?" for _ in Token._fields)})"""
 REVOKE = "UPDATE tokens SET revoked = ? WHERE name = ? AND revoked IS NULL"
 
 
@@ -241,8 +242,10 @@ class SQLStore:
             raise
         self._shared = block.cache
 
-    def read(self, name: str, after: int = 0) -> News:
-        """Return the entries of a log after this position; verify their checksums."""
+    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+        """Return the entries of a log after this position; verify their checksums.
+
+        With `until`, only those up to that position."""
         # All entries up to the head exist, whatever is added meanwhile: they were written with it.
         head = self._head(name)
         if head.position < after:
@@ -250,19 +253,24 @@ class SQLStore:
                 f"{self._where(name)} ends with row {head.position}, but had {after} rows before"
             )
         before, cache = self._before(name, after), self._cache
+        if until is not None and until < head.position:
+            return self._read(name, before, self._before(name, max(after, until)))
         if head == before:
             return News(NOTHING, (), after)
         between, written = cache.written.get(name, (None, None))
         if written is not None and between == (before, head):
             cache.heads[name] = head
             return written
-        new = self._id(name), after, head.position
+        news = self._read(name, before, head)
+        cache.heads[name] = head
+        return news
+
+    def _read(self, name: str, before: Head, head: Head) -> News:
+        new = self._id(name), before.position, head.position
         events = self._database.query(EVENTS, new)
         with self._database.reading():
             rewards = self._database.rows(REWARDS, new)
-            news = verified(before, head, rewards, events, self._where(name))
-        cache.heads[name] = head
-        return news
+            return verified(before, head, rewards, events, self._where(name))
 
     def append(
         self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()

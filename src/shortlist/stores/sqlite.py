@@ -220,6 +220,7 @@ TABLES: tuple[str, ...] = (
         span INTEGER NOT NULL,      -- how many
         text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
         time REAL NOT NULL,         -- lease: when it ends
+        author TEXT NOT NULL,       -- name of the token it was written with; empty without one
         link INTEGER NOT NULL,
         PRIMARY KEY (experiment, seq)
     ) STRICT, WITHOUT ROWID""",
@@ -237,13 +238,16 @@ TABLES: tuple[str, ...] = (
         scope TEXT NOT NULL,
         digest TEXT NOT NULL,       -- SHA-256 of the secret
         created REAL NOT NULL,      -- seconds since 1970
-        revoked REAL                -- null as long as it is not
+        revoked REAL,               -- null as long as it is not
+        expires REAL,               -- null: never
+        experiment TEXT             -- the only one it is for; null: all
     ) STRICT""",
     """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
         BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
     """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens
-        WHEN old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
-            IS NOT (new.name, new.scope, new.digest, new.created)
+        WHEN old.revoked IS NOT NULL
+            OR (old.name, old.scope, old.digest, old.created, old.expires, old.experiment)
+            IS NOT (new.name, new.scope, new.digest, new.created, new.expires, new.experiment)
         BEGIN SELECT RAISE (ABORT, 'a token is only ever revoked'); END""",
 )
 

@@ -17,13 +17,14 @@ A stage is fixed from rewards of earlier stages only: the pulls of every arm whe
 enters it; the advance of each clock and the centres of the bets before any of its rewards is seen.
 So arms may lag behind and catch up. docs/pairs.md has the proofs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
 
 # log wealth of an arm without a range that was not pulled: nothing is known of its mean any more;
@@ -33,6 +34,7 @@ TINY = 1e-300  # instead of 0: the strength of no bet
 MOST_STAKED = 0.9  # largest share of the wealth that a bet stakes: no reward ruins
 MOST_REFINED = 20_000  # pairs for which the mixture is solved; more get the best single clock
 TRIALS = 3  # shares of the clocks tried beyond the single clocks
+STEEP = 0.7, 1.5, 3.0  # slopes tried beyond those of the levels, in units of the first level
 # The mixture of gaps that are bet on is fixed by the problem alone: its weights are part of the
 # theorem. Most of the wealth is on gaps near the least one that matters, the rest on larger ones,
 # so that arms that are far apart are told apart soon, however small epsilon is.
@@ -75,13 +77,13 @@ def log_gains(
     most = MOST_STAKED / strengths  # (arm, clock)
     up = _bounded(draws, strengths, np.minimum(low[:, None], most), rewards)
     below = np.minimum(1 - high[:, None], most)
-    down = _bounded(_mirrored(draws), strengths, below, rewards)
+    down = _bounded(mirrored_draws(draws), strengths, below, rewards)
     down -= draws.times[:, None] * strengths  # from 1 - theta back to theta
     up[idle], down[idle] = 0.0, -advance
     return up, down
 
 
-def _mirrored(draws: StageRewards) -> StageRewards:
+def mirrored_draws(draws: StageRewards) -> StageRewards:
     """The same rewards as 1 - x."""
     squares = draws.times - 2 * draws.sums + draws.squares
     return StageRewards(draws.times, draws.times - draws.sums, squares)
@@ -90,7 +92,15 @@ def _mirrored(draws: StageRewards) -> StageRewards:
 def _bounded(
     draws: StageRewards, strengths: FloatArray, centres: FloatArray, rewards: RewardModel
 ) -> FloatArray:
-    """Lower bound on the sum of ln(1 + l (x - c)) + l c over [0, 1] rewards: (arm, clock).
+    """Lower bound on the sum of ln(1 + l (x - c)) + l c over [0, 1] rewards: (arm, clock)."""
+    growth = least_growth(draws, strengths, centres, binary=rewards.is_binary)
+    return growth + draws.times[:, None] * strengths * centres
+
+
+def least_growth(
+    draws: StageRewards, strengths: FloatArray, centres: FloatArray, *, binary: bool
+) -> FloatArray:
+    """Lower bound on the sum of ln(1 + l (x - c)) over [0, 1] rewards: (arm, clock).
 
     ln(1 + l (x - c)) is concave in x, so its chord from 0 to 1 lies below it.
     ln(1 + y) >= y - curvature(h) y^2 for y >= -h, h = l c, is better if the variance is small."""
@@ -98,12 +108,12 @@ def _bounded(
     sums = draws.sums[:, None]
     gain: FloatArray = sums * np.log1p(strengths * (1 - centres))
     gain += (times - sums) * np.log1p(-strengths * centres)
-    if not rewards.is_binary:
+    if not binary:
         around = draws.squares[:, None] - 2 * centres * sums + times * centres**2
         parabola = strengths * (sums - times * centres)
         parabola -= curvature(strengths * centres) * strengths**2 * np.maximum(around, 0.0)
         gain = np.maximum(gain, parabola)
-    return gain + times * strengths * centres
+    return gain
 
 
 def _sub_gaussian(draws: StageRewards, strengths: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -164,6 +174,43 @@ def set_gap(
             favourite, worst = shares, float(found[1:].max())
         best = np.minimum(best, found)
     return float(best[1:].max())
+
+
+def feasible_set_gap(
+    wealth: FloatArray,
+    outside: BoolArray,
+    clock: FloatArray,
+    log_weights: FloatArray,
+    levels: FloatArray,
+    largest: Callable[[FloatArray], tuple[FloatArray, BoolArray]],
+) -> float:
+    """The same where not every swap is feasible.
+
+    `wealth` has L- of arms outside the choice and L+ of those inside: (arm, clock). `largest` is of
+    gains, (row, arm), the largest sum over arms that a feasible swap moves, and these arms: (row,)
+    and (row, arm). Let f(m) be the largest sum over swaps of m arms. If every arm from outside
+    gains s more, the largest sum over all sizes is at least f(m) + s m, for every slope s. The
+    slopes tried are those of the levels, as one of them is best at the worst m, and a few steeper
+    ones, so that swaps of fewer than two arms do not count."""
+    slopes = np.unique(np.append(np.diff(levels), levels[0] * np.array(STEEP)))
+    sizes = np.arange(2, levels.size + 1)
+    best = np.full(sizes.size, np.inf)  # (m,) over the shares tried so far
+    shares = np.eye(clock.size)
+    for _ in range(1 + TRIALS):
+        gains = -wealth @ shares.T  # (arm, share)
+        rows = gains.T[:, None] + slopes[:, None] * outside  # (share, slope, arm)
+        sums, moved = largest(rows.reshape(-1, outside.size))
+        totals = sums.reshape(len(shares), -1, 1) - slopes[:, None] * sizes  # (share, slope, m)
+        entropies = np.array([_relative_entropy(share, log_weights) for share in shares])
+        found = (levels[1:] + totals - entropies[:, None, None]) / (shares @ clock)[:, None, None]
+        best = np.minimum(best, found.min((0, 1)))
+        worst = int(best.argmax())
+        share, slope = np.unravel_index(found[:, :, worst].argmin(), found.shape[:2])
+        swap = moved.reshape(len(shares), -1, outside.size)[share, slope]
+        exponents = log_weights + wealth[swap].sum(0) + clock * best[worst]
+        parts = np.exp(exponents - exponents.max())
+        shares = (shares[share] + parts / parts.sum())[None] / 2
+    return float(best.max())
 
 
 def _gaps_by_size(down: FloatArray, up: FloatArray, clock: float, levels: FloatArray) -> FloatArray:

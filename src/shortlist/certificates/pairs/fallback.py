@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import (
     SLACK,
     UNREACHABLE,
@@ -63,6 +64,7 @@ class Fallback:
     ) -> None:
         n = problem.n_arms
         self.problem, self.pilot = problem, pilot
+        self.swaps = log_swaps_of(problem)
         self.compares = pilot > 0 and may_compare(problem)  # likelihoods; until the pilot is seen
         # the pilot decides more than the size of the samples
         self.apart = apart or self.compares
@@ -198,7 +200,7 @@ class Fallback:
     def _bound_lead(self) -> bool:
         """Let the lead of one of two arms decide, if that leaves the race enough of delta."""
         problem = self.problem
-        if problem.n_arms > 2 or problem.goal.budget is not None:
+        if problem.n_arms > 2 or problem.goal.budget is not None or problem.constraint is not None:
             return False
         most = int(SLACK * self._design(Binary(), 1.0)) - self.pilot
         sure = self.pilot > 0 or not self.only_binary
@@ -215,6 +217,8 @@ class Fallback:
         problem = self.problem
         if min(problem.k, problem.n_arms - problem.k) > 1:  # then the share is small anyway
             return
+        if problem.constraint is not None:  # not every arm has a swap with the same one
+            return
         swaps = problem.n_arms - 1
         gap = problem.k * problem.sharp_epsilon
         fails = swaps * edge_failure(gap, self.size, NEAR_END) / problem.delta
@@ -225,18 +229,19 @@ class Fallback:
     def _design(self, rewards: RewardModel, share: float) -> int:
         problem = self.problem
         delta = problem.delta * share
-        return fixed_design(problem.n_arms, problem.k, problem.sharp_epsilon, delta, rewards)
+        n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
+        return fixed_design(n_arms, k, epsilon, delta, rewards, self.swaps)
 
     def _share(self, rewards: RewardModel, pulls: int) -> float:
         problem = self.problem
         n_arms, k, epsilon = problem.n_arms, problem.k, problem.sharp_epsilon
-        return share_for(n_arms, k, epsilon, problem.delta, pulls, rewards)
+        return share_for(n_arms, k, epsilon, problem.delta, pulls, rewards, self.swaps)
 
 
 def may_compare(problem: Problem) -> bool:
     """Whether likelihood ratios may be used: one arm against many, no end but the proof."""
     single = min(problem.k, problem.n_arms - problem.k) == 1
-    free = problem.goal.budget is None and problem.limits is None
+    free = problem.goal.budget is None and problem.limits is None and problem.constraint is None
     return single and free and problem.n_arms > MANY_RIVALS and problem.rewards.has_range
 
 

@@ -152,6 +152,8 @@ class RaceState:
     costs: FloatArray | None = None  # (arm,) of a pull, where they differ
     limited: bool = False  # some arms have limits
     worth: float = math.inf  # pulls of an arm before it is worth while to look again
+    # (arm,) the arm that each is nearest to changing places with; None: one of the edge
+    rivals: IntArray | None = None
 
     def weight(self) -> float:
         """Pulls that the common mean is worth: variance within arms over variance between."""
@@ -186,12 +188,19 @@ class RaceState:
         result: FloatArray = (around + OWN_VARIANCE * pooled) / (self.pulls + OWN_VARIANCE)
         return result
 
+    def across(self) -> IntArray:
+        """The arm on the other side that every arm is compared with: (arm,)."""
+        if self.rivals is not None:
+            return self.rivals
+        outside, inside = self.edge
+        edge: IntArray = np.where(self.top, outside, inside)
+        return edge
+
     def doubts(self, estimates: "ArmEstimates") -> FloatArray:
         """How likely every arm is to change sides, roughly: (arm,) from 0 to 1."""
-        outside, inside = self.edge
         means = centres(self.pulls, self.sums, self.mean, OWN_MEAN)  # (arm,)
         squares = estimates.variances / (self.pulls + OWN_MEAN)  # (arm,) of standard errors
-        across = np.where(self.top, outside, inside)  # (arm,)
+        across = self.across()
         distances = (means - means[across]) ** 2 / (squares + squares[across])
         result: FloatArray = np.exp(-2.0 * distances)
         return result
@@ -285,9 +294,9 @@ def _centres(
     if not state.rewards.has_range or estimates.noise < 1:
         return estimates.means, estimates.means
     means, top = estimates.means, state.top
-    outside, inside = means[state.edge]
-    better = np.stack([means, np.where(top, means, np.maximum(means, inside))])  # (bet, arm)
-    worse = np.stack([np.where(top, np.minimum(means, outside), means), means])
+    rivals = means[state.across()]
+    better = np.stack([means, np.where(top, means, np.maximum(means, rivals))])  # (bet, arm)
+    worse = np.stack([np.where(top, np.minimum(means, rivals), means), means])
     needed = np.stack([top, ~top])  # (bet, arm)
     ratio = np.where(needed, edge_times[1] / edge_times[0], TIED_RATIO)
     low, high = least_favourable(better, worse, state.unit, ratio)

@@ -12,6 +12,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.budget import Budget
+from shortlist.certificates.exchange import ExchangeGraph
 from shortlist.certificates.frame import Retired, answered
 from shortlist.certificates.pairs.bound import StageRewards
 from shortlist.certificates.pairs.planning import (
@@ -65,8 +66,26 @@ class PairsRace(SwapBounds):
         smoothed = (self.sums + self.mean) / (self.pulls + 1)
         smoothed[self.retired.arms] = -np.inf  # more than k arms stay
         order = np.lexsort((self.rng.random(n), -smoothed))
+        if self.graph is not None:
+            self._stand_among(self.graph, order)
+            return
         self.edge: IntArray = order[[k, k - 1]]  # best outside, worst inside
+        self.rivals: IntArray | None = None
         self.choose(order[:k] if self.leader is None else np.array([self.leader]))
+
+    def _stand_among(self, graph: ExchangeGraph, order: IntArray) -> None:
+        """The same where not every set is feasible: arms from best to worst are `order`."""
+        chosen = graph.first(order)
+        place = np.empty(order.size)  # of an arm in the order
+        place[order] = np.arange(order.size)
+        outside = ~chosen & ~self.retired.arms
+        apart = place[:, None] - place  # [j, i]: how far j is behind i
+        apart[~(graph.swaps(chosen) & outside[:, None])] = np.inf
+        self.edge = np.array(np.unravel_index(apart.argmin(), apart.shape))
+        rivals = np.where(chosen, apart.argmin(axis=0), apart.argmin(axis=1))
+        least = np.where(chosen, apart.min(axis=0), apart.min(axis=1))
+        self.rivals = np.where(np.isfinite(least), rivals, np.where(chosen, *self.edge))
+        self.choose(np.flatnonzero(chosen))
 
     def choose(self, top: IntArray) -> None:
         """Choose `top`, bound its pairs, and find the open ones."""
@@ -198,6 +217,7 @@ class PairsRace(SwapBounds):
             open=self.open,
             swapped=self.swapped,
             edge=self.edge,
+            rivals=self.rivals,
             mean=self.mean,
             unit=self.unit,
             multiples=self.mixture.multiples,
@@ -356,6 +376,11 @@ def _choose_by_samples(race: PairsRace, complete: BoolArray) -> None:
     """Replace the chosen arms whose samples are complete by the best of all such arms."""
     kept = np.flatnonzero(race.top & ~complete)
     ranked = race.fallback.order(race.sums)
+    if race.graph is not None:
+        others = np.flatnonzero(~race.top & ~complete)
+        order = np.concatenate([kept, ranked[complete[ranked]], others])
+        race.choose(np.flatnonzero(race.graph.first(order)))
+        return
     ranked = ranked[complete[ranked]]
     race.choose(np.concatenate([kept, ranked[: race.problem.k - kept.size]]))
 

@@ -3,15 +3,18 @@
 They hold at every stage at once, however arms are chosen and pulled: docs/pairs.md."""
 
 import math
+from functools import partial
 
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.certificates.frame import Retired, log_swaps
+from shortlist.certificates.exchange import ExchangeGraph, log_swaps, log_swaps_of
+from shortlist.certificates.frame import Retired
 from shortlist.certificates.pairs.bound import (
     GapMixture,
     StageRewards,
     Stages,
+    feasible_set_gap,
     pair_gaps,
     set_gap,
 )
@@ -47,7 +50,10 @@ class SwapBounds:
         self.problem = problem
         self.retired = Retired(n) if retired is None else retired
         self.allowed = k * problem.epsilon
-        self.swapped = min(k, n - k)  # arms in a swap, at most
+        self.graph = None if problem.constraint is None else ExchangeGraph(problem)
+        swaps = log_swaps_of(problem)
+        self.log_swaps = log_swaps(n, k) if swaps is None else np.array(swaps)
+        self.swapped = self.log_swaps.size  # arms in a swap, at most
         # A pair that is the only one in doubt may lose all that is allowed.
         self.closed_at = self.allowed if self.swapped == 1 else 0.0
         self.pulls: IntArray = np.zeros(n, dtype=np.int64)
@@ -82,8 +88,7 @@ class SwapBounds:
             return np.full(self.swapped, np.inf)
         sizes = np.arange(1, self.swapped + 1)
         log_share = -np.log(sizes * (1 / sizes).sum())
-        swaps = log_swaps(self.problem.n_arms, self.problem.k)
-        result: FloatArray = swaps - log_share - math.log(delta)
+        result: FloatArray = self.log_swaps - log_share - math.log(delta)
         return result
 
     def _unit(self) -> float:
@@ -108,8 +113,9 @@ class SwapBounds:
         return math.isfinite(self.levels[0])
 
     def pairs_above(self, gap: float) -> BoolArray:
-        """[j, b]: j outside may be better than b inside by more than `gap`."""
-        return (self.gaps > gap) & self.outside[:, None] & self.top
+        """[j, b]: j outside may be better than b inside by more than `gap`, and come in for it."""
+        above = (self.gaps > gap) & self.outside[:, None] & self.top
+        return above if self.graph is None else above & self.graph.swaps(self.top)
 
     @property
     def outside(self) -> BoolArray:
@@ -203,7 +209,7 @@ class SwapBounds:
 
     def bound(self) -> float:
         """Bound on K R_T of the present choice among the remaining arms, at any time."""
-        worst = max(0.0, float(self.gaps[np.ix_(self.outside, self.top)].max()))
+        worst = max(0.0, self._worst_pair())
         if self.swapped > 1 and math.isfinite(worst):
             worst = min(worst, 1.0) if self.problem.rewards.has_range else worst
             worst = max(worst, self._set_bound())
@@ -211,13 +217,21 @@ class SwapBounds:
             return worst
         return min(worst, float(self.swapped))
 
+    def _worst_pair(self) -> float:
+        """The largest bound on the gap of a feasible swap of two arms."""
+        if self.graph is None:
+            return float(self.gaps[np.ix_(self.outside, self.top)].max())
+        pairs = self.graph.swaps(self.top) & self.outside[:, None]
+        return float(self.gaps[pairs].max(initial=0.0))
+
     def _set_bound(self) -> float:
         """Bound on the gap of swaps of two or more arms; arms in no open pair are in none."""
         if min((self.doubtful & self.outside).sum(), (self.doubtful & self.top).sum()) < 2:
             return 0.0
         at = self.stages.at[self.doubtful]
         found = self._set_bound_at(int(at.min()), self.doubtful)
-        if self.problem.limits is None:  # then those that lag will catch up
+        # without limits those that lag will catch up; what is left of a swap need not be feasible
+        if self.problem.limits is None or self.graph is not None:
             return found
         return min([found, *map(self._set_bound_from, _some_of(np.unique(at)[1:]))])
 
@@ -241,9 +255,23 @@ class SwapBounds:
             return 0.0
         down, up = self.stages.down(q, outside), self.stages.up(q, inside)
         clock = np.maximum(self.stages.clock(q), NO_BETS)
-        found = set_gap(down, up, clock, np.log(self.mixture.weights), self.levels)
+        log_weights = np.log(self.mixture.weights)
+        if self.graph is None:
+            found = set_gap(down, up, clock, log_weights, self.levels)
+        else:
+            wealth = np.zeros((arms.size, clock.size))
+            wealth[outside], wealth[inside] = down, up
+            found = self._feasible_set_gap(wealth, arms, clock, log_weights)
         found += self.swapped * float(self._rounded(clock))
         return found if found <= NOT_BOUNDED else math.inf
+
+    def _feasible_set_gap(
+        self, wealth: FloatArray, arms: BoolArray, clock: FloatArray, log_weights: FloatArray
+    ) -> float:
+        """The same for feasible swaps of these arms."""
+        assert self.graph is not None
+        largest = partial(self.graph.largest, self.top, arms)
+        return feasible_set_gap(wealth, ~self.top, clock, log_weights, self.levels, largest)
 
 
 def _some_of(stages: IntArray) -> list[int]:

@@ -13,6 +13,9 @@ exponential moment is: for every mean g beyond the boundary, E[exp(-strength * c
 exp(-strength * min(g, reach)). With `reach` = K * epsilon the bound holds whenever it is at most K
 * epsilon; with the largest possible reach it always holds. `offsets.py` finds the least offsets.
 
+Where not every set of K arms may be chosen, every arm has a boundary of its own, its price, and the
+surplus of the prices is added (docs/prices.md, Theorem 1).
+
 Rewards in [0, 1] that are not 0/1 get a discount. A charge rests on the bet that multiplies by
 1 - u X at every reward X. Count, mean x and variance v of N rewards do not determine its product,
 but bound it:
@@ -33,7 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped_by
+from shortlist.certificates.prices import largest_gain
 from shortlist.certificates.split.offsets import TINY, log_shrink, offsets
+from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.reward_models import RewardModel
 from shortlist.search import Progress, Pulls, Rewards
@@ -104,7 +109,7 @@ class Certificate:
     """A certificate as declared before its rewards are drawn; `bound` fills them in."""
 
     chosen: BoolArray  # (arms,), as all arrays here
-    boundary: float
+    boundary: FloatArray | float  # of every arm, where they differ
     strength: float
     delta: float
     pulls: IntArray
@@ -113,6 +118,7 @@ class Certificate:
     offset: FloatArray
     blur: float = 0.0  # of the means, by rounding, before they came here
     discounted: bool = False  # rewards lie in [0, 1] and may vary less than 0/1 rewards
+    surplus: float = 0.0  # by which a set that may be chosen exceeds this one at these prices
 
     def charges(self, sums: FloatArray, squares: FloatArray | None = None) -> FloatArray:
         """Charges of all arms for these rewards; `sums` may have several rows.
@@ -133,14 +139,16 @@ class Certificate:
         """Upper confidence bound on the aggregate regret of the set; never NaN."""
         threshold = -math.log(self.delta)
         total = float(self.charges(sums, squares).sum()) + threshold / self.strength  # proof (c)
-        bound = (1 + ROUNDED) * total / int(self.chosen.sum())
+        bound = (1 + ROUNDED) * (total + self.surplus) / int(self.chosen.sum())
         return bound if bound >= 0 else math.inf
 
     def _rounded(self, means: FloatArray) -> FloatArray:
         """Largest rounding error of a charge: a share of the largest number on the way."""
         part = 1 + self.slope / self.strength
-        largest = part * (1 + np.abs(means) + abs(self.boundary))
-        return ROUNDED * (largest + np.abs(self.offset) / self.strength) + part * self.blur
+        largest = part * (1 + np.abs(means) + np.abs(self.boundary))
+        rounded = ROUNDED * (largest + np.abs(self.offset) / self.strength)
+        result: FloatArray = rounded + part * self.blur
+        return result
 
     def _discounts(self, means: FloatArray, squares: FloatArray) -> FloatArray:
         """The discount of every charge for a small variance, rounded down."""
@@ -152,9 +160,22 @@ class Certificate:
         return np.maximum(0, found) / self.strength
 
 
+def bound_by_swaps(certificate: Certificate, holdout: Holdout, constraint: Constraint) -> float:
+    """A smaller bound on the aggregate regret, for charges that are right for every mean.
+
+    Only arms in which the best allowed set differs from this one count, so that the largest total
+    over allowed sets is enough (docs/prices.md, Theorem 2)."""
+    charges = certificate.charges(holdout.sums, holdout.squares)
+    prices = np.broadcast_to(certificate.boundary, charges.shape)
+    gained = largest_gain(constraint, certificate.chosen, prices, charges)
+    total = gained - math.log(certificate.delta) / certificate.strength
+    bound = (1 + ROUNDED) * total / int(certificate.chosen.sum())
+    return bound if bound >= 0 else math.inf
+
+
 def declare(
     chosen: BoolArray,
-    boundary: float,
+    boundary: FloatArray | float,
     pulls: IntArray,
     *,
     strength: float,
@@ -164,12 +185,16 @@ def declare(
     slope: FloatArray | None = None,
     start: FloatArray | None = None,
     blur: float = 0.0,
+    surplus: float = 0.0,
 ) -> Certificate:
     """Fix a certificate with the least offsets that are right for these rewards (unit scale).
 
+    With a boundary per arm, `surplus` is that of the set at these prices (prices.py).
+
     `slope` (at most `strength`) and `start` shape the charge of every arm; `start` needs 0/1
     rewards, and is lowered for an arm where it is too high for any offset."""
-    boundary = number("boundary", boundary)
+    if not isinstance(boundary, np.ndarray):
+        boundary = number("boundary", boundary)
     if rewards.has_range:
         boundary = 1 - (1 - boundary)  # so that its mirror image is exact
     strength = number("strength", strength, above=SMALLEST, below=LARGEST)
@@ -184,17 +209,18 @@ def declare(
     offset = np.empty(chosen.size)
     for inside in (True, False):
         arms = np.flatnonzero(chosen == inside)
-        edge = 1 - boundary if inside else boundary  # an arm inside is mirrored
-        # arms of equal pulls, slope and start share an offset
-        (counts, slopes, starts), group = grouped_by(
-            pulls[arms].astype(np.float64), slope[arms], start[arms]
+        own: FloatArray = np.broadcast_to(boundary, chosen.shape)[arms]
+        edge = 1 - own if inside else own  # an arm inside is mirrored
+        # arms of equal boundary, pulls, slope and start share an offset
+        (edges, counts, slopes, starts), group = grouped_by(
+            edge, pulls[arms].astype(np.float64), slope[arms], start[arms]
         )
         begins, least = offsets(
-            counts, edge, strength, reach, rewards, slope=slopes, start=starts
+            counts, edges, strength, reach, rewards, slope=slopes, start=starts
         )  # (groups,) each: inequality (1)
         begin[arms] = begins[group]
         offset[arms] = least[group]
     discounted = rewards.has_range and not rewards.is_binary
     return Certificate(
-        chosen, boundary, strength, delta, pulls, slope, begin, offset, blur, discounted
+        chosen, boundary, strength, delta, pulls, slope, begin, offset, blur, discounted, surplus
     )

@@ -24,8 +24,6 @@ incomplete beta function of N pulls has a relative error of ROUNDED * N, as its 
 rounded, and of BETA_ERROR at most: A, B and margins are taken three times that much too large,
 which also covers the error of the allowed moment."""
 
-import math
-
 import numpy as np
 from scipy.special import betainc
 
@@ -105,9 +103,9 @@ BETA_ERROR = 1e-8  # relative, of the incomplete beta function itself, where it 
 
 def binary_offset(
     pulls: FloatArray,
-    boundary: float,
+    boundary: FloatArray | float,
     strength: float,
-    reach: float,
+    reach: FloatArray | float,
     *,
     slope: FloatArray,
     start: FloatArray,
@@ -116,11 +114,13 @@ def binary_offset(
     """The least offset that keeps A + exp(-offset) B below what is allowed; of every candidate.
 
     It is infinite where A alone is too large, and where there are too many pulls to trust A and B.
-    `checks` is the number of steps of the grid."""
+    Boundary and reach may differ by candidate. `checks` is the number of steps of the grid."""
     start = np.clip(np.floor(start), -1, pulls)[:, None]  # (candidates, 1)
+    boundary = _column(boundary, pulls.size)
+    reach = _column(reach, pulls.size)
     pulls = pulls[:, None]  # (candidates, 1)
     slope = slope[:, None]  # (candidates, 1)
-    checks = checks or usual_checks(strength * reach)
+    checks = checks or usual_checks(strength * float(reach.max()))
     gap = _checked_gaps(pulls, boundary, strength, reach, start, checks)  # (candidates, checks + 1)
     mean = boundary + gap
     gap = np.maximum(gap, np.nextafter(mean - boundary, np.inf))  # less is allowed there
@@ -133,6 +133,12 @@ def binary_offset(
     return np.where(pulls[:, 0] <= MOST_EXACT, np.maximum(inner, tail) + error[:, 0], np.inf)
 
 
+def _column(values: FloatArray | float, size: int) -> FloatArray:
+    """One value per candidate: (candidates, 1)."""
+    column: FloatArray = np.broadcast_to(np.asarray(values, dtype=np.float64), (size,))[:, None]
+    return column
+
+
 def usual_checks(exponent: float) -> int:
     """Steps of the grid: the more, the more of e-foldings of what is allowed there are."""
     return int(min(tuning.CHECKS + tuning.MORE_CHECKS * exponent, tuning.MOST_CHECKS))
@@ -140,22 +146,28 @@ def usual_checks(exponent: float) -> int:
 
 def _checked_gaps(
     pulls: FloatArray,
-    boundary: float,
+    boundary: FloatArray | float,
     strength: float,
-    reach: float,
+    reach: FloatArray | float,
     start: FloatArray,
     checks: int,
 ) -> FloatArray:
     """The gaps of the grid, evenly from 0 to where A is negligible: (candidates, checks + 1)."""
-    variance = 0.25 if boundary < 0.5 else boundary * (1 - boundary)  # the largest beyond b
-    deviations = math.sqrt(2 * (strength * reach + NEGLIGIBLE_EXPONENT))
+    # the largest beyond b
+    variance = np.where(np.less(boundary, 0.5), 0.25, boundary * (1 - boundary))
+    deviations = np.sqrt(2 * (strength * reach + NEGLIGIBLE_EXPONENT))
     first_charged = np.maximum(0, start / pulls - boundary)
     last = np.minimum(reach, first_charged + deviations * np.sqrt(variance / pulls))
-    return last * np.linspace(0, 1, checks + 1)
+    gaps: FloatArray = last * np.linspace(0, 1, checks + 1)
+    return gaps
 
 
 def _binary_moments(
-    pulls: FloatArray, slope: FloatArray, start: FloatArray, mean: FloatArray, boundary: float
+    pulls: FloatArray,
+    slope: FloatArray,
+    start: FloatArray,
+    mean: FloatArray,
+    boundary: FloatArray | float,
 ) -> tuple[FloatArray, FloatArray]:
     """A and ln B at every mean; an exponentially tilted binomial is a binomial of another mean."""
     tilt = slope / pulls
@@ -225,11 +237,11 @@ def _least_offset(room: FloatArray, log_charged: FloatArray) -> FloatArray:
 
 def _tail_offset(
     pulls: FloatArray,
-    boundary: float,
+    boundary: FloatArray | float,
     last: FloatArray,
     free: FloatArray,
     strength: float,
-    reach: float,
+    reach: FloatArray | float,
     slope: FloatArray,
 ) -> FloatArray:
     """Least offset for means from `last` to boundary + reach, where A <= `free`: (candidates,).
@@ -244,7 +256,7 @@ def _tail_offset(
 
 def offsets(
     pulls: FloatArray,
-    boundary: float,
+    boundary: FloatArray | float,
     strength: float,
     reach: float,
     rewards: RewardModel,
@@ -254,18 +266,25 @@ def offsets(
 ) -> tuple[FloatArray, FloatArray]:
     """Starts and least offsets of candidates, one for each entry of `pulls`, `slope` and `start`.
 
-    A start so high that no offset is right is backed off until one is, or given up (-inf)."""
+    The boundary may differ by candidate. A start so high that no offset is right is backed off
+    until one is, or given up (-inf)."""
     if not rewards.has_range:
         return start, subgaussian_offset(pulls, strength, reach, slope)
-    reach = min(reach, 1 - boundary)  # no mean lies beyond 1
+    boundary = np.broadcast_to(np.asarray(boundary, dtype=np.float64), pulls.shape)
+    within = np.minimum(reach, 1 - boundary)  # no mean lies beyond 1
     begin = start.copy()
-    offset = bounded_offset(pulls, boundary, boundary, strength, reach, slope)
+    offset = bounded_offset(pulls, boundary, boundary, strength, within, slope)
     open_: IntArray = np.flatnonzero(np.isfinite(start))  # candidates whose start has no offset yet
     for _ in range(1 + tuning.RETREATS):
         if not open_.size:
             break
         found = binary_offset(
-            pulls[open_], boundary, strength, reach, slope=slope[open_], start=begin[open_]
+            pulls[open_],
+            boundary[open_],
+            strength,
+            within[open_],
+            slope=slope[open_],
+            start=begin[open_],
         )
         right = np.isfinite(found)
         offset[open_[right]] = found[right]

@@ -17,7 +17,8 @@ from functools import cache
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, grouped_by
+from shortlist.arrays import BoolArray, FloatArray, IntArray, grouped, grouped_by
+from shortlist.certificates.prices import surplus
 from shortlist.certificates.split import tuning
 from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.certificates.split.expected_charges import (
@@ -25,6 +26,7 @@ from shortlist.certificates.split.expected_charges import (
     ScoreCharges,
 )
 from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.priced import PricedPosterior
 from shortlist.reward_models import RewardModel
 
 LEAST_MULTIPLIER = -3.0  # common logarithm: so small that hardly any pull is worth it
@@ -86,13 +88,14 @@ class Draft:
     """A certificate to be declared, with its expected cost and bound."""
 
     chosen: BoolArray  # (arms,), as all arrays here
-    boundary: float
+    boundary: FloatArray | float
     strength: float
     pulls: IntArray
     start: FloatArray
     slope: FloatArray
     cost: int  # pulls still to be made
     expected: float  # the bound on k * regret to expect
+    surplus: float = 0.0
 
     def declare(
         self, delta: float, reach: float, rewards: RewardModel, blur: float = 0.0
@@ -109,6 +112,7 @@ class Draft:
             slope=self.slope,
             start=self.start,
             blur=blur,
+            surplus=self.surplus,
         )
 
 
@@ -119,31 +123,40 @@ def at_stage(draft: Draft, part: float, made: IntArray) -> Draft:
 
 
 class Drafter:
-    """Drafts certificates for one set at one boundary, of any strength.
+    """Drafts certificates for one set at one boundary, or at its prices, of any strength.
 
     `made` are certification pulls made before, which a draft can only add to; `most` are those that
     limits leave to it in all, if there are limits. Arms that are alike, in what is known of them,
-    their side, their `made` and their `most`, form a group."""
+    their price, their side, their `made` and their `most`, form a group."""
 
     def __init__(
         self,
         posterior: Posterior,
         chosen: BoolArray,
-        boundary: float,
+        boundary: FloatArray | float,
         made: IntArray,
         reach: float,
         most: IntArray | None = None,
+        *,
+        surplus: float = 0.0,
     ) -> None:
         self.chosen = chosen
         self.boundary = boundary
+        self.surplus = surplus
         self.made = made
         kind_of_charges = ScoreCharges if posterior.graded else ExpectedCharges
-        self.charges = kind_of_charges(posterior, boundary, reach, _most_pulls(posterior, made))
+        prices, price = grouped(np.broadcast_to(boundary, made.shape))
+        offered = _most_pulls(posterior, made)
+        self.charges = [
+            kind_of_charges(posterior, each, reach, offered) for each in prices.tolist()
+        ]
         most = np.full(made.size, MOST_DRAFTED) if most is None else most
-        # (groups,) the kind, `made` and `most` of a group; (arms,) the group of an arm
-        (kind, before, limit), self.group = grouped_by(posterior.kinds(chosen), made, most)
+        # (groups,) price, kind, `made` and `most` of a group; (arms,) the group of an arm
+        (self.price, kind, before, limit), self.group = grouped_by(
+            price, posterior.kinds(chosen), made, most
+        )
         self.size: FloatArray = np.bincount(self.group).astype(np.float64)  # (groups,)
-        pulls = self.charges.candidates.pulls[0]
+        pulls = self.charges[0].candidates.pulls[0]
         more = pulls - before[:, None]  # (groups, candidates)
         self.pulls: FloatArray = np.where((more >= 0) & (pulls <= limit[:, None]), more, np.inf)
         # (groups,) each; those outside come first
@@ -162,35 +175,68 @@ class Drafter:
         With a `budget`, the draft of the least bound for that many more pulls instead. `threshold`
         is ln(1/delta), which costs threshold / strength of the bound."""
         knapsack = self._knapsack(strength)
-        paid = threshold / strength
+        paid = threshold / strength + self.surplus
         choice = knapsack.cheapest(target - paid) if budget is None else knapsack.within(budget)
         if choice is None:
             return None
         return self._drafted(choice, strength, knapsack.total(choice) + paid)
 
     def _drafted(self, choice: IntArray, strength: float, expected: float) -> Draft:
-        candidates = self.charges.candidates
-        mine = self.side[self.group], choice[self.group]  # (arms,) each: side and candidate
-        pulls = candidates.pulls[mine].astype(np.int64)
+        # (arms,) each: price, side and candidate
+        mine = self.price[self.group], self.side[self.group], choice[self.group]
+        pulls = self.charges[0].candidates.pulls[mine[1:]].astype(np.int64)
         return Draft(
             chosen=self.chosen,
             boundary=self.boundary,
             strength=strength,
             pulls=pulls,
-            start=candidates.start[mine],
-            slope=self.charges.slopes(strength)[mine],
+            start=np.stack([each.candidates.start for each in self.charges])[mine],
+            slope=np.stack([each.slopes(strength) for each in self.charges])[mine],
             cost=int((pulls - self.made).sum()),
             expected=expected,
+            surplus=self.surplus,
         )
 
     def _knapsack(self, strength: float) -> Knapsack:
-        charge = self.charges.expected(strength, self.side, self.row)  # (groups, candidates)
+        parts = []
+        for number, each in enumerate(self.charges):  # groups come by their price
+            here = self.price == number
+            parts.append(each.expected(strength, self.side[here], self.row[here]))
+        charge = np.concatenate(parts)  # (groups, candidates)
         # One pull more of an arm with N saves a charge of about strength / 8N^2, if noise is all
         # that is charged.
-        flattest = float(self.charges.slopes(strength).min())
-        most = float(self.charges.candidates.pulls.max())
+        flattest = min(float(each.slopes(strength).min()) for each in self.charges)
+        most = float(self.charges[0].candidates.pulls.max())
         least_saved = flattest / (8 * most**2)
         return Knapsack(self.size, self.pulls, charge, largest=2 - math.log10(least_saved))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The set that exploration would choose now, and the boundary to certify it at."""
+
+    chosen: BoolArray  # (arms,)
+    boundary: FloatArray | float  # a price per arm, where not every set of k arms is allowed
+    surplus: float  # of the prices
+    loss: float  # expected total distance on the wrong side of the boundary
+
+    @classmethod
+    def of(cls, posterior: Posterior, rng: np.random.Generator) -> "Choice":
+        """The present choice of a posterior."""
+        if isinstance(posterior, PricedPosterior):
+            chosen, prices = posterior.priced(rng)
+            exceeded = surplus(posterior.constraint, chosen, prices)
+            return cls(chosen, prices.of_arms, exceeded, posterior.total_loss(chosen, prices))
+        chosen, _ = posterior.split(rng)
+        boundary = posterior.balance(chosen)
+        return cls(chosen, boundary, 0.0, posterior.expected_loss(chosen, boundary))
+
+    def drafter(
+        self, posterior: Posterior, made: IntArray, reach: float, most: IntArray | None
+    ) -> Drafter:
+        """Drafts certificates for it."""
+        given = self.chosen, self.boundary, made, reach, most
+        return Drafter(posterior, *given, surplus=self.surplus)
 
 
 def _most_pulls(posterior: Posterior, made: IntArray) -> int:

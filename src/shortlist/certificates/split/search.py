@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import (
     MOST_LOOKS,
     Retired,
@@ -19,9 +19,10 @@ from shortlist.certificates.frame import (
     share_of,
 )
 from shortlist.certificates.split import tuning
-from shortlist.certificates.split.bound import Certificate, Holdout
+from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.planning import (
+    Choice,
     Draft,
     Drafter,
     StrengthSearch,
@@ -32,6 +33,7 @@ from shortlist.certificates.split.planning import (
 )
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.priced import PricedPosterior, exploring, remaining
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
@@ -42,13 +44,21 @@ def answer_of(
     """The set of a draft with its bound, after this many looks."""
     evidence = {
         "certificate": "split",
-        "boundary": draft.boundary,
+        **_boundaries(draft),
         "strength": draft.strength,
         "pulls explored": explored,
         "pulls certified": holdout.spent,
         "looks": looks,
     }
     return Answer(np.flatnonzero(draft.chosen), bound, 1 - delta, evidence)
+
+
+def _boundaries(draft: Draft) -> dict[str, object]:
+    """The boundary of a draft; the range of its prices, if there is one per arm."""
+    if isinstance(draft.boundary, float):
+        return {"boundary": draft.boundary}
+    low, high = float(draft.boundary.min()), float(draft.boundary.max())
+    return {"lowest price": low, "highest price": high, "surplus": draft.surplus}
 
 
 class Looks:
@@ -68,6 +78,8 @@ class Looks:
         self.failed = 0  # looks that did not reach epsilon
         self._of_bits, self._of_scores = usual_strengths(), score_strengths()
         self._wait_until = 0.0  # exploration pulls before the next draft
+        self._least_loss = math.inf
+        self._not_fallen = 0  # times that the expected loss was no less than before
 
     @property
     def strengths(self) -> StrengthSearch:
@@ -104,6 +116,12 @@ class Looks:
         return self.strengths.descend() or found
 
     @property
+    def hopeless(self) -> bool:
+        """Whether the prices that were found for a family do not become any better."""
+        priced = self.problem.constraint is not None
+        return priced and self._not_fallen >= tuning.STALLED
+
+    @property
     def most(self) -> IntArray | None:
         """Fresh pulls that limits leave to every arm: (n,); None without limits."""
         return None if self._limits is None else self._limits - self.posterior.pulls
@@ -111,18 +129,21 @@ class Looks:
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
         problem = self.problem
-        return draft.declare(self.delta, self.reach, problem.rewards, problem.blur)
+        reach = self.reach - draft.surplus
+        return draft.declare(self.delta, reach, problem.rewards, problem.blur)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
         """A drafter for the present choice, unless its expected loss is too large."""
-        chosen, _ = self.posterior.split(rng)
-        boundary = self.posterior.balance(chosen)
-        loss = self.posterior.expected_loss(chosen, boundary)
+        choice = Choice.of(self.posterior, rng)
+        loss = choice.loss + choice.surplus
         hoped = tuning.HOPED_LOSS * self.reach
+        fallen = loss < self._least_loss or loss <= hoped
+        self._not_fallen = 0 if fallen else self._not_fallen + 1
+        self._least_loss = min(loss, self._least_loss)
         if loss > hoped:
             self._back_off(loss / hoped)
             return None
-        return Drafter(self.posterior, chosen, boundary, made, self.reach, self.most)
+        return choice.drafter(self.posterior, made, self.reach - choice.surplus, self.most)
 
     def _back_off(self, excess: float) -> None:
         """Draft again after more exploration, the more the larger the `excess` factor."""
@@ -151,30 +172,30 @@ def final_look(
 
     Without a target the exponential moment must be right for every mean, so the reach is as large
     as a distance can be. Where not every arm can be pulled, nothing is claimed."""
-    chosen, _ = posterior.split(rng)
+    choice = Choice.of(posterior, rng)
     reach = posterior.rewards.widest_gap
-    draft = _least_bound(posterior, chosen, holdout, budget, -math.log(delta), most)
+    draft = _least_bound(posterior, choice, holdout, budget, -math.log(delta), most)
     if draft is None:
-        return Answer(np.flatnonzero(chosen))
+        return Answer(np.flatnonzero(choice.chosen))
     explored = posterior.spent
     yield from holdout.fill_up(draft.pulls, Progress(undecided=posterior.n_arms))
     certificate = draft.declare(delta, reach, posterior.rewards, holdout.blur)
     bound = min(certificate.bound(holdout.sums, holdout.squares), reach)
+    if isinstance(posterior, PricedPosterior):
+        bound = min(bound, bound_by_swaps(certificate, holdout, posterior.constraint))
     return answer_of(draft, bound, delta, explored, holdout, looks)
 
 
 def _least_bound(
     posterior: Posterior,
-    chosen: BoolArray,
+    choice: Choice,
     holdout: Holdout,
     budget: int,
     threshold: float,
     most: IntArray | None,
 ) -> Draft | None:
     """The draft within `budget` whose bound is expected to be least; None: too few pulls left."""
-    boundary = posterior.balance(chosen)
-    reach = posterior.rewards.widest_gap
-    drafter = Drafter(posterior, chosen, boundary, holdout.pulls, reach, most)
+    drafter = choice.drafter(posterior, holdout.pulls, posterior.rewards.widest_gap, most)
     strengths = 2 * threshold / (posterior.k * _guessed_regrets(budget))
     drafts = [drafter.draft(float(each), threshold, budget=budget) for each in strengths]
     possible = [each for each in drafts if each is not None]
@@ -187,6 +208,7 @@ def _guessed_regrets(budget: int) -> FloatArray:
     return np.geomspace(least, 0.5, tuning.GUESSES)
 
 
+GAVE_UP = "no prices were found at which the best set is nearly best: epsilon is out of reach"
 UNLIMITED = 2**64  # pulls without a budget: more than can be counted
 
 
@@ -215,7 +237,7 @@ def split_search(
     and the fresh pulls so far, with the look they belong to, are void.
 
     docs/certificate.md has the theorem and its proof."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = exploring(problem)
     return (yield from split_search_from(posterior, problem, rng, samples, retired, least=least))
 
 
@@ -250,6 +272,9 @@ def split_search_from(
         if retired.any():
             break  # the rewards of the others still count as exploration
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
+        if looks.hopeless:
+            budget = min(budget, 2 * explored + holdout.spent)
+            break
         saved = cost - cost_of(draft)
         cost = cost_of(draft)
         due = _is_due(cost, saved, explored, explored - before)
@@ -268,12 +293,13 @@ def split_search_from(
         drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
         fewer = problem.among(stay, _budget_after(drawn, problem))
         fewer = replace(fewer, limits=_limits_after(holdout.pulls[stay], fewer))
+        some = remaining(posterior, stay, fewer)
         net = None if samples is None else samples.among(stay, holdout.spent)
         return (
             yield from continued(
                 stay,
                 lambda now: split_search_from(
-                    posterior.among(stay), fewer, rng, net, now, failed=looks.failed, least=least
+                    some, fewer, rng, net, now, failed=looks.failed, least=least
                 ),
             )
         )
@@ -284,8 +310,12 @@ def split_search_from(
     answer = yield from final_look(
         posterior, holdout, left, rest, rng, looks=looks.failed + 1, most=looks.most
     )
+    evidence = dict(answer.evidence)
+    if looks.hopeless:
+        evidence["gave up"] = GAVE_UP
     # this look and those before fail with probability delta in all
-    return replace(answer, confidence=None if answer.confidence is None else 1 - problem.delta)
+    confidence = None if answer.confidence is None else 1 - problem.delta
+    return replace(answer, confidence=confidence, evidence=evidence)
 
 
 def _budget_after(drawn: int, problem: Problem) -> float | None:

@@ -36,6 +36,7 @@ SCORE_LADDER = (1.15, 1.2, 12, 4)  # the same four where rewards are not 0 or 1
 
 # search.py
 HOPED_LOSS = 0.35  # expected loss at which drafts begin, as a share of k epsilon
+STALLED = 10  # drafts in a row without a smaller expected loss after which prices are given up
 NEAR_COST = 1.5  # cost of a draft, in explored pulls, from which on better strengths are sought
 PATIENCE = 0.3  # back-off: power of the excess by which exploration grows before the next draft ...
 LONGEST_WAIT = 1.3  # ... and largest growth

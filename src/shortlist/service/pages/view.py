@@ -232,10 +232,11 @@ def moment(seconds: float) -> str:
 def event_text(event: Event, labels: Sequence[Label]) -> tuple[str, str]:
     """When an event happened, if the log says so, and what happened."""
     when = "" if event.kind is Kind.LEASE else moment(event.time)
+    by = f" (by {event.author})" if event.author else ""
     if event.kind is Kind.RETIRE:
         reason = f": {event.text}" if event.text else ""
-        return when, f"{labels[event.span]} was retired{reason}"
-    return when, EVENT_TEXTS[event.kind](event)
+        return when, f"{labels[event.span]} was retired{reason}{by}"
+    return when, EVENT_TEXTS[event.kind](event) + by
 
 
 def _tickets(event: Event) -> str:
@@ -268,6 +269,7 @@ EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
     Kind.UNUSED: lambda event: (
         f"Ticket {event.ticket:,} was told after its arm was retired: not used"
     ),
+    Kind.AUTHOR: lambda event: f"Rewards of {_tickets(event)} were told",
     Kind.SPENT: lambda _event: "The rest of the budget does not cover the next pulls",
 }
 

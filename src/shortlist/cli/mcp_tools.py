@@ -1,0 +1,173 @@
+"""The tools of `shortlist mcp`, by the SDK of the Model Context Protocol.
+
+They keep no state: every call opens the store, does one thing and closes it. With the address of a
+service as the store, calls go through that service, with its tokens and its limits."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import WithJsonSchema
+
+import shortlist
+from shortlist.cli.stores import create_experiment, list_rows, open_experiment
+from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.settings import arms_of_json, rewards_of
+from shortlist.spec import FIELDS, REQUIRED, Json, json_schema
+from shortlist.validation import whole
+from shortlist.wire import handout_to_json, status_to_json
+
+if TYPE_CHECKING:
+    from shortlist import Client, Experiment
+
+MOST_TICKETS = 1000  # of one call, so that a reply stays readable
+MOST_RUNS = 100  # of one forecast, so that a call ends soon
+INSTRUCTIONS = """\
+shortlist finds the K best of n noisy arms with few pulls and proves how much the choice can lose.
+1. forecast says how many pulls it will take. 2. create makes an experiment. 3. ask hands out
+tickets: evaluate the arm of each ticket once, then tell its reward. Repeat until ask returns no
+tickets and the state is not "pending". 4. result has the chosen arms, the regret bound and its
+confidence. Tell every reward as it came: leaving out or changing rewards voids the guarantee. For
+results that exist already use assess."""
+
+SettingsGiven = Annotated[dict[str, Any], WithJsonSchema(json_schema())]
+
+
+def tool_server(store: str) -> MCPServer[Any]:
+    """A server whose tools read and write the experiments in this store.
+
+    Args:
+        store: Name of a file, postgresql://…, or the address of a service.
+
+    Returns:
+        The server, which runs on any transport of the SDK."""
+    server: MCPServer[Any] = MCPServer(
+        "shortlist", instructions=INSTRUCTIONS, version=shortlist.__version__
+    )
+    live = Tools(store)
+    kept = (live.create, live.ask, live.tell, live.retire, live.status, live.result)
+    for tool in (*kept, live.experiments, forecast, assess):
+        server.add_tool(_readable(tool))
+    return server
+
+
+def _readable(tool: Callable[..., Json]) -> Callable[..., Json]:
+    """The same tool; our errors reach the assistant, which can read the value and the rule."""
+
+    @wraps(tool)
+    def called(*args: Any, **given: Any) -> Json:
+        try:
+            return tool(*args, **given)
+        except ShortlistError as error:
+            raise ToolError(str(error)) from error
+
+    return called
+
+
+class Tools:
+    """Tools on the experiments in one store."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+
+    def create(self, name: str, settings: SettingsGiven) -> Json:
+        """Create an experiment. `settings` must have arms, k, and epsilon or budget."""
+        with closing(create_experiment(store=self._store, name=name, **_checked(settings))) as made:
+            return {"name": made.name, "wanted": made.status().wanted}
+
+    def ask(self, name: str, limit: int = 1, worker: str | None = None) -> Json:
+        """Get up to `limit` tickets (1000 at most). Evaluate the arm of each once, on its item if
+        it has one, with its seed if the evaluation is random. Without tickets, `state` says why."""
+        limit = whole("limit", limit, at_least=1, at_most=MOST_TICKETS)
+        with self._opened(name) as experiment:
+            return handout_to_json(experiment.ask(limit, worker))
+
+    def tell(self, name: str, rewards: dict[int, float]) -> Json:
+        """Record rewards by the number of their ticket: all, or after an error none. Telling the
+        same again changes nothing."""
+        with self._opened(name) as experiment:
+            receipt = experiment.tell_many(list(rewards.items()))
+            told = experiment.status().told
+        return {"told": told, "late": list(receipt.late), "unused": list(receipt.unused)}
+
+    def retire(self, name: str, arm: str | int, reason: str = "") -> Json:
+        """Take an arm out of the experiment. The bound is about the remaining arms then."""
+        with self._opened(name) as experiment:
+            experiment.retire(arm, reason)
+        return {"retired": arm}
+
+    def status(self, name: str) -> Json:
+        """Get the state of an experiment, and what is known of every arm."""
+        with self._opened(name) as experiment:
+            return status_to_json(experiment.status())
+
+    def result(self, name: str, partial: bool = False) -> Json:
+        """Get the chosen arms, the regret bound and its confidence; with `partial` also before the
+        search has ended."""
+        with self._opened(name) as experiment:
+            return dict(experiment.result(partial=partial).to_dict())
+
+    def experiments(self) -> Json:
+        """List the experiments in the store."""
+        return {"experiments": list_rows(self._store)}
+
+    @contextmanager
+    def _opened(self, name: str) -> "Iterator[Experiment | Client]":
+        with closing(open_experiment(self._store, name)) as experiment:
+            yield experiment
+
+
+def forecast(
+    k: int,
+    n: int | None = None,
+    means: list[float] | None = None,
+    prior: tuple[float, float] | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.05,
+    budget: float | None = None,
+    runs: int = 20,
+) -> Json:
+    """Simulate how many pulls a search takes until epsilon, or what it loses at a budget, for 0/1
+    rewards. Give guessed `means`, or `n` arms with a Beta `prior` (a, b)."""
+    runs = whole("runs", runs, at_least=1, at_most=MOST_RUNS)
+    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "budget": budget}
+    found = shortlist.forecast(k=k, n=n, means=means, prior=prior, runs=runs, **goal)
+    return dict(found.summary())
+
+
+def assess(
+    counts: dict[str, list[float]],
+    k: int,
+    fixed: bool,
+    delta: float = 0.05,
+    minimize: bool = False,
+) -> Json:
+    """Find the K best arms of past results, and bound what this choice can lose. `counts`: per arm
+    [pulls, successes], or [pulls, sum, squares]. `fixed`: true only if the numbers of pulls were
+    fixed before any reward was seen; if you are not sure, false."""
+    given = {arm: tuple(numbers) for arm, numbers in counts.items()}
+    return dict(shortlist.assess(given, k, fixed=fixed, delta=delta, minimize=minimize).to_dict())
+
+
+def _checked(settings: Json) -> Json:
+    """The settings of a new experiment, as `Experiment.create` takes them.
+
+    As at a service, the caller chooses neither code to import nor files to read."""
+    for name in settings:
+        if name not in FIELDS:
+            raise InvalidInput(f"`settings` has {name!r}, but may have {', '.join(FIELDS)}")
+    for name in REQUIRED:
+        if name not in settings:
+            raise InvalidInput(f"`settings` has no {name!r}, but needs it")
+    if ":" in str(settings.get("algorithm")):
+        raise InvalidInput(
+            f"`algorithm` is {settings['algorithm']!r}, but must be one of `shortlist algorithms`"
+        )
+    if not isinstance(settings.get("scores"), list | None):
+        raise InvalidInput("`scores` is not a list, but must be a list of lists")
+    given = {name: value for name, value in settings.items() if value is not None}
+    made = {"arms": arms_of_json(settings["arms"])}
+    return {**given, **made, "rewards": rewards_of(settings.get("rewards"))}
