@@ -16,7 +16,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.linear import search as linear_module
 from shortlist.certificates.linear import tuning
-from shortlist.certificates.linear.planning import ArmSums
+from shortlist.certificates.linear.planning import ArmSums, LinearPilot, Wanted
 from shortlist.certificates.linear.search import SET_ASIDE, linear_search, look_share
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnsupportedGoal
@@ -265,8 +265,14 @@ def test_a_rejected_declaration_without_a_budget_for_more_proves_nothing() -> No
     assert outcome.answer.top.size == 4
 
 
+def test_a_fit_that_fails_goes_the_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_module, "fit_of", lambda *given: None)
+    outcome, _ = run(line(20, 2, 1), 5, 0.2, 0.1, 0)
+    assert outcome.answer.evidence["way back"] == "out of reach of the linear certificate"
+
+
 def test_looks_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "MOST_LOOKS", 1)
+    monkeypatch.setattr(tuning, "MOST_LOOKS", 8)  # more than one design has
     monkeypatch.setattr(linear_module, "bound_over_ball", _never)
     outcome, _ = run(line(20, 2, 1), 5, 0.2, 0.1, 0)
     assert "way back" in outcome.answer.evidence
@@ -321,9 +327,7 @@ def test_a_first_look_without_a_fit_proves_nothing() -> None:
     problem = problem_with()
     task = linear_module._Task(problem, np.random.default_rng(0), Retired(10), _no_way)
     none = ArmSums.none(10)
-    found = linear_module._look(task, none, none, 0.1)
-    assert np.isinf(found.bound)
-    assert found.top.size == 3
+    assert linear_module._look(task, none, none, 0.1) is None
 
 
 def _no_way(problem: Problem, retired: Retired) -> Search:
@@ -365,3 +369,9 @@ def test_a_search_is_repeated_exactly() -> None:
         return made
 
     assert batches() == batches()
+
+
+def test_a_design_of_more_pulls_than_can_be_counted_is_not_drafted() -> None:
+    pilot = LinearPilot(Features(line(5, 1, 1)[0]).basis, np.ones(5), np.random.default_rng(0))
+    with pytest.raises(OverflowError, match="pulls are needed"):
+        pilot.draft(Wanted(1, 1e-30, 0.1, 0.0), np.random.default_rng(0))

@@ -12,7 +12,8 @@ from shortlist.certificates.linear.planning import ArmSums
 
 LEAST_PULLS = 5  # of an arm that is tested
 MOST_ARMS = 300  # that are tested: those with the most pulls
-LEVEL = 0.01  # below this p-value the declaration is rejected
+DOUBT = 0.1  # below this p-value more pulls are made, and all are tested together
+LEVEL = 0.005  # below this p-value the declaration is rejected
 NEAREST = 0.02  # of a fitted mean of 0/1 rewards to 0 and 1, for its variance
 LEAST_VARIANCE = 1e-12  # of rewards on the unit scale
 SHARED = 4.0  # rewards that the variance of all arms counts in that of one
@@ -26,6 +27,11 @@ class LackOfFit:
 
     p_value: float | None
     arms: int  # that were tested
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether more pulls should show if means are linear."""
+        return self.p_value is not None and self.p_value < DOUBT
 
     @property
     def rejected(self) -> bool:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import qr
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.linear import tuning
@@ -42,9 +43,17 @@ def best_arms(values: FloatArray, k: int, rng: np.random.Generator) -> BoolArray
     return chosen
 
 
-def spread_design(basis: FloatArray, costs: FloatArray) -> FloatArray:
-    """Shares of pulls that estimate all directions well."""
-    return _mixed(_optimal(basis, basis.T @ basis / len(basis), costs))
+def even_shares(basis: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Even shares of some arms that settle all coefficients, and of others at random."""
+    n_arms, d = basis.shape
+    if n_arms <= tuning.EVEN_ARMS * (d + 1):
+        return np.full(n_arms, 1 / n_arms)
+    rows = np.column_stack([np.ones(n_arms), basis])
+    first = qr(rows.T, mode="r", pivoting=True)[1][: d + 1]  # far from the span of those before
+    more = rng.permutation(n_arms)[: (tuning.EVEN_ARMS - 1) * (d + 1)]
+    shares = np.zeros(n_arms)
+    shares[np.union1d(first, more)] = 1.0
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,9 +99,16 @@ class ArmSums:
 class LinearPilot:
     """The rewards of the pilot; they choose the design and are in no fit."""
 
-    def __init__(self, basis: FloatArray, costs: FloatArray, seen: ArmSums | None = None) -> None:
+    def __init__(
+        self,
+        basis: FloatArray,
+        costs: FloatArray,
+        rng: np.random.Generator,
+        seen: ArmSums | None = None,
+    ) -> None:
         self.basis = basis
         self.costs = costs
+        self.even = even_shares(basis, rng)  # (n,)
         self.seen = ArmSums.none(len(basis)) if seen is None else seen
 
     @property
@@ -107,6 +123,18 @@ class LinearPilot:
         information += tuning.RIDGE * np.eye(len(information))
         found = np.linalg.solve(information, rows.T @ self.seen.sums / UNIT_SIGMA**2)
         return np.asarray(found[1:], dtype=np.float64), _differences(information)
+
+    def spread(self) -> FloatArray:
+        """Shares of pulls that estimate all directions well."""
+        everywhere = self.basis.T @ self.basis / len(self.basis)
+        return self._mixed(_optimal(self.basis, everywhere, self.costs))
+
+    def _mixed(self, shares: FloatArray) -> FloatArray:
+        """The same with a part that goes evenly to some arms, so that no direction is left out."""
+        mixed = (1 - tuning.EVEN) * shares + tuning.EVEN * self.even
+        mixed = np.where((mixed < tuning.LEAST_SHARE / mixed.size) & (self.even == 0), 0.0, mixed)
+        rounded = np.round(mixed, 9)  # so that other machines take the same turns
+        return np.asarray(rounded / rounded.sum(), dtype=np.float64)
 
     def best(self, k: int, rng: np.random.Generator) -> BoolArray:
         """The k arms of largest estimated mean."""
@@ -129,7 +157,8 @@ class LinearPilot:
             factor = _factor(known * size)
             chosen = best_arms(self.basis @ estimate, wanted.k, rng)
             drawn = bound_over_ball(self.basis, chosen, estimate, factor, radius + bias)
-            shares = _mixed(_optimal(self.basis, factor.T @ drawn.curvature @ factor, self.costs))
+            curvature = factor.T @ drawn.curvature @ factor
+            shares = self._mixed(_optimal(self.basis, curvature, self.costs))
             expected = self._expected(shares, size, estimate, noise, radius + bias, wanted.k, rng)
             if expected <= wanted.allowed:
                 return Draft(shares, math.ceil(size))
@@ -189,13 +218,6 @@ def _optimal(basis: FloatArray, curvature: FloatArray, costs: FloatArray) -> Flo
         share /= share.sum()
     pulls: FloatArray = share / costs
     return np.asarray(pulls / pulls.sum(), dtype=np.float64)
-
-
-def _mixed(share: FloatArray) -> FloatArray:
-    """The same with a part that all arms have alike, so that no direction is left out."""
-    mixed = (1 - tuning.EVEN) * share + tuning.EVEN / share.size
-    rounded = np.round(mixed, 9)  # so that other machines take the same turns
-    return np.asarray(rounded / rounded.sum(), dtype=np.float64)
 
 
 def whole_pulls(shares: FloatArray, total: int, rng: np.random.Generator) -> IntArray:

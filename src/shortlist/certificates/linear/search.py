@@ -21,7 +21,6 @@ from shortlist.certificates.linear.planning import (
     LinearPilot,
     Wanted,
     best_arms,
-    spread_design,
     whole_pulls,
 )
 from shortlist.features import Features
@@ -97,7 +96,8 @@ def linear_search(
     most epsilon and the test of lack of fit does not reject the declaration, that is the answer.
     If it does reject it, `way_back` continues on .1 delta. docs/linear.md has theorem and proof."""
     task = _Task(problem, rng, retired, way_back)
-    return (yield from _search_from(task, LinearPilot(task.features.basis, problem.prices), 0))
+    pilot = LinearPilot(task.features.basis, problem.prices, rng)
+    return (yield from _search_from(task, pilot, 0))
 
 
 def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
@@ -105,7 +105,8 @@ def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
     fresh = ArmSums.none(task.problem.n_arms)
     draft = yield from _piloted(task, pilot, looks)
     found: _Look | None = None
-    while draft is not None and looks < tuning.MOST_LOOKS and not _proved(task, found):
+    last = min(looks + tuning.DESIGN_LOOKS, tuning.MOST_LOOKS)
+    while draft is not None and looks < last and not _proved(task, found):
         left = task.budget - pilot.spent - fresh.spent
         more = min(_next_size(draft, fresh.spent), left)
         if more <= 0:
@@ -116,13 +117,39 @@ def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
             break
         found = _look(task, pilot.seen, fresh, look_share(task.problem.delta, looks))
         looks += 1
+        if found is None:  # the design does not settle the coefficients
+            break
+    if draft is not None and found is not None and found.test.doubtful:
+        found = yield from _tested_again(task, found, draft, pilot, fresh)
     if task.retired.any():
         return (yield from _among_remaining(task, pilot, fresh, looks))
-    if found is not None and not found.test.rejected:
-        ended = task.budget - pilot.spent - fresh.spent <= 0
-        if ended or _proved(task, found):
-            return _answer(task, found, pilot.spent, fresh, looks)
-    return (yield from _back(task, pilot, fresh.spent, found))
+    ended = task.budget - pilot.spent - fresh.spent <= 0
+    if found is not None and not found.test.rejected and (ended or _proved(task, found)):
+        return _answer(task, found, pilot.spent, fresh, looks)
+    if found is None or found.test.rejected or looks == tuning.MOST_LOOKS:
+        return (yield from _back(task, pilot, fresh.spent, found))
+    pilot.seen = pilot.seen.plus(fresh)  # the design was too small: plan another one
+    return (yield from _search_from(task, pilot, looks))
+
+
+def _tested_again(
+    task: _Task, found: _Look, draft: Draft, pilot: LinearPilot, fresh: ArmSums
+) -> Generator[Pulls, Rewards, _Look]:
+    """Double the pulls of the design, as far as the budget allows, and test all rewards.
+
+    The bound stays that of the look."""
+    more = min(fresh.spent, task.budget - pilot.spent - fresh.spent)
+    if more > 0 and not task.retired.any():
+        pulls = _batch(whole_pulls(draft.shares, more, task.rng), 0)
+        fresh.add(pulls, (yield pulls))
+    return replace(found, test=_test(task, pilot.seen.plus(fresh)))
+
+
+def _test(task: _Task, seen: ArmSums) -> LackOfFit:
+    """Test all rewards for lack of fit."""
+    rewards = task.problem.rewards
+    binary = rewards.has_range and bool((seen.sums == seen.squares).all())
+    return lack_of_fit(task.features.basis, seen, task.misfit, binary=binary)
 
 
 def _proved(task: _Task, found: _Look | None) -> bool:
@@ -153,7 +180,7 @@ def _piloted(
     wanted = Wanted(problem.k, allowed, delta, task.misfit)
     if rank == 0 or allowed <= 0:
         return None
-    shares, size = spread_design(pilot.basis, pilot.costs), least
+    shares, size = pilot.spread(), least
     draft: Draft | None = None
     while pilot.spent < min(size, most) and not task.retired.any():
         more = min(min(size, most) - pilot.spent, max(least, pilot.spent))
@@ -166,15 +193,14 @@ def _piloted(
     return draft if draft is not None else pilot.draft(wanted, task.rng)
 
 
-def _look(task: _Task, before: ArmSums, fresh: ArmSums, delta: float) -> _Look:
+def _look(task: _Task, before: ArmSums, fresh: ArmSums, delta: float) -> _Look | None:
     """Choose the best arms of the fit, bound their regret, and test the fit.
 
     Rewards of the pilot, `before`, only count in the test."""
     problem, basis = task.problem, task.features.basis
     fit = fit_of(basis, fresh.pulls, fresh.means)
-    if fit is None:  # too few arms were pulled
-        arbitrary = best_arms(fresh.means, problem.k, task.rng)
-        return _Look(np.flatnonzero(arbitrary), math.inf, LackOfFit(None, 0))
+    if fit is None:
+        return None
     values = basis @ fit.coefficients
     chosen = best_arms(values, problem.k, task.rng)
     # the basis is rounded, and errors grow with the spread of the means
@@ -182,9 +208,7 @@ def _look(task: _Task, before: ArmSums, fresh: ArmSums, delta: float) -> _Look:
     radius = fit.radius(delta, misfit)
     bound = bound_over_ball(basis, chosen, fit.coefficients, fit.factor, radius).total
     most = problem.rewards.widest_gap * min(problem.k, problem.n_arms - problem.k)
-    seen = before.plus(fresh)
-    binary = problem.rewards.is_binary or bool((seen.sums == seen.squares).all())
-    test = lack_of_fit(basis, seen, task.misfit, binary=binary and problem.rewards.has_range)
+    test = _test(task, before.plus(fresh))
     return _Look(np.flatnonzero(chosen), min(bound + task.unprovable(misfit), most), test)
 
 
@@ -213,7 +237,7 @@ def _among_remaining(task: _Task, pilot: LinearPilot, fresh: ArmSums, looks: int
     gone = int(seen.pulls[task.retired.arms].sum())
     fewer = problem.among(stay, _budget_after(problem, gone))
     assert fewer.features is not None
-    rest = LinearPilot(fewer.features.basis, fewer.prices, seen.among(stay))
+    rest = LinearPilot(fewer.features.basis, fewer.prices, task.rng, seen.among(stay))
 
     def remaining(now: Retired) -> Search:
         return _search_from(_Task(fewer, task.rng, now, task.way_back), rest, looks)
