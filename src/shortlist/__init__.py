@@ -25,6 +25,7 @@ __all__ = [
     "Laminar",
     "Matching",
     "Matroid",
+    "Normal",
     "Problem",
     "Prospect",
     "Pulls",
@@ -63,7 +64,7 @@ _DEFINED_IN = {
     "forecasting": ("Forecast", "Prospect", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
     "result": ("Result",),
-    "reward_models": ("Binary", "Bounded", "SubGaussian"),
+    "reward_models": ("Binary", "Bounded", "Normal", "SubGaussian"),
     "search": ("Answer", "Pulls", "Rewards", "Search"),
     "selection": ("select", "select_async"),
     "simulation.simulate": ("Runs", "simulate"),
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
     from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem
     from shortlist.result import Result
-    from shortlist.reward_models import Binary, Bounded, SubGaussian
+    from shortlist.reward_models import Binary, Bounded, Normal, SubGaussian
     from shortlist.search import Answer, Pulls, Rewards, Search
     from shortlist.selection import select, select_async
     from shortlist.simulation.simulate import Runs, simulate

@@ -25,6 +25,7 @@ from shortlist.reward_models import (
     RewardModel,
     RewardsDeclared,
     Undeclared,
+    check_spread,
     model_of,
 )
 from shortlist.validation import check_choice, flag, number, shown, whole
@@ -286,6 +287,7 @@ def _model(rewards: RewardsDeclared | None, counts: Counts) -> RewardModel:
     model = model_of(rewards)
     if isinstance(model, Undeclared):
         raise InvalidInput(f"`rewards` is {shown(rewards)}, but must be declared to prove anything")
+    check_spread(model, "`assess`")
     return model
 
 

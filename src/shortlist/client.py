@@ -28,6 +28,7 @@ from shortlist.engine.tickets import checked_cost
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
@@ -328,6 +329,8 @@ class Client(Runnable):
         max_rounds: int | None = None,
         min_batch: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
         control: OwnLabel | None = None,
@@ -441,17 +444,19 @@ class Client(Runnable):
             told_reward(reward, data["ticket"], data.get("arm", "?"), model)
         return {**data, "reward": value}
 
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
         """Report a failed pull.
 
-        The ticket is handed out again, up to `retries` times. Then the experiment stops, or with
-        `on_failure` "retire" the arm is retired. If the ticket was told, or its lease has ended,
-        this changes nothing.
+        The ticket is handed out again until more than `retries` attempts failed. Then the
+        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
+        or its lease has ended, this changes nothing.
 
         Args:
             ticket: The ticket, or its number.
-            reason: Text for the log."""
-        self._call("POST", "/fail", {**lease_to_json(ticket), "reason": words(reason)})
+            reason: Text for the log.
+            attempts: How many attempts failed."""
+        body = {**lease_to_json(ticket), "reason": words(reason), "attempts": attempts}
+        self._call("POST", "/fail", body)
 
     def retire(self, arm: Label, reason: str = "") -> None:
         """Retire an arm, for example because it cannot be pulled any more.

@@ -432,6 +432,37 @@ def check_family(constraint: Constraint, n_arms: int, k: int) -> None:
     best_set(constraint, np.zeros(n_arms), k)
 
 
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """The same family with its arms in another order."""
+
+    family: Constraint
+    order: IntArray  # the arm that is at every place now
+
+    def best(self, weights: FloatArray) -> IntArray:
+        """The arms of a feasible set of largest total weight."""
+        own = np.empty_like(weights)
+        own[self.order] = weights
+        return np.flatnonzero(np.isin(self.order, np.asarray(self.family.best(own))))
+
+
+def reordered(constraint: Constraint, order: IntArray) -> Constraint:
+    """The same constraint with its arms in this order."""
+    own = hasattr(constraint, "among")
+    return family_among(constraint, order) if own else Reordered(constraint, order)
+
+
+def best_by(
+    constraint: Constraint, values: FloatArray, ties: FloatArray | IntArray, k: int
+) -> BoolArray:
+    """The mask of the best set by these values; of a matroid, equal ones count by `ties`."""
+    if not isinstance(constraint, MatroidConstraint):
+        return best_set(constraint, values, k)
+    ranks = np.empty(values.size)  # which settle the best basis of a matroid
+    ranks[np.lexsort((ties, values))] = np.arange(values.size)
+    return best_set(constraint, ranks, k)
+
+
 def family_among(constraint: Constraint, arms: IntArray) -> Constraint:
     """The same constraint for these arms only; refused if it cannot be restricted."""
     restrict: Callable[[IntArray], Constraint] | None = getattr(constraint, "among", None)
@@ -441,6 +472,12 @@ def family_among(constraint: Constraint, arms: IntArray) -> Constraint:
             " can"
         )
     return restrict(arms)
+
+
+def feasible_without(constraint: Constraint, n_arms: int, k: int, arms: Collection[int]) -> bool:
+    """Whether a feasible set has none of these arms."""
+    left = np.isin(np.arange(n_arms), list(arms))
+    return not (best_set(constraint, np.where(left, -1.0, 0.0), k) & left).any()
 
 
 def check_feasible(constraint: Constraint, chosen: BoolArray) -> None:
@@ -521,7 +558,8 @@ def _tree(
 ) -> _Node:
     """All groups below one that holds every arm."""
     names = sorted(members, key=lambda name: -len(members[name]))
-    inside: dict[Hashable | None, list[Hashable]] = {None: [], **{name: [] for name in names}}
+    every = object()  # no name of a group, which None may be
+    inside: dict[Hashable, list[Hashable]] = {every: [], **{name: [] for name in names}}
     for place, name in enumerate(names):
         larger = [other for other in names[:place] if members[other] & members[name]]
         for other in larger:
@@ -530,15 +568,15 @@ def _tree(
                     f"groups {shown(other)} and {shown(name)} overlap, but one must lie in the"
                     " other: overlapping groups are no matroid"
                 )
-        inside[larger[-1] if larger else None].append(name)
+        inside[larger[-1] if larger else every].append(name)
 
-    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> _Node:
+    def node(name: Hashable, arms: frozenset[int], limit: Range) -> _Node:
         nodes = tuple(node(each, members[each], limits[each]) for each in inside[name])
         deeper = frozenset().union(*(members[each] for each in inside[name]))
         own = np.array(sorted(arms - deeper), dtype=np.int64)
-        return _Node("all arms" if name is None else name, own, nodes, *limit)
+        return _Node("all arms" if name is every else name, own, nodes, *limit)
 
-    return node(None, frozenset(range(n_arms)), (0, k))
+    return node(every, frozenset(range(n_arms)), (0, k))
 
 
 def _split(groups: IntArray) -> BoolArray:

@@ -22,6 +22,7 @@ from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import FARTHEST, Undeclared
 from shortlist.search import Answer, Progress, Pulls, Rewards, advance, total_before
 
+FARTHEST_NORMAL = 1e12  # from 0, in units of epsilon: beyond, rewards are rounded by too much
 MOST_PULLS = 2.0**62  # counts are 64-bit
 COUNTABLE = (
     f"at most {MOST_PULLS:.1e} can be counted; a larger `epsilon` or a smaller `budget` asks for"
@@ -168,11 +169,16 @@ def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
     if problem.rewards.has_range:  # it was refused when it was declared
         return
     means = rewards.sums / request.times
-    wrong = np.flatnonzero(~np.asarray(problem.rewards.admits(means)))
+    admitted, rule = np.asarray(problem.rewards.admits(means)), problem.rewards.rule
+    if not problem.rewards.knows_spread and isinstance(problem.goal, FixedConfidence):
+        farthest = FARTHEST_NORMAL * problem.goal.epsilon
+        admitted &= np.abs(means) <= farthest
+        rule = f"at most {FARTHEST_NORMAL:g} epsilon = {farthest:.15g} from 0: subtract a constant"
+    wrong = np.flatnonzero(~admitted)
     if wrong.size:
         raise InvalidReward(
             f"the mean of what arm {request.arms[wrong[0]]} gave is {means[wrong[0]]:.15g}, but"
-            f" rewards must be {problem.rewards.rule}"
+            f" rewards must be {rule}"
         )
 
 

@@ -17,12 +17,12 @@ of the number as it is here. JSON and CSV do not come here: they have all digits
 
 Tables of text: how results are printed in a terminal, in a notebook and by the command line."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 from io import StringIO
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import TYPE_CHECKING
 
 
@@ -65,14 +65,31 @@ def end_texts(low: float, high: float, *, sign: bool = False) -> tuple[str, str]
     return (_short(below), _short(above)) if below == above else (below, above)
 
 
-def mean_text(mean: float | None, low: float, high: float, *, sign: bool = False) -> str:
-    """An estimate with the digits of the interval around it; a dash if there is none."""
+def mean_text(
+    mean: float | None,
+    low: float,
+    high: float,
+    *,
+    sign: bool = False,
+    among: tuple[float, float] | None = None,
+) -> str:
+    """An estimate with the digits of the interval around it; a dash if there is no estimate.
+
+    Without an interval, its digits are those of the range that all estimates lie in, `among`."""
     if mean is None or isnan(mean):
         return "-"
     if not isfinite(high - low):
-        return _significant(mean, BOUND, ROUND_HALF_EVEN, sign)
+        if among is None or not isfinite(among[1] - among[0]):
+            return _significant(mean, BOUND, ROUND_HALF_EVEN, sign)
+        low, high = among
     nearest = _at(mean, _place(low, high), ROUND_HALF_EVEN, sign)
     return _short(nearest) if low == high else nearest
+
+
+def range_of(means: Iterable[float | None]) -> tuple[float, float]:
+    """The range that all estimates lie in."""
+    known = [mean for mean in means if mean is not None and isfinite(mean)]
+    return min(known, default=inf), max(known, default=-inf)
 
 
 def confidence_text(confidence: float) -> str:

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.constraints import Constraint, check_family, complement_of, family_among
+from shortlist.constraints import Constraint, best_set, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.features import Features, shuffled
 from shortlist.formatting import bound_text
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.spec import Order
 from shortlist.validation import (
@@ -325,6 +326,13 @@ class Problem:
         """Cost of a pull per arm: (n,)."""
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 
+    def regret(self, means: FloatArray, top: IntArray) -> float:
+        """R_T of the arms `top` against the best feasible set, where large means are good."""
+        if self.constraint is None:
+            return aggregate_regret(means, top)
+        best = best_set(self.constraint, means, self.k)
+        return max(0.0, float(means[best].sum() - means[top].sum()) / self.k)
+
     @property
     def sign(self) -> int:
         """Factor that makes large rewards the good ones."""
@@ -400,8 +408,15 @@ class Problem:
     @property
     def epsilon(self) -> float:
         """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never
-        needed."""
-        return min(1.0, self._confidence_goal().epsilon)
+        needed. Rewards of unknown spread have no unit scale, and no such limit."""
+        epsilon = self._confidence_goal().epsilon
+        return min(1.0, epsilon) if self.rewards.knows_spread else epsilon
+
+    @property
+    def single_rewards(self) -> bool:
+        """Whether a search is sent every reward, not only sums: on items, and where variances are
+        unknown, as sums of squares lose their digits far from 0."""
+        return self.items is not None or not self.rewards.knows_spread
 
     @property
     def sharp_epsilon(self) -> float:
@@ -447,6 +462,8 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
 
     Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
     the loss of a choice of k."""
+    if not rewards.knows_spread:  # the driver compares rewards with epsilon
+        return epsilon
     least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
     if epsilon < least:
         raise InvalidInput(

@@ -25,6 +25,7 @@ from shortlist.engine.workers import Job, show_progress, this_program, work, wor
 from shortlist.errors import InvalidInput
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
@@ -122,6 +123,8 @@ def select(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,
@@ -167,6 +170,11 @@ def select(
     means are linear in them, or with a number that they are at most that far from linear: then the
     bound may rest on it, and far fewer pulls are needed.
 
+    With `quotas`, such as {"meta": (1, 3)}, a choice has at least 1 and at most 3 arms of group
+    "meta", `Arm(label, group="meta")`. Groups that are not named are free. A `constraint` is any
+    other family of sets: `Quotas`, `Laminar`, `Matching`, `Matroid`, or any object with a method
+    `best(weights)`. What is lost is then measured against the best set that is allowed.
+
     With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
 
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
@@ -207,6 +215,8 @@ async def select_async(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,8 +29,16 @@ from shortlist.errors import (
 )
 from shortlist.features import Features, checked_linear, features_of
 from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
+from shortlist.quotas import checked_quotas, constraint_record, given_family
 from shortlist.reading.scores import named_scores
-from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
+from shortlist.reward_models import (
+    MODELS,
+    RewardModel,
+    Undeclared,
+    check_spread,
+    declared,
+    model_of,
+)
 from shortlist.spec import (
     FIELDS,
     FIELDS_OF,
@@ -224,7 +232,7 @@ class Settings:
         }
         goal = goal_of(values["epsilon"], values["delta"], values["budget"])
         asked = _Asked.of(values, goal, told)
-        spec = Spec(**values | _plain(asked))
+        spec = Spec(**values | _plain(asked, values))
         name, version, identity = data["algorithm"], data["version"], str(data["identity"])
         return cls._made(values, asked, name, version, search, spec, identity)
 
@@ -238,10 +246,11 @@ class _Asked:
     options: dict[str, Any]
     cells: Cells | None
     control: OwnLabel | None
+    groups: tuple[str | None, ...] | None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], goal: Goal, told: Mapping[str, Any]) -> "_Asked":
-        labels, costs, limits = described_arms(values["arms"])
+        labels, costs, limits, groups = described_arms(values["arms"])
         given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
         promised = isinstance(goal, FixedConfidence) or given is not None or _proves(told)
         undeclared = values["rewards"] is None and not promised
@@ -250,13 +259,16 @@ class _Asked:
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
         of_arms["features"] = described_features(values)
+        of_arms["constraint"] = given_family(
+            groups, values["quotas"], values["constraint"], values["k"]
+        )
         problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
         options = dict(told)
         if _proves(options):  # at this confidence
             options.setdefault("delta", values["delta"])
         control = values["control"]
         against = None if control is None else checked_control(control, labels, problem)
-        return cls(labels, problem, options, cells, against)
+        return cls(labels, problem, options, cells, against, groups)
 
 
 def _proves(options: Mapping[str, Any]) -> bool:
@@ -265,15 +277,25 @@ def _proves(options: Mapping[str, Any]) -> bool:
     return isinstance(holdout, Real) and bool(holdout)
 
 
-def described_arms(
-    arms: object,
-) -> tuple[tuple[OwnLabel, ...], tuple[float, ...] | None, tuple[int | None, ...] | None]:
-    """Labels, and costs and limits where arms have them."""
+class DescribedArms(NamedTuple):
+    """Labels, and costs, limits and groups where arms have them."""
+
+    labels: tuple[OwnLabel, ...]
+    costs: tuple[float, ...] | None = None
+    limits: tuple[int | None, ...] | None = None
+    groups: tuple[str | None, ...] | None = None
+
+
+def described_arms(arms: object) -> DescribedArms:
+    """What is known of the arms."""
     described = arms_of(arms)
     if described is None:
-        return labels_of(arms), None, None
+        return DescribedArms(labels_of(arms))
     labels = labels_of([arm.label for arm in described])
-    return labels, tuple(arm.cost for arm in described), tuple(arm.limit for arm in described)
+    costs, limits, groups = zip(
+        *((arm.cost, arm.limit, arm.group) for arm in described), strict=True
+    )
+    return DescribedArms(labels, costs, limits, None if set(groups) == {None} else groups)
 
 
 def described_features(values: Mapping[str, Any]) -> Features | None:
@@ -302,11 +324,11 @@ def _spec(
     used = isinstance(asked.problem.goal, FixedConfidence) or _proves(options)
     delta = values["delta"] if used else FIELDS["delta"].default
     more = {"algorithm": name_to_keep(search), "options": options, "delta": delta, **cuts}
-    return Spec(**dict(values) | _plain(asked) | more)
+    return Spec(**dict(values) | _plain(asked, values) | more)
 
 
-def _plain(asked: _Asked) -> dict[str, Any]:
-    """Arms, rewards, items and control in values that JSON holds."""
+def _plain(asked: _Asked, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arms, rewards, items, control and constraint in values that JSON holds."""
     problem, cells, control = asked.problem, asked.cells, asked.control
     record: Mapping[str, Any] = {"labels": None, "scores": None, "order": "shared"}
     if cells is not None:
@@ -314,7 +336,9 @@ def _plain(asked: _Asked) -> dict[str, Any]:
         record = cells.to_record()
     (kept,) = (None,) if control is None else labels_to_keep((control,))
     return {
-        "arms": arms_record(labels_to_keep(asked.labels), problem.costs, problem.limits),
+        "arms": arms_record(
+            labels_to_keep(asked.labels), problem.costs, problem.limits, asked.groups
+        ),
         "rewards": RewardRecord(problem.rewards.kind, **asdict(problem.rewards)),
         "items": _frozen(record["labels"]),
         "scores": _frozen(record["scores"]),
@@ -322,7 +346,15 @@ def _plain(asked: _Asked) -> dict[str, Any]:
         "control": kept,
         "features": _features_record(problem.features),
         "budget": problem.goal.budget,
+        **_constraint_record(values),
     }
+
+
+def _constraint_record(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Quotas and constraint as a spec holds them."""
+    quotas = None if values["quotas"] is None else checked_quotas(values["quotas"])
+    family = given_family(None, None, values["constraint"], values["k"])
+    return {"quotas": quotas, "constraint": constraint_record(family)}
 
 
 def _frozen(value: Any) -> Any:
@@ -373,6 +405,7 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     if isinstance(problem.rewards, Undeclared):
         rule = "intervals need rewards that are declared: say `rewards`"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
 
 
@@ -409,14 +442,15 @@ def _checked_ending(on_failure: OnFailure, model: RewardModel) -> OnFailure:
 
 def body_of(values: Mapping[str, Any]) -> Json:
     """Checked arguments as JSON holds them; the service resolves the rest."""
-    own, costs, limits = described_arms(values["arms"])
+    own, costs, limits, groups = described_arms(values["arms"])
     labels, rewards, algorithm = labels_to_keep(own), values["rewards"], values["algorithm"]
     given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
     cells = None if given is None else given.of(labels, declared(rewards)).to_record()
     return {
         **values,
         "features": _features_record(described_features(values)),
-        "arms": msgspec.to_builtins(arms_record(labels, costs, limits)),
+        "arms": msgspec.to_builtins(arms_record(labels, costs, limits, groups)),
+        **msgspec.to_builtins(_constraint_record(values)),
         "rewards": None if rewards is None else _model_to_json(model_of(rewards)),
         "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
         "options": named("options", values["options"]),
@@ -426,15 +460,19 @@ def body_of(values: Mapping[str, Any]) -> Json:
 
 
 def arms_record(
-    labels: Sequence[Any], costs: Sequence[float] | None, limits: Sequence[int | None] | None
+    labels: Sequence[Any],
+    costs: Sequence[float] | None,
+    limits: Sequence[int | None] | None,
+    groups: Sequence[str | None] | None = None,
 ) -> int | tuple[Any, ...]:
     """Arms as a spec holds them."""
-    if costs is None and limits is None:
+    if costs is None and limits is None and groups is None:
         numbered = tuple(labels) == tuple(range(len(labels)))
         return len(labels) if numbered else tuple(labels)
     all_costs = [1.0] * len(labels) if costs is None else costs
     all_limits = [None] * len(labels) if limits is None else limits
-    return tuple(map(ArmRecord, labels, all_costs, all_limits))
+    all_groups = [None] * len(labels) if groups is None else groups
+    return tuple(map(ArmRecord, labels, all_costs, all_limits, all_groups))
 
 
 def arms_of_json(arms: object) -> Any:
@@ -446,13 +484,19 @@ def arms_of_json(arms: object) -> Any:
 
 def _arm(given: Mapping[str, Any]) -> Arm:
     for name in given:
-        if name not in ("arm", "cost", "limit", "features"):
-            rule = "the fields there are: `arm`, `cost`, `limit`, `features`"
+        if name not in ("arm", "cost", "limit", "group", "features"):
+            rule = "the fields there are: `arm`, `cost`, `limit`, `group`, `features`"
             raise InvalidInput(f"`{name[:100]}` is given, but {rule}")
     if "arm" not in given:
         raise InvalidInput("`arm` is not given, but is needed")
     cost = 1.0 if given.get("cost") is None else given["cost"]
-    return Arm(given["arm"], cost, given.get("limit"), given.get("features"))
+    return Arm(
+        given["arm"],
+        cost,
+        given.get("limit"),
+        group=given.get("group"),
+        features=given.get("features"),
+    )
 
 
 def _model_to_json(model: RewardModel) -> Json:

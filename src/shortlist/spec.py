@@ -17,10 +17,10 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
-Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear"]
+Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences"]
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
-RewardKind = Literal["bounded", "binary", "sub-gaussian", "undeclared"]
+RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
 
 Count = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0)]
@@ -30,11 +30,12 @@ Door = Literal["select", "create", "simulate", "forecast"]  # `create`: also HTT
 
 
 class ArmRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm with its cost per pull, the maximum number of its pulls, and its features."""
+    """An arm with its cost per pull, the maximum number of its pulls, its group and features."""
 
     arm: LabelRecord
     cost: Positive = 1.0
     limit: Count | None = None
+    group: LabelRecord | None = None
     features: tuple[float, ...] | None = None
 
 
@@ -45,6 +46,18 @@ class RewardRecord(Struct, frozen=True, omit_defaults=True):
     low: float | None = None
     high: float | None = None
     sigma: float | None = None
+
+
+class ConstraintRecord(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A family of sets: `quotas` has the group of every arm, `laminar` the arms of every group by
+    position, both with least and most; `matching` has the row and the column of every arm."""
+
+    kind: Literal["quotas", "laminar", "matching"]
+    groups: tuple[LabelRecord | None, ...] | dict[str, tuple[int, ...]] | None = None
+    quotas: dict[str, tuple[int, int]] | None = None
+    n_arms: Count | None = None
+    rows: tuple[LabelRecord | None, ...] | None = None
+    columns: tuple[LabelRecord | None, ...] | None = None
 
 
 ArmsRecord = (
@@ -68,8 +81,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     arms: Annotated[
         ArmsRecord,
         setting(
-            "Number of arms, their labels, or labels with the cost of a pull and the maximum"
-            " number of pulls.",
+            "Number of arms, their labels, or labels with the cost of a pull, the maximum number"
+            " of pulls and the group.",
             simulate=BY_MEANS,
             forecast=BY_MEANS,
         ),
@@ -90,7 +103,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     rewards: Annotated[
-        Range | Literal["binary"] | RewardRecord | None,
+        Range | Literal["binary", "normal"] | RewardRecord | None,
         setting(
             "Range or model of the rewards. Default: 0 to 1 if epsilon is given, else any numbers.",
             simulate="it is the distribution that rewards are drawn from",
@@ -134,6 +147,14 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Certificate,
         setting("Certificate that proves the regret bound. auto: chosen by the problem."),
     ] = "auto"
+    quotas: Annotated[
+        dict[str, tuple[int, int]] | None,
+        setting("Least and most chosen arms per group. Groups that are not named are free."),
+    ] = None
+    constraint: Annotated[
+        ConstraintRecord | None,
+        setting("Family of sets that may be chosen, instead of quotas. Default: all sets."),
+    ] = None
     features: Annotated[
         tuple[tuple[float, ...], ...] | None,
         setting("Known features of the arms: a row per arm and a column per feature."),
@@ -259,7 +280,7 @@ FIELDS_OF: dict[Door, dict[str, Field]] = {
     for door in get_args(Door)
 }
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
-LONG = ("items", "scores", "options", "features")  # too long to be quoted
+LONG = ("items", "scores", "options", "features", "quotas", "constraint")  # too long to be quoted
 TAKEN = ("rewards", "control", "lease")  # from the experiment that exists, where left open
 
 
@@ -287,8 +308,10 @@ def _records(arms: Any) -> list[ArmRecord]:
 def _different_arms(mine: list[ArmRecord], theirs: list[ArmRecord]) -> str:
     if [each.arm for each in mine] != [each.arm for each in theirs]:
         return "other arms"
-    costs = [each.cost for each in mine] != [each.cost for each in theirs]
-    return "other costs" if costs else "other limits"
+    for name in ("cost", "limit", "group"):
+        if [getattr(each, name) for each in mine] != [getattr(each, name) for each in theirs]:
+            break
+    return f"other {name}s"
 
 
 def _left_open(value: object) -> bool:

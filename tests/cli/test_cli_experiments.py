@@ -140,10 +140,13 @@ def test_seeds_make_a_run_repeatable_whatever_the_number_of_workers() -> None:
     assert {**one, "seconds": 0} == {**many, "seconds": 0}
 
 
-def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
+def test_failures_show_what_the_program_said_and_are_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shortlist.engine.calls.FIRST_PAUSE", 0.001)
     flaky = (
-        '#!/bin/sh\nif mkdir "seen$2" 2>/dev/null; then echo "no network" >&2; exit 7; fi\necho'
-        " 0.5\n"
+        '#!/bin/sh\nif [ $2 != 0 ] && mkdir "seen$2" 2>/dev/null; then\n'
+        'echo "no network" >&2; exit 7; fi\necho 0.5\n'
     )
     program("flaky", flaky)
     result = call(
@@ -158,11 +161,8 @@ def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
         "json",
     )
     assert result.exit_code == 0
-    assert (
-        "Pull 0 of 'plain' (ticket 0) failed: its exit status was 7; it said: no network\n"
-        in result.stderr
-    )
-    assert result.stderr.count("no network") == 50
+    again = "An evaluation failed and is made again: its exit status was 7; it said: no network\n"
+    assert result.stderr.count(again) == 49
     assert json.loads(result.stdout)["pulls"] == 50
 
 
@@ -181,25 +181,37 @@ def test_failures_show_what_the_program_said_and_are_tried_again() -> None:
     ],
 )
 def test_too_many_failures_stop_the_run_with_a_reason_and_it_can_be_resumed(
-    text: str, reason: str
+    monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
-    program("broken", f"#!/bin/sh\n{text}\n")
+    monkeypatch.setattr("shortlist.engine.calls.FIRST_PAUSE", 0.001)
+    program("broken", f"#!/bin/sh\nif [ $2 = 0 ]; then echo 1; exit; fi\n{text}\n")
     arguments = ["run", "arms.csv", *MAKE, "--retries", "1", "--timeout", "0.2", "--pull"]
-    result = call(*arguments, "./broken {arm}")
+    result = call(*arguments, "./broken {arm} {ticket}")
     assert (result.exit_code, result.stdout) == (1, "")
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("Error: ticket 0 failed 2 times, the last time: ")
+    assert last.startswith("Error: ticket 1 failed 2 times, the last time: ")
     assert reason in last
     assert last.endswith("Fix the cause, run `shortlist resume`, then the same command again")
     assert "\x1b" not in result.stderr
     for command in ("ask", "result"):
         hindered = call(command, "--store", "tests.db")
         assert (hindered.exit_code, hindered.stdout) == (1, "")
-        assert "Error: ticket 0 failed 2 times, the last time: " in hindered.stderr
+        assert "Error: ticket 1 failed 2 times, the last time: " in hindered.stderr
         assert hindered.stderr.endswith("Fix the cause, then run `shortlist resume`\n")
     assert status()["state"] == "stopped"
     done("resume", "--store", "tests.db")
     done(*arguments, "./evaluate {arm}")
+
+
+def test_a_failure_of_the_very_first_pull_ends_the_run_at_once() -> None:
+    program("broken", "#!/bin/sh\necho broken >&2; exit 3\n")
+    result = call("run", "arms.csv", *MAKE, "--pull", "./broken {arm}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == (
+        "Error: the first pull failed: its exit status was 3; it said: broken. Fix the cause and"
+        " run the command again"
+    )
+    assert (status()["state"], status()["failures"], status()["held"]) == ("ready", 0, 0)
 
 
 # Interrupts: processes of their own
@@ -213,9 +225,14 @@ def start(*arguments: str, lease: float = 60.0) -> "subprocess.Popen[str]":
     )
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    # tests may run in the background of a shell, where SIGINT is ignored, and so by all children
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wait_for_pulls(count: int) -> None:

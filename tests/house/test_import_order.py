@@ -34,7 +34,10 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "reward_models",
         "stores",
     ),
-    ("problem",),
+    (
+        "problem",
+        "quotas",
+    ),
     (
         "budget",
         "cells",

@@ -28,6 +28,7 @@ PUBLIC = {
     "Laminar",
     "Matching",
     "Matroid",
+    "Normal",
     "Problem",
     "Prospect",
     "Pulls",

@@ -26,6 +26,7 @@ from shortlist.errors import InvalidInput, ShortlistError, UnknownName, Unsuppor
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import check_spread
 from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance, total_before
 from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
 
@@ -312,6 +313,7 @@ def _only(request: Pulls, times: IntArray) -> Pulls:
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
 GUIDED = "certified and expected-loss do"
+CONSTRAINED = "certified, expected-loss, clucb-pac and uniform do"
 # why an algorithm does not support an option that others do
 CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
@@ -336,6 +338,7 @@ class Algorithm:
     # check every batch and the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # supports a test set
+    normal: bool = False  # supports normal rewards of unknown variances
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
     features: bool = False  # is guided by features of the arms
     constraints: bool = False  # supports families of sets; others choose any k arms
@@ -400,8 +403,10 @@ class Algorithm:
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
             )
+        if not (self.normal or self.guarded):
+            check_spread(problem.rewards, self.name)
         if problem.constraint is not None and not (self.constraints or self.guarded):
-            raise UnsupportedGoal(f"{self.name} does not support constraints, but certified does")
+            raise UnsupportedGoal(f"{self.name} does not support constraints, but {CONSTRAINED}")
         if problem.features is not None and not (self.features or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not use `features`, but {GUIDED}")
         self._check_declared(problem)

@@ -8,6 +8,7 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import Count
 from shortlist.arrays import FloatArray
+from shortlist.certificates.differences.search import differences_search
 from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.search import items_search
@@ -26,6 +27,7 @@ from shortlist.spec import Certificate
 from shortlist.validation import word
 
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+MOST_COMPARED = 400  # arms of unknown variances up to which every pair of them is compared
 # arms with limits, or with costs and a budget, up to which swaps are: they have a bound at any time
 MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
@@ -56,6 +58,8 @@ def certified(
       split certificate takes over.
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances: pairs of arms
+      are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
     - "linear" (docs/linear.md) where means are declared linear in features: the regret is bounded
       over a ball of coefficients.
@@ -100,14 +104,19 @@ def _search_by(
             return _search_by(replace(free, features=None), rng, now, "auto", None, None)
 
         return linear_search(problem, rng, retired, way_back)
-    swaps = log_swaps_of(problem)
-    if swaps is not None and not swaps:
-        return _only_set(problem)
     if problem.features is not None:
         raise UnsupportedGoal(
             "`features` are given without `linear`, but the certificates other than 'linear' do not"
             " use them"
         )
+    if not problem.rewards.knows_spread or certificate == "differences":
+        _check_differences(problem, certificate)
+        _check_constraint(problem, "differences")
+        _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
+        return differences_search(problem, rng, min_batch)
+    swaps = log_swaps_of(problem)
+    if swaps is not None and not swaps:
+        return _only_set(problem)
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
@@ -148,6 +157,23 @@ def _check_items(problem: Problem, certificate: str) -> None:
         )
 
 
+def _check_differences(problem: Problem, certificate: str) -> None:
+    if problem.rewards.knows_spread or certificate not in ("auto", "differences"):
+        rewards = "are" if not problem.rewards.knows_spread else "are not"
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
+            " but 'differences' is the certificate where they are, and only there"
+        )
+    if problem.limits is not None or problem.features is not None:
+        given = "`features` are given" if problem.limits is None else "arms have limits"
+        raise InvalidInput(f"{given}, but the certificate on differences does not support them")
+    if problem.n_arms > MOST_COMPARED:
+        raise InvalidInput(
+            f"there are {problem.n_arms} arms, but normal rewards are supported up to"
+            f" {MOST_COMPARED}: declare SubGaussian(sigma) if you know how much rewards vary"
+        )
+
+
 def _check_constraint(problem: Problem, certificate: str) -> None:
     if problem.constraint is not None and certificate not in CONSTRAINED:
         raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
@@ -165,6 +191,11 @@ def check_linear(problem: Problem, certificate: str = "auto") -> None:
         raise InvalidInput(
             f"`certificate` is {certificate!r} and `linear` is declared, but only 'linear' rests on"
             " that: leave one of them out"
+        )
+    if not problem.rewards.knows_spread:
+        raise UnsupportedGoal(
+            "`linear` is declared and rewards have unknown variances, but the linear bound needs a"
+            " range or a sigma"
         )
     if problem.limits is not None:
         raise InvalidInput(
@@ -228,7 +259,7 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None or problem.constraint is not None:
+    if many or problem.limits is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)

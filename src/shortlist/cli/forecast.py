@@ -5,7 +5,15 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist.cli.files import FILE, read_items, read_pilot, whole_number, with_features
+from shortlist.cli.files import (
+    FILE,
+    groups_of,
+    read_items,
+    read_pilot,
+    whole_number,
+    with_features,
+    with_quotas,
+)
 from shortlist.cli.options import (
     algorithm_names,
     read_limits,
@@ -116,6 +124,13 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
     " columns of the file of means.",
 )
+@click.option(
+    "--groups",
+    type=FILE,
+    metavar="FILE",
+    help="Group of every arm, in the order of the means: one a line, or a column `group`.",
+)
+@setting_option("quotas")
 @setting_option("linear")
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
@@ -148,6 +163,7 @@ def forecast(
     pilot: str | None,
     means: str | None,
     limit: int | None,
+    groups: str | None,
     budget: tuple[float, ...],
     algorithms: tuple[str, ...],
     plot: str | None,
@@ -173,12 +189,13 @@ def forecast(
 
     if plot is not None:
         check_file(plot)
-    known = with_features(settings, means)
+    known = with_features(with_quotas(settings), means)
     with progress_bar("simulating", 100) as show:
         outcome = shortlist.forecast(
             pilot=None if pilot is None else read_pilot(pilot),
             **_means(means),
             limits=_limits(means, limit),
+            groups=groups_of(groups, means),
             budget=budget,
             algorithms=algorithms or None,
             on_progress=None if show is None else lambda share: show(int(100 * share)),

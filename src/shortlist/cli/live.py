@@ -14,6 +14,7 @@ from shortlist.cli.files import (
     read_arms,
     read_rewards,
     with_features,
+    with_quotas,
     with_test_set,
 )
 from shortlist.cli.options import name_option, setting_options, store_options
@@ -52,7 +53,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
         raise InvalidInput("`k` is missing, but an experiment needs it")
     given = read_arms(arms)
     labels = labels_in(given)
-    known = with_features(with_test_set(settings, labels), arms, labels)
+    known = with_features(with_quotas(with_test_set(settings, labels)), arms, labels)
     made = create_experiment(given, k=k, store=store, **named(name), **known)
     status = made.status()
     note(

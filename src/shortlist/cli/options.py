@@ -76,13 +76,15 @@ def _pairs(
 def _rewards(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> "RewardsDeclared | None":
-    """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
+    """What --rewards declares: "binary", "normal", "0,1" or "sub-gaussian:2.5"."""
     from shortlist import SubGaussian
 
     if text is None:
         return None
     if text == "binary":
         return "binary"
+    if text == "normal":
+        return "normal"
     try:
         kind, colon, sigma = text.partition(":")
         if kind == "sub-gaussian" and colon:
@@ -91,7 +93,9 @@ def _rewards(
         low, high = map(float, text.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} must be LOW,HIGH or binary or sub-gaussian:SIGMA", context, parameter
+            f"{text!r} must be LOW,HIGH or binary or normal or sub-gaussian:SIGMA",
+            context,
+            parameter,
         ) from None
     return (low, high)
 
@@ -139,7 +143,7 @@ class Word(click.Choice[str]):
 
 # What a command line adds to a setting; numbers, flags and words need nothing.
 WRITTEN: dict[str, dict[str, Any]] = {
-    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|sub-gaussian:SIGMA"},
+    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|normal|sub-gaussian:SIGMA"},
     "items": {
         "type": FILE,
         "metavar": "FILE",
@@ -156,6 +160,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "callback": _pairs,
         "metavar": "NAME=VALUE",
         "help": "Option of the algorithm; repeat for several. A wrong name lists them all.",
+    },
+    "quotas": {
+        "type": FILE,
+        "metavar": "FILE",
+        "help": "Least and most chosen arms per group: a CSV with columns group, least and most.",
     },
     "features": {
         "metavar": "FILE|COLUMN,…",
@@ -187,7 +196,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
         about["type"] = Word(name, field.words) if field.words else field.kind
         if not field.required:
             about["default"] = field.default
-    elif name not in ("options", "items", "scores"):
+    elif name not in ("options", "items", "scores", "quotas"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
     about.setdefault("show_default", about.get("default") is not None)
@@ -198,7 +207,8 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
     """The options of these settings; of all that make an experiment if none are named."""
 
     def added(command: Command) -> Command:
-        for name in reversed(names or [name for name in FIELDS_OF["create"] if name != "arms"]):
+        every = [name for name in FIELDS_OF["create"] if name not in ("arms", "constraint")]
+        for name in reversed(names or every):
             command = setting_option(name)(command)
         return command
 

@@ -238,6 +238,8 @@ class Checks:
         self._across = None if on_items or n_arms < 2 else Independence(n_arms)
         model = problem.rewards
         self._sigma = DeclaredSigma(n_arms, model.sigma) if isinstance(model, SubGaussian) else None
+        # whether all rewards were 0 or 1, which normal ones never are; None where they may be
+        self._only_bits = None if model.knows_spread else True
         self._variation = None if on_items else Variation(problem, n_arms)
         self._waiting: list[tuple[IntArray, FloatArray]] = []
         self._waits = self._seen = 0  # rewards
@@ -286,6 +288,8 @@ class Checks:
             self._variation.take(arms, rewards)
         if self._sigma is not None:
             self._sigma.take(arms, rewards)
+        if self._only_bits:
+            self._only_bits = bool(np.isin(rewards, (0, 1)).all())
         arms, bits = self._bits.of(arms, rewards)
         self._order.take(arms, bits)
         if self._across is not None:
@@ -293,7 +297,15 @@ class Checks:
 
     def _claims(self) -> tuple[Find, ...]:
         """What says why a claim is refuted at a level, or None if it is not."""
-        return self._find_sigma, self._find_order, self._find_dependence
+        return self._find_bits, self._find_sigma, self._find_order, self._find_dependence
+
+    def _find_bits(self, _: float) -> str | None:
+        if not self._only_bits:
+            return None
+        return (
+            f"normal rewards were declared, but all {self._seen:,} rewards so far are 0 or 1:"
+            f" declare 'binary', and begin again. {MORE}"
+        )
 
     def _find_sigma(self, alpha: float) -> str | None:
         if self._sigma is None:

@@ -222,11 +222,6 @@ class Command:
                 self._running.discard(program)
         return _reward(status, program.output, program.errors.text)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether no program is begun any more."""
-        return self._stopped
-
     def stop(self) -> None:
         """End every program that is running; none is started any more."""
         with self._lock:

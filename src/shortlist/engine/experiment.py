@@ -60,6 +60,7 @@ from shortlist.errors import ShortlistError, Unfinished, caution
 from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
@@ -67,7 +68,7 @@ from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
-from shortlist.validation import flag, text, words
+from shortlist.validation import MOST_RETRIES, flag, text, whole, words
 
 logger = logging.getLogger("shortlist.engine")
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
@@ -127,6 +128,8 @@ class Experiment(Runnable):
         max_rounds: int | None = None,
         min_batch: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
         control: OwnLabel | None = None,
@@ -327,29 +330,38 @@ class Experiment(Runnable):
         return tellings, receipt
 
     @retried
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made.
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
+        """Report that a pull failed.
 
-        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
-        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
-        changes nothing. A bad reward is no failure: results that are missing because of their value
-        would void every guarantee."""
+        The ticket is handed out again until more than `retries` attempts failed. Then the
+        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
+        or its lease has ended, this changes nothing. A bad reward is no failure: results that are
+        missing because of their value would void every guarantee.
+
+        Args:
+            ticket: The ticket, or its number.
+            reason: Text for the log.
+            attempts: How many attempts failed.
+
+        Raises:
+            UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
+        attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
-                told, events = self._given_up(id_, said, now)
-                failed = Event(Kind.FAIL, id_, 1, said, now)
-                self._append(told=told, events=[failed, *events])
+                told, events = self._given_up(id_, attempts, said, now)
+                failed = [Event(Kind.FAIL, id_, 1, said, now)] * attempts
+                self._append(told=told, events=[*failed, *events])
                 if events:
                     self._catch_up()  # that an arm left
 
     def _given_up(
-        self, ticket: int, reason: str, now: float
+        self, ticket: int, attempts: int, reason: str, now: float
     ) -> tuple[list[RewardRow], list[Event]]:
-        """What makes an arm leave whose pull failed too often, where that was agreed."""
+        """The entries that retire an arm whose pull failed too often, if the settings say so."""
         known = self._known
-        often = known.ledger.failures[ticket] + 1 > self.settings.retries
+        often = known.ledger.failures[ticket] + attempts > self.settings.retries
         (arm,) = arms_of(known, [ticket])
         if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
             return [], []

@@ -12,6 +12,7 @@ import numpy as np
 
 from shortlist.arms import Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.constraints import Constraint, best_set
 from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
@@ -61,8 +62,19 @@ def staying(
     worth = np.nan_to_num(problem.sign * outcome.means(problem)[others], nan=-np.inf)
     lots = np.random.default_rng(seed).random(problem.n_arms)[others]
     best_first = others[np.lexsort((lots, -worth))]
+    if problem.constraint is not None:
+        left = np.setdiff1d(np.arange(problem.n_arms), [*kept, *others])
+        order = np.concatenate([kept, best_first, left])
+        return replace(outcome, answer=Answer(_feasible(problem.constraint, order, top.size)))
     joined = np.concatenate([kept, best_first[: top.size - kept.size]])
     return replace(outcome, answer=Answer(np.sort(joined)))
+
+
+def _feasible(constraint: Constraint, order: IntArray, k: int) -> IntArray:
+    """A feasible set that prefers arms that come first in `order`; those at its end have left."""
+    weights = np.empty(order.size)
+    weights[order] = np.arange(order.size, 0, -1.0)
+    return np.flatnonzero(best_set(constraint, weights, k))
 
 
 NOBODY = np.empty(0, dtype=np.int64)
@@ -80,7 +92,7 @@ class Replay:
         self._settings = settings
         self._run = self.begin()
         self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
-        self._on_items = settings.cells is not None
+        self._single = settings.problem.single_rewards
         self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
         self.digests: list[str] = []  # of every request, and of the outcome
@@ -131,7 +143,7 @@ class Replay:
         received = Received(numbering, rewards, costs)
         self._drawn = self.asked
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
-        reply = received.rewards(self._prices, single=self._on_items)
+        reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
@@ -448,7 +460,7 @@ class Replica:
         event = self.ledger.stopped
         if event is None:
             return ""
-        times = plural(self.settings.retries + 1, "time")
+        times = plural(self.ledger.failures[event.ticket], "time")
         return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
 
     def missing(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
+from shortlist.constraints import feasible_without
 from shortlist.engine.replay import Replica
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
@@ -30,18 +31,31 @@ def leaving_arm(known: Replica, label: object) -> int:
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
             " no worst reward"
         )
-    if not may_leave(known, arm):
+    if not _enough_stay(known, arm):
         raise InvalidInput(
             f"cannot retire {shown(label)}: at least k + 1 = {problem.k + 1} arms must remain"
+        )
+    if not may_leave(known, arm):
+        raise InvalidInput(
+            f"cannot retire {shown(label)}: no set of the remaining arms keeps to the constraint"
         )
     return arm
 
 
 def may_leave(known: Replica, arm: int) -> bool:
-    """Whether more arms stay than are to be chosen, of rewards that have a range."""
+    """Whether enough arms stay for a choice, of rewards that have a range."""
     problem = known.settings.problem
+    if not problem.rewards.has_range or not _enough_stay(known, arm):
+        return False
     left = known.ledger.retired.keys() | {arm}
-    return problem.rewards.has_range and problem.n_arms - len(left) > problem.k
+    family = problem.constraint
+    return family is None or feasible_without(family, problem.n_arms, problem.k, left)
+
+
+def _enough_stay(known: Replica, arm: int) -> bool:
+    """Whether more arms stay than are to be chosen."""
+    problem = known.settings.problem
+    return problem.n_arms - len(known.ledger.retired.keys() | {arm}) > problem.k
 
 
 def retirement(

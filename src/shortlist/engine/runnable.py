@@ -68,7 +68,7 @@ class Runnable:
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         executor: Any = None,
         worker: str | None = None,
         progress: bool = True,
@@ -76,15 +76,16 @@ class Runnable:
         """Make the pulls with a function until the experiment is over; return its result.
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call continues. Any number of programs may run the same experiment at once.
+        call continues. Any number of programs may run the same experiment at once. An error of the
+        very first call is raised at once, unless the experiment retires arms that fail.
 
         Args:
             pull: `pull(arm)`, or `pull(arm, item)` on a test set; it returns a reward, and may take
                 a `seed`, as in `select`. It may be async, or a `Command`.
             workers: Calls under way at a time; default: 1, or 16 of an async function.
-            retries: How often this worker retries a call that raised, with growing pauses, before
-                the experiment records a failure. The experiment itself hands a pull out again as
-                often as its own `retries` say; default: 0, so that these are all.
+            retries: How often to retry a call that raised, with growing pauses; default: the
+                `retries` of the experiment. Then the failed attempts are recorded. If they are more
+                than the experiment allows it stops, otherwise it hands the pull out again.
             executor: Where calls are made, as in `select`; default: threads.
             worker: Name of this worker; default: made of the machine and the process.
             progress: Whether to show progress on stderr.
@@ -96,8 +97,8 @@ class Runnable:
             Unfinished: The experiment stopped because a pull failed too often."""
         if not asynchronous(pull):
             with show_progress(self, progress) as show:
-                how = {"on_items": self.settings.on_items, "here": self.in_memory}
-                job = Job.of(pull, workers, retries, worker, show, **how)
+                how = workers, retries, worker, show, self.settings
+                job = Job.of(pull, *how, here=self.in_memory)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
         given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
@@ -108,7 +109,7 @@ class Runnable:
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         worker: str | None = None,
         progress: bool = True,
     ) -> Result:
@@ -116,7 +117,7 @@ class Runnable:
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with show_progress(self, progress) as show:
-            job = Job.of(pull, workers, retries, worker, show, on_items=self.settings.on_items)
+            job = Job.of(pull, workers, retries, worker, show, self.settings)
             return _over(self, await work_async(self, job))
 
 

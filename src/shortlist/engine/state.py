@@ -11,6 +11,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
+from shortlist.constraints import feasible_without
 from shortlist.engine.tickets import FREE, Lease, Numbering
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
@@ -342,6 +343,14 @@ def _check_enough_stay(news: News, ledger: Ledger, settings: Settings, where: st
         raise StoreDamaged(
             f"{len(left | ledger.retired.keys())} of {settings.problem.n_arms} arms retire in"
             f" {where}, but more than {settings.problem.k} must stay"
+        )
+    problem, gone = settings.problem, left | ledger.retired.keys()
+    family = problem.constraint
+    if family is None or not left:
+        return
+    if not feasible_without(family, problem.n_arms, problem.k, gone):
+        raise StoreDamaged(
+            f"{len(gone)} arms retire in {where}, but no set of the others keeps to the constraint"
         )
 
 

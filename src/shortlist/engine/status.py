@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.confidence import estimates, places
+from shortlist.confidence import estimates, feasible_places, places
 from shortlist.driver import unit_tally
 from shortlist.engine.tickets import State
 from shortlist.formatting import (
@@ -21,6 +21,7 @@ from shortlist.formatting import (
     known_before,
     mean_text,
     plural,
+    range_of,
 )
 from shortlist.interim import Tally, chances
 from shortlist.problem import Problem
@@ -71,7 +72,7 @@ class ArmsTold:
         return (
             str(self.labels[arm]),
             f"{self.pulls[arm]:,}",
-            mean_text(float(self.means[arm]), *ends),
+            mean_text(float(self.means[arm]), *ends, among=range_of(self.means.tolist())),
             interval_text(*ends),
             DECIDED.get(place, place) if decided else place,
             "" if decided else chance_text(float(self.chances[arm])),
@@ -266,8 +267,11 @@ def _places(
     where = np.full(low.size, "retired", dtype=object)
     if chosen is not None:
         where[stay] = ["in" if arm in chosen else "out" for arm in np.flatnonzero(stay).tolist()]
-    elif counted.problem.minimize:
-        where[stay] = places(-high[stay], -low[stay], k)
+        return tuple(where.tolist())
+    if counted.problem.minimize:
+        low, high = -high, -low
+    if counted.problem.constraint is not None:
+        where[stay] = feasible_places(counted.problem, low, high, stay)
     else:
         where[stay] = places(low[stay], high[stay], k)
     return tuple(where.tolist())

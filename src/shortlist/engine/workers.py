@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from shortlist.engine.calls import (
     Attempts,
     Call,
     Evaluation,
+    back_off,
 )
 from shortlist.engine.command import Command
 from shortlist.engine.eta import Underway
@@ -48,9 +49,10 @@ from shortlist.formatting import plural, printable
 from shortlist.result import Result
 from shortlist.search import Progress
 from shortlist.settings import Settings
-from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, whole
+from shortlist.validation import MOST_WORKERS, flag, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
+LOOK = 0.5  # seconds of one wait: an interrupt just before a wait is noticed after it
 PATIENCE = 2.0  # seconds of that before it is logged: a worker among others often waits
 # seconds within which a worker that lives asks again, so its tickets are lost so long if it dies
 LEASE = 60.0
@@ -92,8 +94,8 @@ class Work(Protocol):
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket."""
 
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made."""
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
+        """Report that a pull failed."""
 
     def release(
         self, worker: str | None = None, *, tickets: Iterable[Ticket | int] | None = None
@@ -125,19 +127,21 @@ class Job:
         cls,
         pull: Callable[..., Any],
         workers: int | None,
-        retries: int,
+        retries: int | None,
         worker: str | None,
         show: Callable[[], None],
+        settings: Settings,
         *,
-        on_items: bool = False,
         here: bool = False,
     ) -> "Job":
         """Take the arguments of `run`, if they make sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
         if workers is not None:
             workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
-        retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
-        evaluation = Evaluation.of(pull, attempts=Attempts(retries), on_items=on_items)
+        if retries is None:
+            retries = settings.retries
+        attempts = Attempts.of(retries, None)
+        evaluation = Evaluation.of(pull, attempts=attempts, on_items=settings.on_items)
         return cls(evaluation, workers, name, show, here=here)
 
 
@@ -148,7 +152,9 @@ def work(experiment: Work, job: Job, executor: object) -> State:
     and the rest is given back."""
     if job.lasting:
         release_the_dead(experiment)
-    if job.here and executor is None and job.workers in (None, 1):
+    is_program = isinstance(job.evaluation.function, Command)
+    # not a program: an interrupt of this thread in the moment of its start would lose track of it
+    if job.here and executor is None and job.workers in (None, 1) and not is_program:
         return _work_here(Worker(experiment, job, 1))
     where = "threads" if executor is None else executor
     workers = job.workers or (1 if executor is None else None)
@@ -184,6 +190,7 @@ def _work_in(pool: ExecutorPool, worker: "Worker") -> State:
                 time.sleep(worker.pause())
             job.show()
     except BaseException:
+        job.evaluation.stop.set()
         if isinstance(job.evaluation.function, Command):
             job.evaluation.function.stop()
         pool.cancel()
@@ -272,6 +279,9 @@ class Worker:
         self._size = capacity  # tickets in the next block
         self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
         self._begun = 0  # calls
+        self._attempts: Counter[int] = Counter()  # that failed, by ticket
+        # whether an error of the very first call is raised: it is no accident
+        self._eager = job.raising or experiment.settings.on_failure == "stop"
         self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
         self._dry = False  # whether there were no more tickets the last time
         self._idle = 0.0  # seconds of waiting for others,
@@ -357,9 +367,11 @@ class Worker:
         item = None
         if block.items is not None:
             item = [block.items[each] for each in places] if self._many else block.items[first]
-        eager = self.job.raising and self._begun == 1
+        eager = self._eager and self._begun == 1
+        failed = self._attempts[block.ids[first]] if self._attempts else 0
+        pause = back_off(failed) if failed else 0.0
         label, draw = block.labels[first], block.draws[first]
-        return Call(block.ids[first], label, draw, len(places), seed, item, eager)
+        return Call(block.ids[first], label, draw, len(places), seed, item, eager, pause)
 
     def _check_alive(self, now: float) -> None:
         """Log that the promise to ask again was not kept: others may have the same tickets now."""
@@ -371,8 +383,8 @@ class Worker:
     def patience(self) -> float:
         """How many seconds to wait for a call to end before the next step."""
         if self._ids:
-            return max(0.0, self._since + self._hold - time.monotonic())
-        return LEASE / 3
+            return min(LOOK, max(0.0, self._since + self._hold - time.monotonic()))
+        return min(LOOK, LEASE / 3)
 
     def pause(self) -> float:
         """How long to give others time; logged, once, if that takes long."""
@@ -455,9 +467,10 @@ class Worker:
         try:
             rewards, cost = self._checked(call, value)
         except InvalidInput as error:
-            if self.job.raising:
+            if self.job.raising or call.first:
                 raise
-            self._fail(call, str(error))
+            self._fail(call, 1, str(error))
+            _log(call, str(error))
             return
         tickets = self._members.pop(call.ticket, [call.ticket])
         self._ids += tickets
@@ -517,7 +530,7 @@ class Worker:
             try:
                 self.experiment.tell(id_, reward, cost)
             except ConflictingReward as error:
-                _log(f"ticket {id_}", str(error))
+                logger.warning("ticket %s failed: %s", id_, printable(str(error), keep="\n\t"))
 
     def _grow(self) -> None:
         """Fit the size of blocks to the pace at which calls are made."""
@@ -529,16 +542,19 @@ class Worker:
         if self.job.raising:
             raise named(error, call)
         reason = str(error) or type(error).__name__
-        self._fail(call, reason, *getattr(error, "__notes__", ()))
+        if not call.first:
+            self._fail(call, self.job.evaluation.attempts.retries + 1, reason)
+        _log(call, "\n".join([reason, *getattr(error, "__notes__", ())]))
+        if call.first:
+            raise named(error, call)
 
-    def _fail(self, call: Call, reason: str, *more: str) -> None:
-        """Tell that a pull failed; `more` is for the log of this program only."""
+    def _fail(self, call: Call, attempts: int, reason: str) -> None:
+        """Report that a pull failed."""
         due = self._held.pop(call.ticket)
         label: Any = call.label
         ticket = Ticket(call.ticket, label, call.draw, call.seed or 0, due, item=call.item)
-        self.experiment.fail(ticket, reason)
-        pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
-        _log(pull, "\n".join([reason, *more]))
+        self.experiment.fail(ticket, reason, attempts)
+        self._attempts[call.ticket] += attempts
         self._dry = False
 
     def give_back(self) -> None:
@@ -557,7 +573,8 @@ def _shares(cost: float | None, times: int) -> list[float | None]:
     return [*[each] * (times - 1), cost - each * (times - 1)]
 
 
-def _log(pull: str, reason: str) -> None:
+def _log(call: Call, reason: str) -> None:
+    pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
 
 

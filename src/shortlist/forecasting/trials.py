@@ -15,6 +15,7 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.algorithms.algorithm import options_of
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
+from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
@@ -27,6 +28,7 @@ from shortlist.formatting import (
     readable,
 )
 from shortlist.problem import FixedBudget, FixedConfidence, Problem, budget_of, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.regret import ROUNDING
 from shortlist.reward_models import Binary
 from shortlist.settings import arguments
@@ -284,6 +286,9 @@ def forecast(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     per_day: float | None = None,
@@ -316,7 +321,8 @@ def forecast(
     functions of your own, are tried with every goal they serve; without that it is a good and a
     plain choice for each goal, less what would take too long. `max_rounds`, `min_batch` and
     `certificate` are as in `select`, for the algorithms that support them. So are `features` and
-    `linear`, with a row per arm in the order of `means`. With `per_day` pulls per
+    `linear`, with a row per arm in the order of `means`, and `quotas` and `constraint`, with
+    `groups` in the order of `means`. With `per_day` pulls per
     day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is
     called with the share that is done. The same `seed` gives the same forecast for any
     `workers`."""
@@ -330,12 +336,13 @@ def forecast(
     most = _checked_limits(limits, believed.n_arms, several=pilot is None)
     known = _checked_features(features, linear, means)
     scene = scene_of(believed, items, order, checked_prices(costs), most)
-    scene = replace(scene, features=known)
+    family = _checked_family(groups, quotas, constraint, k, several=pilot is None)
+    scene = replace(scene, features=known, constraint=family)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and epsilon is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
-    wanted = _defaults(goals, left_out, on_items=items is not None, guided=known is not None)
+    wanted = _defaults(goals, left_out, scene)
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
@@ -403,6 +410,18 @@ def _checked_limits(
     return tuple(collected("limits", limits, at_most=MOST_ARMS))
 
 
+def _checked_family(
+    groups: GroupsGiven | None, quotas: object, constraint: object, k: int, *, several: bool
+) -> Constraint | None:
+    """The sets that may be chosen; arms like those of a pilot have no group."""
+    if not several and (groups is not None or constraint is not None):
+        name = "groups" if constraint is None else "constraint"
+        raise InvalidInput(f"`{name}` is given with a `pilot`, but goes with `means` or a `prior`")
+    named = None if groups is None else group_names(groups)
+    family: Constraint | None = given_family(named, quotas, constraint, k)
+    return family
+
+
 def _checked_features(
     features: FeaturesGiven | None, linear: bool | float, means: npt.ArrayLike | None
 ) -> Features | None:
@@ -456,13 +475,14 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
 
 
 def _defaults(
-    goals: Sequence[float | None], left_out: Sequence[str], *, on_items: bool, guided: bool
+    goals: Sequence[float | None], left_out: Sequence[str], scene: Scene
 ) -> Iterator[Wanted]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
         tried = [find(name) for name in names if name not in left_out]
-        apt = (each for each in tried if each.items or not on_items)
-        yield from ((each, goal) for each in apt if each.features or not guided)
+        apt = [each for each in tried if each.items or scene.items is None]
+        apt = [each for each in apt if each.features or scene.features is None]
+        yield from ((each, goal) for each in apt if each.constraints or scene.constraint is None)
 
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
@@ -513,6 +533,7 @@ def _candidate(
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
     of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs, "limits": scene.limits}
+    of_arms["constraint"] = scene.constraint
     known = options_of(algorithm.search)
     features = scene.features
     if features is not None and "certificate" not in known:  # nothing is proved there

@@ -149,8 +149,8 @@ def ask(experiment: Experiment, body: Json) -> Json:
 
 def fail(experiment: Experiment, body: Json) -> None:
     """Report a failed pull; a repeated report of the same lease changes nothing."""
-    check_fields(body, (*NAMED, "expires", "reason"), ("ticket", "reason"))
-    experiment.fail(held_ticket(body), text(body, "reason") or "")
+    check_fields(body, (*NAMED, "expires", "reason", "attempts"), ("ticket", "reason"))
+    experiment.fail(held_ticket(body), text(body, "reason") or "", body.get("attempts", 1))
 
 
 def release(experiment: Experiment, body: Json) -> Json:

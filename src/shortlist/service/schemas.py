@@ -119,6 +119,7 @@ FAIL = record(
     ("ticket", "reason"),
     ticket=COUNT,
     reason=TEXT,
+    attempts=COUNT,
     arm=LABEL,
     experiment=TEXT,
     item=ITEM,

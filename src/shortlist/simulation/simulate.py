@@ -11,13 +11,15 @@ import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reading.scores import named_scores
-from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.regret import ROUNDING
 from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
@@ -26,12 +28,14 @@ from shortlist.simulation.worlds import (
     BernoulliBandit,
     BetaBandit,
     GaussianBandit,
+    NormalBandit,
     ScoreTable,
     model_of_scores,
     score_matrix,
 )
 from shortlist.spec import Certificate, Order
 from shortlist.validation import (
+    LARGEST,
     arm_means,
     check_sendable,
     function_or_none,
@@ -65,6 +69,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
     "beta": BetaBandit,
     "gaussian": GaussianBandit,
+    "normal": NormalBandit,
 }
 
 Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spent
@@ -211,7 +216,7 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     rewards: str = "bernoulli",
-    sd: float | None = None,
+    sd: npt.ArrayLike | None = None,
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
@@ -219,6 +224,9 @@ def simulate(
     max_rounds: int | None = None,
     min_batch: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
@@ -230,11 +238,15 @@ def simulate(
     The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
     failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
     of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `workers`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
-    deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`, and so are
-    `features` and `linear`, with a row per arm in the order of `means`. `on_progress` is called
-    with the number of runs done.
+    `workers`. `rewards` are "bernoulli" (0 or 1), "beta", "gaussian" or "normal". The last three
+    have standard deviation `sd`, beta rewards the largest that their mean allows if that is less.
+    It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
+    per arm. `options` are the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
+    in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
+    `groups` are the groups of the arms in the same order, and `quotas` least and most chosen arms
+    of them; a `constraint` is any other family of sets. What is lost is then measured against the
+    best feasible set.
+    `on_progress` is called with the number of runs done.
 
     Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
     of them, may be given: then a run draws the order of the items, the same for all arms unless
@@ -248,7 +260,10 @@ def simulate(
     given = chosen.told(options, max_rounds, min_batch, certificate)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
+    named = None if groups is None else group_names(groups)
+    family = given_family(named, quotas, constraint, k)
+    prices = checked_prices(costs)
+    world = SimulatedArms(means, scores, rewards, sd, order, minimize, prices, known, family)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -270,11 +285,12 @@ class SimulatedArms:
     means: npt.ArrayLike | None
     scores: ScoresGiven | None
     rewards: str
-    sd: float | None
+    sd: npt.ArrayLike | None
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
     features: Features | None = None
+    constraint: Constraint | None = None
 
 
 def _prepared(
@@ -285,6 +301,7 @@ def _prepared(
         bandit = bandit_with(world.means, world.rewards, world.sd)
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        of_arms["constraint"] = world.constraint
         problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
@@ -298,21 +315,24 @@ def _prepared(
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
     known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    known["constraint"] = world.constraint
     problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
 def bandit_with(
-    means: npt.ArrayLike, rewards: str = "bernoulli", sd: float | None = None
+    means: npt.ArrayLike, rewards: str = "bernoulli", sd: npt.ArrayLike | None = None
 ) -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if not isinstance(rewards, str) or str(rewards) not in BANDITS:
         there = ", ".join(BANDITS)
         raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
-    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    low, high = (-np.inf, np.inf) if rewards in ("gaussian", "normal") else (0.0, 1.0)
     theta = arm_means(means, low, high)
     if sd is None:
         return BANDITS[str(rewards)](theta)
+    if rewards == "normal":
+        return NormalBandit(theta, _deviations(sd, theta.size))
     sd = number("sd", sd, above=0)
     if rewards == "bernoulli":
         raise InvalidInput(
@@ -320,6 +340,16 @@ def bandit_with(
             " `rewards` must be 'beta' or 'gaussian'"
         )
     return BetaBandit(theta, sd=sd) if rewards == "beta" else GaussianBandit(theta, sd)
+
+
+def _deviations(sd: npt.ArrayLike, n_arms: int) -> FloatArray:
+    """The standard deviation of every arm, from one number or one per arm."""
+    each = reals("sd", sd if np.ndim(sd) else [sd])
+    if each.size not in (1, n_arms) or not ((each > 0) & (each < LARGEST)).all():
+        raise InvalidInput(
+            f"`sd` is {shown(sd)}, but must be a number above 0, or {n_arms} of them, one per arm"
+        )
+    return np.broadcast_to(each, (n_arms,))
 
 
 def _run(
@@ -335,8 +365,9 @@ def _run(
     rng = np.random.default_rng(seed)
     order = rng.permutation(bandit.means.size)
     theta, shuffled = bandit.means[order], _shuffled(problem, order)
-    outcome = drive(algorithm, shuffled, bandit.with_means(theta), rng, **options)
-    return _row(outcome, problem.sign * theta)
+    moved = bandit.in_order(order) if isinstance(bandit, NormalBandit) else bandit.with_means(theta)
+    outcome = drive(algorithm, shuffled, moved, rng, **options)
+    return _row(outcome, shuffled, problem.sign * theta)
 
 
 def _run_on_scores(
@@ -354,7 +385,7 @@ def _run_on_scores(
     search_rng, order_rng = rng.spawn(2)
     table = ScoreTable(shuffled, order_rng, order)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
-    return _row(outcome, problem.sign * shuffled.mean(axis=1))
+    return _row(outcome, problem, problem.sign * shuffled.mean(axis=1))
 
 
 def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
@@ -365,14 +396,16 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
     costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
-    return replace(problem, costs=costs, features=shuffled(problem.features, order))
+    family = None if problem.constraint is None else reordered(problem.constraint, order)
+    features = shuffled(problem.features, order)
+    return replace(problem, costs=costs, features=features, constraint=family)
 
 
-def _row(outcome: Outcome, means: FloatArray) -> Row:
+def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
     return (
         int(outcome.pulls.sum()),
-        aggregate_regret(means, outcome.answer.top),
+        problem.regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,
         float(outcome.pulls.sum() if outcome.spending is None else outcome.spending.sum()),

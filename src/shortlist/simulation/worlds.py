@@ -10,7 +10,7 @@ import numpy.typing as npt
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Items
-from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.reward_models import Binary, Bounded, Normal, RewardModel, SubGaussian
 from shortlist.search import Pulls, Rewards, rewards_of
 from shortlist.validation import table
 
@@ -82,6 +82,34 @@ class GaussianBandit:
         several = times > 1
         deviations[several] = self.sigma**2 * rng.chisquare(times[several] - 1)
         return Rewards(sums, deviations + sums**2 / np.maximum(times, 1))
+
+
+@dataclass(frozen=True)
+class NormalBandit:
+    """Normal rewards, drawn one by one; the standard deviations are not declared."""
+
+    means: FloatArray
+    sd: FloatArray | float = 1.0  # one for all arms, or (n,)
+    model = Normal()
+
+    def with_means(self, means: FloatArray) -> "NormalBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
+
+    def in_order(self, order: IntArray) -> "NormalBandit":
+        """The same arms in another order."""
+        return replace(self, means=self.means[order], sd=self._deviations[order])
+
+    @property
+    def _deviations(self) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.sd, dtype=np.float64), self.means.shape)
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        entry = np.repeat(np.arange(arms.size), times)
+        drawn = arms[entry]
+        each = self.means[drawn] + self._deviations[drawn] * rng.standard_normal(drawn.size)
+        return rewards_of(each, entry, arms.size)
 
 
 @dataclass(frozen=True)

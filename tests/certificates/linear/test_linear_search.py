@@ -299,6 +299,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "about all sets of k arms",
     ),
     "no declaration": ({"features": None}, {"certificate": "linear"}, "say `linear`"),
+    "unknown variances": ({"rewards": shortlist.Normal()}, {}, "needs a range or a sigma"),
     "rounds": ({}, {"max_rounds": 3}, "sets it itself"),
     "batches": ({}, {"min_batch": 3}, "sets it itself"),
     "a large misfit": (

@@ -138,11 +138,11 @@ class ItemsRace:
     def targets(self) -> IntArray:
         """Number of items of every arm after the next batch."""
         pairs = np.zeros((self.arms.size,) * 2, dtype=np.bool_)
-        pairs[np.ix_(self.top, self.outside)] = _open_pairs(self.bounds, self.allowed)
+        pairs[np.ix_(self.top, self.outside)] = open_pairs(self.bounds, self.allowed)
         return self.evidence.targets(pairs | pairs.T, self.cells)
 
 
-def _open_pairs(bounds: FloatArray, allowed: float) -> BoolArray:
+def open_pairs(bounds: FloatArray, allowed: float) -> BoolArray:
     """The pairs to be settled: those whose bounds exceed a level.
 
     It is the largest level at which, if all bounds were cut to it, no matching would exceed
