@@ -77,3 +77,13 @@ class Budget:
         """Pay for a batch: its actual cost if reported, else the declared one."""
         costs = self.price(request.arms, request.times) if rewards.costs is None else rewards.costs
         self.spent += costs.sum().item()
+
+    def commit(self, request: Pulls) -> None:
+        """Count a batch at its declared cost when it is asked for; `settle` it once answered."""
+        self.spent += self.price(request.arms, request.times).sum().item()
+
+    def settle(self, request: Pulls, rewards: Rewards) -> None:
+        """Correct a batch that was committed by its actual cost, if that was reported."""
+        if rewards.costs is not None:
+            declared = self.price(request.arms, request.times).sum().item()
+            self.spent += rewards.costs.sum().item() - declared

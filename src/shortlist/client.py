@@ -328,6 +328,7 @@ class Client(Runnable):
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
+        window: int | None = None,
         certificate: Certificate = "auto",
         quotas: QuotasGiven | None = None,
         constraint: ConstraintGiven | None = None,

@@ -79,8 +79,9 @@ class Selection:
 
     def _experiment(self) -> Experiment:
         if self.store is None:
-            return unsaved(self.settings)
-        return Experiment.of(self.settings, self.store, self.name, exist_ok=True)
+            return unsaved(self.settings.with_width(self.workers, self.batch))
+        wide = self.settings.with_width(self.workers, self.batch)
+        return Experiment.of(self.settings, self.store, self.name, exist_ok=True, new=wide)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
         return replace(experiment.result(partial=partial), control=self.settings.control)
@@ -122,6 +123,7 @@ def select(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     quotas: QuotasGiven | None = None,
     constraint: ConstraintGiven | None = None,
@@ -161,9 +163,10 @@ def select(
     an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
 
     A search asks for pulls, waits for all their rewards, and asks for more: at most `max_rounds`
-    times, with at least `min_batch` pulls at a time. Only some algorithms support these. What
-    proves the bound is a `certificate`: "pairs", "plans", "split", "items" or "linear", or the one
-    that suits the problem.
+    times, with at least `min_batch` pulls at a time. Only some algorithms support these. On items
+    it asks ahead while at most `window` cells are under way; by default `min_batch` is half of
+    `workers` there, and `window` three times as many. What proves the bound is a `certificate`:
+    "pairs", "plans", "split", "items" or "linear", or the one that suits the problem.
 
     `features` are known numbers of every arm, a row per arm, or names of columns of a data frame of
     arms. They guide the pulls, and no guarantee rests on them. With `linear=True` you declare that
@@ -214,6 +217,7 @@ async def select_async(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     quotas: QuotasGiven | None = None,
     constraint: ConstraintGiven | None = None,

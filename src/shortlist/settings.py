@@ -9,7 +9,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -63,7 +63,12 @@ from shortlist.validation import (
 )
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
-CUTS = ("max_rounds", "min_batch", "certificate")  # settings that are options of an algorithm
+CUTS = (
+    "max_rounds",
+    "min_batch",
+    "certificate",
+    "window",
+)  # settings that are options of an algorithm
 
 
 def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
@@ -113,7 +118,7 @@ class Settings:
     problem: Problem
     algorithm: str
     version: int  # of the algorithm
-    options: dict[str, Any]  # of the algorithm, with max_rounds, min_batch and certificate
+    options: dict[str, Any]  # of the algorithm, with those of `CUTS`
     seed: int
     lease: float | None  # seconds; None for one that fits the duration of pulls
     retries: int
@@ -175,6 +180,31 @@ class Settings:
             spec=spec,
             search=search,
         )
+
+    def with_width(self, workers: int | None, items: int | None = None) -> "Settings":
+        """The same for this many workers: how large batches are on a test set, where left open.
+
+        Half as many cells as can be evaluated at a time per batch, and three times as many under
+        way. `items` is how many of an arm a call takes: it gets as many as that. One worker, and a
+        limited number of rounds, leave it at one batch after the other."""
+        if not self.on_items or self.algorithm != "certified" or "max_rounds" in self.options:
+            return self
+        at_a_time, wide = (workers or 1) * (items or 1), dict[str, int]()
+        if items is not None and items > 1:
+            wide["min_items"] = items
+        if workers is not None and workers > 1:
+            wide["min_batch"] = self.options.get("min_batch", max(1, at_a_time // 2))
+            wide["window"] = max(3 * at_a_time, wide["min_batch"])
+        return self._with_options(wide | self.options)
+
+    def _with_options(self, options: dict[str, Any]) -> "Settings":
+        """The same with these options, of which some are settings of their own."""
+        if self.spec is None:
+            return replace(self, options=options)
+        cuts = {name: value for name, value in options.items() if name in CUTS}
+        own = {name: value for name, value in options.items() if name not in CUTS}
+        spec = msgspec.structs.replace(self.spec, options=own, **cuts)
+        return replace(self, options=options, spec=spec)
 
     @property
     def on_items(self) -> bool:

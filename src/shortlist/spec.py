@@ -143,6 +143,13 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     max_rounds: Annotated[Count | None, setting("Maximum number of batches.")] = None
     min_batch: Annotated[Count | None, setting("Minimum number of pulls per batch.")] = None
+    window: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        setting(
+            "On a test set: batches are planned ahead while at most this many cells are under way."
+            " 0: the next batch waits for the last."
+        ),
+    ] = None
     certificate: Annotated[
         Certificate,
         setting("Certificate that proves the regret bound. auto: chosen by the problem."),
@@ -221,11 +228,14 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def difference(self, other: "Spec") -> str | None:
         """The first setting that another spec has differently, in plain words; None if all agree.
 
-        Without a lease, a control or rewards of its own, the other takes those of this one."""
+        What the other leaves open (a lease, a control, rewards, the size of batches), it takes from
+        this one."""
         if self.arms != other.arms:
             return _different_arms(_records(self.arms), _records(other.arms))
         for name in FIELDS:
             mine, theirs = getattr(self, name), getattr(other, name)
+            if name == "options" and mine and theirs is not None:
+                theirs = {each: mine[each] for each in OPEN_OPTIONS if each in mine} | theirs
             if mine != theirs and not (name in TAKEN and _left_open(theirs)):
                 return _different(name, mine, theirs)
         return None
@@ -281,7 +291,9 @@ FIELDS_OF: dict[Door, dict[str, Field]] = {
 }
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
 LONG = ("items", "scores", "options", "features", "quotas", "constraint")  # too long to be quoted
-TAKEN = ("rewards", "control", "lease")  # from the experiment that exists, where left open
+# from the experiment that exists, where left open
+TAKEN = ("rewards", "control", "lease", "min_batch", "window")
+OPEN_OPTIONS = ("min_items",)  # the same for options
 
 
 def json_schema() -> Json:

@@ -98,6 +98,7 @@ Growth = Annotated[float, Within(0, 100)]  # size of a batch, as a share of all 
 Delta = Annotated[float, Within(0, 1, strictly=True)]  # probability of a failure
 Scale = Annotated[float, Within(1e-9, 1e9)]  # factor
 Count = Annotated[int, Within(1, COUNTABLE)]
+CountFrom0 = Annotated[int, Within(0, COUNTABLE)]  # a number that may be 0
 
 
 def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
@@ -203,6 +204,8 @@ def guarded_search(name: str, search: Search, problem: Problem) -> Search:
             return _answer(name, turn, problem)
         request = _request(name, turn, problem)
         _check_budget(name, budget, request)
+        if request.more:
+            raise InvalidInput(f"{name} asks for a batch ahead (`more`), but must wait for rewards")
         reply = yield request
         budget.pay(request, Rewards(reply.sums, reply.squares))  # actual costs are not its concern
 
@@ -231,7 +234,7 @@ def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
         )
     if (times < 0).any():
         raise InvalidInput(f"{name} asks for {times.min()} pulls, but must ask for at least 0")
-    return Pulls(arms, times, turn.progress)
+    return Pulls(arms, times, turn.progress, bool(turn.more))
 
 
 def _check_budget(name: str, budget: Budget, request: Pulls) -> None:
@@ -319,6 +322,7 @@ CANNOT_CUT = "cannot set the size or number of its batches; certified and expect
 CANNOT = {
     "max_rounds": CANNOT_CUT,
     "min_batch": CANNOT_CUT,
+    "window": "does not plan batches ahead; certified does on a test set",
     "certificate": "has no certificates to choose from; certified has",
 }
 
@@ -351,6 +355,7 @@ class Algorithm:
         max_rounds: int | None,
         min_batch: int | None,
         certificate: str = "auto",
+        window: int | None = None,
     ) -> dict[str, object]:
         """The options with those on batches and the certificate; "auto" leaves it to the search."""
         given = named("options", options)
@@ -360,6 +365,7 @@ class Algorithm:
             ("max_rounds", max_rounds),
             ("min_batch", min_batch),
             ("certificate", proof),
+            ("window", window),
         ):
             if value is None:
                 continue

@@ -6,11 +6,12 @@ from typing import get_args
 
 import numpy as np
 
-from shortlist.algorithms.algorithm import Count
+from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
 from shortlist.certificates.differences.search import differences_search
 from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
+from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
 from shortlist.certificates.linear.search import linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
@@ -44,6 +45,8 @@ def certified(
     certificate: str = "auto",
     min_batch: Count | None = None,
     max_rounds: Count | None = None,
+    window: CountFrom0 | None = None,
+    min_items: Count | None = None,
 ) -> Search:
     """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
 
@@ -72,10 +75,19 @@ def certified(
     For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
     nor does one on sub-Gaussian rewards, for any n, even if sigma is declared too small.
     docs/pairs.md says what holds for other rewards. Batches have at least `min_batch` pulls, unless
-    fewer complete all samples; of the split certificate, only those that explore. Pairs take at
-    most `max_rounds` batches (one more if rewards that were all 0 or 1 turn out not to be)."""
+    fewer complete all samples; of the split certificate, only those that explore. Pairs and items
+    take at most `max_rounds` batches (pairs one more if rewards that were all 0 or 1 turn out not
+    to be). On items, batches are planned ahead while at most `window` cells are under way, and an
+    arm is scored on `min_items` items at a time after its first ones, or on all it has left."""
     word("certificate", certificate, get_args(Certificate))
     retired = Retired(problem.n_arms)
+    if problem.items is not None or certificate == "items":
+        _check_items(problem, certificate)
+        _check_constraint(problem, "items")
+        width = _width(min_batch, window, max_rounds, min_items)
+        return informed(items_search(problem, rng, retired, width), retired)
+    _refuse("only the certificate on items plans batches ahead", window=window)
+    _refuse("there are no items", min_items=min_items)
     search = _search_by(problem, rng, retired, certificate, min_batch, max_rounds)
     return informed(search, retired)
 
@@ -89,13 +101,6 @@ def _search_by(
     max_rounds: int | None,
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
-    if problem.items is not None or certificate == "items":
-        _check_items(problem, certificate)
-        _check_constraint(problem, "items")
-        _refuse(
-            "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
-        )
-        return items_search(problem, rng, retired)
     if certificate == "linear" or (problem.features is not None and problem.features.declared):
         _refuse("the linear certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
         check_linear(problem, certificate)
@@ -138,6 +143,19 @@ def _search_by(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
     return plans_search(problem, rng, retired)
+
+
+def _width(
+    min_batch: int | None, window: int | None, max_rounds: int | None, min_items: int | None
+) -> Width:
+    """How many cells of a test set are asked for at a time."""
+    least, ahead = min_batch or 1, window or 0
+    if 0 < ahead < least:
+        raise InvalidInput(
+            f"`window` is {ahead}, but must be 0 or at least `min_batch` = {least}: a batch is"
+            " planned ahead if there is room for it"
+        )
+    return Width(least, ahead, max_rounds, min_items or 1)
 
 
 def _only_set(problem: Problem) -> Search:

@@ -118,7 +118,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     shell_complete=algorithm_names,
     help="Algorithm to simulate instead of the usual ones; repeat for several.",
 )
-@setting_options("max_rounds", "min_batch", "certificate")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"

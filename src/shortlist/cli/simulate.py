@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     type=float,
     help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
-@setting_options("minimize", "options", "max_rounds", "min_batch", "certificate")
+@setting_options("minimize", "options", "max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"

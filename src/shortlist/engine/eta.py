@@ -13,12 +13,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.driver import Outcome, Run, unit_tally
+from shortlist.driver import Run, unit_tally
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.formatting import in_words, plural
 from shortlist.interim import MOST_RANKED, Tally, posterior_after
 from shortlist.problem import Problem
-from shortlist.search import Pulls, Rewards, advance, rewards_of
+from shortlist.search import Dialogue, Pulls, Rewards, rewards_of
 from shortlist.validation import MOST_RUNS, seeded, whole
 
 MOST_REPLIES = 100_000  # that are kept: more take too long to run through again
@@ -47,8 +47,8 @@ class Underway:
 
     begin: Callable[[], Run]
     problem: Problem
-    replies: Sequence[Rewards]  # to every request but the present one
-    partly: Partly
+    replies: Sequence[Rewards]  # to every batch but those that are open
+    partly: Sequence[Partly]  # of the open ones
     tally: Tally  # of all rewards that are counted; those that wait are drawn again
     # arms that left, of which the worst is told, and no pull made
     retired: frozenset[int] = frozenset()
@@ -65,22 +65,21 @@ class Underway:
 
     def rest(self, rng: np.random.Generator) -> Generator[None, None, Rest]:
         """Simulate the rest, a request at a time."""
-        run, world = self.begin(), World(self, rng)
-        turn: Pulls | Outcome = advance(run, None)
+        run, world = Dialogue(self.begin()), World(self, rng)
         for reply in self.replies:
-            turn = advance(run, reply)
+            run.reply(reply)
             yield
         requests = 0
         made = np.ones(self.problem.n_arms, dtype=np.bool_)
         made[list(self.retired)] = False
         pulls = -int(self.tally.waiting[made].sum())  # they are told already
-        partly = self.partly
-        while isinstance(turn, Pulls):
-            missing = (turn.times - partly.times) * made[turn.arms]
+        partly = deque(self.partly)
+        while run.result is None:
+            oldest, told = run.unanswered[0], partly.popleft() if partly else NOTHING
+            missing = (oldest.times - told.times) * made[oldest.arms]
             pulls += int(missing.sum())
             requests += bool(missing.any())
-            turn = advance(run, replace(world.reply(turn, partly), retired=self._retired))
-            partly = NOTHING
+            run.reply(replace(world.reply(oldest, told), retired=self._retired))
             yield
         return Rest(pulls, requests)
 

@@ -68,7 +68,7 @@ from shortlist.settings import Settings, arguments
 from shortlist.spec import Certificate, OnFailure, OnLate, Order
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
-from shortlist.validation import MOST_RETRIES, flag, text, whole, words
+from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
 
 logger = logging.getLogger("shortlist.engine")
 WINDOW = 1000  # tickets looked through at a time for those of arms that left
@@ -127,6 +127,7 @@ class Experiment(Runnable):
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
+        window: int | None = None,
         certificate: Certificate = "auto",
         quotas: QuotasGiven | None = None,
         constraint: ConstraintGiven | None = None,
@@ -138,6 +139,7 @@ class Experiment(Runnable):
         on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
+        workers: int | None = None,
         exist_ok: bool = False,
         clock: Clock | None = None,
     ) -> "Experiment":
@@ -148,11 +150,16 @@ class Experiment(Runnable):
         longer if pulls take longer). One that is overdue is waited for, or handed out "again",
         which is fair only if slow says nothing about the reward, or counts as the reward that
         `on_late` is. A pull that failed is tried `retries` times more; after that `on_failure` says
-        whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
+        whether the experiment stops or its arm leaves, as by `retire`. On a test set, `workers` is
+        the number of calls that will be under way at a time: it sets the defaults of `min_batch`
+        and `window`, half of it and three times as many, and nothing else. With `exist_ok`, an
         experiment of that name made with the same settings is opened instead."""
         flag("exist_ok", exist_ok)
+        if workers is not None:
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         settings = Settings.of(arguments(locals(), "create"))
-        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
+        wide = settings.with_width(workers)
+        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock, new=wide)
 
     @classmethod
     def of(
@@ -163,12 +170,15 @@ class Experiment(Runnable):
         *,
         exist_ok: bool,
         clock: Clock | None = None,
+        new: Settings | None = None,
     ) -> "Experiment":
-        """`create` with settings that are checked already."""
+        """`create` with settings that are checked already; `new` are those of one that is made now,
+        with defaults for what is left open."""
         name = checked_name(name)
-        Replay(settings)  # refuses what cannot be begun, before there is a file
+        wide = settings if new is None else new
+        Replay(wide)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            made = retry(lambda: made_in(place, name, settings, exist_ok))
+            made = retry(lambda: made_in(place, name, settings, exist_ok, wide))
             experiment = cls(place, name, made, clock, place is not store)
             experiment._catch_up()
         return experiment
@@ -669,12 +679,13 @@ class Experiment(Runnable):
         self._known.read(self._store)
 
 
-def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
-    """The settings of an experiment that is made now, or of the one that is there."""
+def made_in(store: Store, name: str, settings: Settings, exist_ok: bool, new: Settings) -> Settings:
+    """The settings of an experiment that is made now, which are `new`, or of the one that is
+    there, if it was made with `settings`."""
     with store.exclusive():
         if not (exist_ok and name in store.names()):
-            store.create(name, settings.to_json())
-            return settings
+            store.create(name, new.to_json())
+            return new
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)
         return made

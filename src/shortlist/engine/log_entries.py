@@ -26,7 +26,7 @@ from shortlist.engine.tickets import (
     FOREVER,
     FREE,
     Lease,
-    Numbering,
+    OpenBatches,
     Receipt,
     Ticket,
     checked_cost,
@@ -255,7 +255,8 @@ def new_tellings(
         before = ledger.reward(id_)
         if over and (before is None or ledger.is_worst(id_)):  # the answer stays as it is
             unused[id_] = None
-            continue
+            if before is not None or id_ < known.replay.taken:
+                continue  # a pull that was asked for ahead is kept nevertheless: it was paid for
         if id_ in missed or ledger.is_late(id_):  # it came after its lease
             if before != reward:
                 late[id_] = None
@@ -332,7 +333,7 @@ def told_reward(reward: object, ticket: int, label: Label, model: RewardModel) -
     return checked_reward(reward, f"the reward of ticket {ticket} (arm {label!r})", model)
 
 
-def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[int]:
+def _arms_of(ids: Sequence[int], numbering: OpenBatches, ledger: Ledger) -> list[int]:
     """The arm of every ticket: as it was told, or as it is in the present request."""
     if min(ids, default=-1) >= numbering.first:  # as nearly always
         arms = numbering.arms(ids)

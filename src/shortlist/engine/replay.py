@@ -5,8 +5,9 @@ A `Replica` is all that one program knows of an experiment: its log, and the sea
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from hashlib import blake2b
+from math import inf
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from shortlist.engine.tickets import (
     FREE,
     Block,
     Numbering,
+    OpenBatches,
     Received,
     State,
     Ticket,
@@ -35,7 +37,7 @@ from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.result.result import Ending
-from shortlist.search import Answer, Progress, Pulls, Rewards, advance
+from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, RewardRow, Store
 
@@ -82,28 +84,29 @@ NOTHING = Pulls(NOBODY, NOBODY)
 
 
 class Replay:
-    """Where the search stands: at a request whose calls have numbers, or at its outcome.
+    """Where the search stands: at batches whose calls have numbers, or at its outcome.
 
     It is a function of the settings, of the rewards by ticket, whatever the order in which they
-    arrived, and of the batch in which each arm left: the rewards of a batch are added up in the
-    order of its tickets."""
+    arrived, and of the batch in which each arm left: batches are answered in their order, and the
+    rewards of a batch are added up in the order of its tickets."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._run = self.begin()
-        self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
         self._single = settings.problem.single_rewards
         self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
-        self.digests: list[str] = []  # of every request, and of the outcome
+        # how many pulls of every arm the search has asked for, those under way included
+        self.asked: IntArray = np.zeros(settings.problem.n_arms, dtype=np.int64)
+        self.digests: list[str] = []  # of every batch, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
-        self.course: list[
-            tuple[int, Progress]
-        ] = []  # pulls before every request, and how far it is
-        self.replies: list[Rewards] = []  # to the requests before
+        self.course: list[tuple[int, Progress]] = []  # pulls before every batch, and how far it is
+        self.replies: list[Rewards] = []  # to the batches before
+        self._answered = 0  # batches
         self.checks = Checks(settings.problem, settings.labels)
-        self.numbering = Numbering(NOTHING, 0, self._drawn)
-        self._next(None)
+        self._open: list[Numbering] = []  # batches that are not answered
+        self.numbering = OpenBatches([Numbering(NOTHING, 0, self.asked)])
+        self._dialogue = Dialogue(self.begin())
+        self._take_new()
 
     def begin(self) -> Run:
         """The search, from its beginning."""
@@ -116,11 +119,25 @@ class Replay:
         return self.numbering.end
 
     @property
-    def asked(self) -> IntArray:
-        """How many pulls of every arm the search has asked for, the present request included."""
-        asked = self._drawn.copy()
-        np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
-        return asked
+    def oldest(self) -> Numbering:
+        """The batch that is answered next."""
+        return self.numbering.oldest
+
+    @property
+    def progress(self) -> Progress:
+        """How far the search is; nothing is known once it has ended."""
+        return self._dialogue.progress if self._dialogue.result is None else NO_PROGRESS
+
+    @property
+    def taken(self) -> float:
+        """The first ticket that does not matter any more: of batches asked for ahead when the
+        search ended. Infinite before that."""
+        return inf if self._dialogue.result is None else self.numbering.first
+
+    @property
+    def number(self) -> int:
+        """The number of the batch that is answered next, from 1."""
+        return self._answered + 1
 
     def reply(
         self,
@@ -129,11 +146,11 @@ class Replay:
         costs: Mapping[int, float],
         retired: IntArray | None = None,
     ) -> None:
-        """Answer the request with the rewards of its tickets, in their order.
+        """Answer the oldest batch with the rewards of its tickets, in their order.
 
         `arms` are those that the log says they are of, `costs` what those tickets did cost that
         did not cost what was declared, `retired` all arms that have left by now."""
-        numbering = self.numbering
+        numbering = self.numbering.oldest
         requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
             raise CannotReplay(
@@ -141,13 +158,15 @@ class Replay:
                 " for"
             )
         received = Received(numbering, rewards, costs)
-        self._drawn = self.asked
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
         reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
-        self._next(reply)
+        self._answered += 1
+        self._open.pop(0)
+        self._dialogue.reply(reply)
+        self._take_new()
 
     def cut(self, outcome: Outcome) -> None:
         """End within a request, with the outcome of what was told."""
@@ -157,21 +176,27 @@ class Replay:
         self.outcome = outcome
         self.checks.finish(outcome.answer.top)
 
-    def _next(self, rewards: Rewards | None) -> None:
-        turn = advance(self._run, rewards)
-        if isinstance(turn, Pulls):
-            self.course.append((self.end, turn.progress))
-            self.numbering = Numbering(turn, self.end, self._drawn)
-            self._record(turn.arms, turn.times)
-        else:
-            self._end(turn)
-            self.numbering = Numbering(NOTHING, self.end, self._drawn)
-            self._record(np.sort(turn.answer.top))
+    def _take_new(self) -> None:
+        """Number the tickets of new batches, or note the outcome."""
+        end = self.end
+        for pulls in self._dialogue.new:
+            self.course.append((end, pulls.progress))
+            self._open.append(Numbering(pulls, end, self.asked))
+            self.asked = self.asked.copy()
+            np.add.at(self.asked, pulls.arms, pulls.times)
+            self._record((end, pulls.total), pulls.arms, pulls.times)
+            end += pulls.total
+        # batches that were asked for ahead stay open: their tickets may be out
+        left = self._open or [Numbering(NOTHING, end, self.asked)]
+        self.numbering = OpenBatches(left)
+        if self._dialogue.result is not None:
+            self._end(self._dialogue.result)
+            self._record((end, 0), np.sort(self._dialogue.result.answer.top))
 
-    def _record(self, *arrays: IntArray) -> None:
+    def _record(self, span: tuple[int, int], *arrays: IntArray) -> None:
         content = b"".join(array.astype("<i8").tobytes() for array in arrays)
         self.digests.append(blake2b(content, digest_size=8).hexdigest())
-        self.spans.append((self.numbering.first, self.numbering.total))
+        self.spans.append(span)
 
 
 STATES = {Ending.EPSILON: State.FINISHED, Ending.BUDGET: State.BUDGET}
@@ -195,6 +220,8 @@ class Replica:
         """Know nothing of the log."""
         self.replay = Replay(self.settings)
         self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
+        self._last_answer: tuple[int, Result] | None = None  # as the log was at that position
+        self._gone: set[int] = set()  # arms that the search was told have left
         self._compared = 0  # steps of the search that are those of the log
         self._halfway = False  # in reading
 
@@ -208,17 +235,21 @@ class Replica:
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
-        while self.replay.outcome is None and self.ledger.told >= self.replay.end:
-            numbering, ledger = self.replay.numbering, self.ledger
-            span = slice(numbering.first, self.replay.end)
-            costs = ledger.costs_in(range(numbering.first, self.replay.end))
-            retired = ledger.retired_by(len(self.replay.digests))
-            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
+        while self.replay.outcome is None and self.ledger.is_complete(self.replay.oldest):
+            self._answer(self.replay.oldest)
         self._compare_steps()
         self._check_asked()
         if self.ledger.spent_at is not None and self.replay.outcome is None:
             self.replay.cut(self._outcome_so_far())
         self._halfway = False
+
+    def _answer(self, batch: Numbering) -> None:
+        """Send the search the rewards of a batch that is told."""
+        ledger, span = self.ledger, slice(batch.first, batch.end)
+        self._gone |= ledger.retired_by(self.replay.number, batch)
+        retired = np.array(sorted(self._gone), dtype=np.int64) if self._gone else None
+        costs = ledger.costs_in(range(batch.first, batch.end))
+        self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
 
     def _compare_steps(self) -> None:
         """Refuse to go on if the search asks for something else than it once did.
@@ -244,11 +275,6 @@ class Replica:
                 f" experiment {self.name!r}, but its search asked for {replay.end} in"
                 f" {len(replay.digests)}"
             )
-
-    @property
-    def _cut(self) -> bool:
-        """Whether the budget ended within a request."""
-        return self.ledger.spent_at is not None
 
     def available(self, worker: str, now: float, limit: int) -> IntArray:
         """Up to `limit` tickets that this worker may be handed now."""
@@ -360,7 +386,7 @@ class Replica:
             held=holders.total(),
             late=ledger.late,
             unused=len(ledger.unused),
-            wanted=0 if self._cut else self._missing - holders.total(),
+            wanted=0 if self.replay.outcome is not None else self._missing - holders.total(),
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.progress,
@@ -375,7 +401,7 @@ class Replica:
     @property
     def progress(self) -> Progress:
         """How far the search is; its bound only if that holds among the arms that stay."""
-        progress = self.replay.numbering.pulls.progress
+        progress = self.replay.progress
         if progress.top is None or promised(
             progress.top, self.ledger.retired, self.settings.algorithm
         ):
@@ -397,20 +423,24 @@ class Replica:
             return None
         replay, ledger, settings = self.replay, self.ledger, self.settings
         tickets = np.flatnonzero(ledger.counted(replay.numbering))
-        tickets = tickets[tickets >= replay.numbering.first]
-        rewards = ledger.rewards[tickets]
         problem, tally = ledger.seen(settings.problem), self.tally()
-        partly = Partly(*by_entry(replay.numbering, tickets, rewards))
+        partly = tuple(self._partly(each, tickets) for each in replay.numbering.batches)
         replies = tuple(replay.replies)
         return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
 
+    def _partly(self, batch: Numbering, tickets: IntArray) -> Partly:
+        """What is counted of an open batch; `tickets` are all that are counted."""
+        own = tickets[(tickets >= batch.first) & (tickets < batch.end)]
+        return Partly(*by_entry(batch, own, self.ledger.rewards[own]))
+
     def tally(self) -> Tally:
         """What is counted of every arm, and what waits: all that is shown comes from here."""
-        return self.ledger.tally(self.replay.numbering)
+        return self.ledger.tally(self.replay.numbering, self.replay.taken)
 
     def pulls_counted(self) -> tuple[IntArray, FloatArray]:
         """The arms and the rewards of all pulls that are counted, in the order of their tickets."""
         tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
+        tickets = tickets[tickets < self.replay.taken]
         return self.ledger.arms[tickets], self.ledger.rewards[tickets]
 
     def counted(self) -> Counted:
@@ -424,19 +454,21 @@ class Replica:
         told = ledger.position, problem, self.tally(), self.replay.asked
         return Counted(*told, chosen, frozenset(ledger.retired))
 
-    @cached_property
+    @property
     def answer(self) -> Result:
-        """The answer; there must be one."""
-        outcome = self.replay.outcome
+        """The answer; there must be one. Later rewards change only what was spent."""
+        outcome, position = self.replay.outcome, self.ledger.position
         assert outcome is not None
-        return self._result(outcome)
+        if self._last_answer is None or self._last_answer[0] != position:
+            self._last_answer = position, self._result(outcome)
+        return self._last_answer[1]
 
     def present(self) -> Result:
         """What the answer would be if the experiment ended now."""
         return replace(self._result(self._outcome_so_far()), partial=True)
 
     def _outcome_so_far(self) -> Outcome:
-        problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
+        problem, progress = self.settings.problem, self.replay.progress
         return present_outcome(problem, self.tally(), progress, self.settings.seed)
 
     def _result(self, outcome: Outcome) -> Result:
@@ -474,13 +506,16 @@ class Replica:
     @property
     def _missing(self) -> int:
         """Pulls that the search waits for: none of arms that left."""
+        if self.replay.outcome is not None:
+            return 0
         missing = self.replay.end - self.ledger.told
         if not self.ledger.retired:
             return missing
-        numbering, left = self.replay.numbering, list(self.ledger.retired)
-        asked = numbering.pulls.times[np.isin(numbering.pulls.arms, left)].sum()
-        span = slice(numbering.first, self.ledger.issued)
+        left = list(self.ledger.retired)
+        span = slice(self.replay.numbering.first, self.ledger.issued)
         told = ~np.isnan(self.ledger.rewards[span]) & np.isin(self.ledger.arms[span], left)
+        batches = [each.pulls for each in self.replay.numbering.batches]
+        asked = sum(int(each.times[np.isin(each.arms, left)].sum()) for each in batches)
         return missing - int(asked - told.sum())
 
 

@@ -12,7 +12,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
 from shortlist.constraints import feasible_without
-from shortlist.engine.tickets import FREE, Lease, Numbering
+from shortlist.engine.tickets import FREE, Lease, Numbering, OpenBatches
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import MOST_COST, Problem
@@ -74,12 +74,23 @@ class Ledger:
         """What a pull of an arm is declared to cost."""
         return float(self._prices[arm])
 
-    def retired_by(self, batch: int) -> IntArray | None:
-        """The arms that left before all of this batch was told, counted from 1; None if none did.
+    def is_complete(self, batch: Numbering) -> bool:
+        """Whether all rewards of a batch are told."""
+        if self.told < batch.end:
+            return False
+        return not np.isnan(self.rewards[batch.first : batch.end]).any()
 
-        The log says so by its order: an arm leaves after the last batch that was written down."""
-        left = [arm for arm, batches in self._left_in.items() if batches <= batch]
-        return np.array(sorted(left), dtype=np.int64) if left else None
+    def retired_by(self, number: int, batch: Numbering) -> set[int]:
+        """The arms that left before all of this batch was told; it is the given one, from 1.
+
+        The log says so by its order: an arm leaves after the last batch that was written down. Of a
+        batch before that one, which was open as well, rewards that nobody drew say so."""
+        if not self.retired:
+            return set()
+        span = slice(batch.first, batch.end)
+        undrawn = self.arms[span][~self.drawn[span]]
+        left = {arm for arm, batches in self._left_in.items() if batches <= number}
+        return left | set(undrawn[np.isin(undrawn, list(self.retired))].tolist())
 
     def costs_in(self, tickets: range) -> dict[int, float]:
         """What those of these pulls did cost of which that was said."""
@@ -105,24 +116,25 @@ class Ledger:
         """Pulls of arms that left and that nobody made, as far as is known."""
         return self._worst - len(self.unused)
 
-    def counted(self, numbering: Numbering) -> BoolArray:
+    def counted(self, numbering: OpenBatches) -> BoolArray:
         """Which tickets are counted in what is shown: (issued,).
 
         Rewards of an arm are, up to its first ticket that is missing or that nobody drew.
-        `numbering` is that of the present request, to which all tickets belong that are missing."""
+        `numbering` is that of the open batches, to which all tickets belong that are missing."""
         arms = self.arms[: self.issued].copy()
         missing = np.flatnonzero(np.isnan(self.rewards[: self.issued]))
         if missing.size:
             arms[missing] = numbering.arms(missing)
         return counted_pulls(arms, self.drawn[: self.issued], self._prices.size)
 
-    def tally(self, numbering: Numbering) -> Tally:
-        """What is counted of every arm, and what waits."""
+    def tally(self, numbering: OpenBatches, until: float = inf) -> Tally:
+        """What is counted of every arm, and what waits, of the tickets before `until`."""
         counted, tally = self.counted(numbering), Tally(self._prices.size)
-        tickets = np.flatnonzero(counted)
+        before = np.arange(self.issued) < until
+        tickets = np.flatnonzero(counted & before)
         rewards = self.rewards[tickets]
         tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
-        early = np.flatnonzero(self.drawn[: self.issued] & ~counted)
+        early = np.flatnonzero(self.drawn[: self.issued] & ~counted & before)
         tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
         return tally
 

@@ -22,7 +22,7 @@ search must not depend on which worker was quicker: rewards are added up in the 
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -217,6 +217,62 @@ class Numbering:
         stretch = self._starts.searchsorted(offsets, side="right") - 1
         rounds, ranks = np.divmod(offsets - self._starts[stretch], self._widths[stretch])
         return stretch, rounds, self._order[ranks]
+
+
+class OpenBatches:
+    """The tickets of all batches that are not answered, oldest first; there is at least one."""
+
+    def __init__(self, batches: Sequence[Numbering]) -> None:
+        self.batches = tuple(batches)
+        self._starts = np.array([each.first for each in self.batches], dtype=np.int64)
+
+    @property
+    def oldest(self) -> Numbering:
+        """The batch that is answered next."""
+        return self.batches[0]
+
+    @property
+    def first(self) -> int:
+        """The first of their tickets."""
+        return self.batches[0].first
+
+    @property
+    def end(self) -> int:
+        """The first ticket after theirs."""
+        return self.batches[-1].end
+
+    def arms(self, tickets: Tickets) -> IntArray:
+        """The arm of each of the tickets."""
+        return self.places(tickets).arms
+
+    def places(self, tickets: Tickets) -> Places:
+        """Where each of the tickets belongs; entries are those of its own batch."""
+        if len(self.batches) == 1:
+            return self.oldest.places(tickets)
+        ids = np.asarray(tickets, dtype=np.int64)
+        found = [np.empty_like(ids) for _ in Places._fields]
+        for batch, own in self._by_batch(ids):
+            for column, part in zip(found, batch.places(ids[own]), strict=True):
+                column[own] = part
+        return Places(*found)
+
+    def calls(self, tickets: Tickets, most: int | None) -> IntArray:
+        """As `Numbering.calls`: no call makes pulls of two batches."""
+        ids = np.asarray(tickets, dtype=np.int64)
+        numbers = np.empty_like(ids)
+        used = 0
+        for batch, own in self._by_batch(ids):
+            numbers[own] = used + batch.calls(ids[own], most)
+            used = int(numbers[own].max()) + 1
+        return numbers
+
+    def _by_batch(self, ids: IntArray) -> Iterator[tuple[Numbering, IntArray]]:
+        """Every batch that tickets are of, and the places of these tickets among all."""
+        place = self._starts.searchsorted(ids, side="right") - 1
+        for each, batch in enumerate(self.batches):
+            own = np.flatnonzero(place == each)
+            if own.size:
+                yield batch, own
 
 
 WAIT: Literal["wait"] = "wait"  # for the result, however long it takes

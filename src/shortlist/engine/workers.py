@@ -61,6 +61,7 @@ STRETCH = 0.05  # seconds that a block takes, and that a reward waits to be told
 SHORT = 0.0005
 MOST_TICKETS = 10_000  # in a block
 WHOLE_BATCH = 1_000_000  # tickets in a block where one call makes many of them
+OVER = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which no call is needed any more
 # what a reward nearly always is: anything else is looked at more closely
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
 logger = logging.getLogger("shortlist.engine")
@@ -284,12 +285,15 @@ class Worker:
         self._eager = job.raising or experiment.settings.on_failure == "stop"
         self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
         self._dry = False  # whether there were no more tickets the last time
+        self._news = False  # whether a reward was told since the last time
         self._idle = 0.0  # seconds of waiting for others,
         self._logged = False  # and whether that was logged
         self._renewed = time.monotonic()
         self._resumed = 0.0  # when calls could begin after the last step
         self._alive = alive
         self._many = job.evaluation.many
+        # whether batches are asked for ahead: then the search may end while calls are queued
+        self._ahead = bool(experiment.settings.options.get("window"))
 
     def step(self) -> State | None:
         """Tell rewards and ask for more tickets, where that is due; the state of the experiment
@@ -310,7 +314,9 @@ class Worker:
         now = time.monotonic()
         if self._alive is not None and now - self._renewed > LEASE / 3:
             return True
-        if self.queue or self._many or len(self.under_way) >= self.capacity:
+        if self.queue:
+            return self._ahead and self._news
+        if (self._many and not self._ahead) or len(self.under_way) >= self.capacity:
             return False
         return not self._dry
 
@@ -333,7 +339,10 @@ class Worker:
             batch=self.job.batch,
         )
         self._queue(block)
+        if self.queue and block.state in OVER:
+            self._release_queue()
         self._dry = block.state is not State.READY
+        self._news = False
         self._resumed = time.monotonic()
         over = not self._held and not self.under_way and block.state is not State.PENDING
         return block.state if over else None
@@ -341,11 +350,13 @@ class Worker:
     def _limit(self) -> int:
         """How many tickets to ask for."""
         if self._many:
-            return 0 if self.under_way or self.queue else WHOLE_BATCH
+            busy = self.queue or (self.under_way and not self._ahead)
+            return 0 if busy else WHOLE_BATCH
         free = self.capacity - len(self.under_way)
         if self.queue or not free:  # leases are renewed, and that is all
             return 0
-        return free if self._careful else max(free, self._size)
+        slow = self._ahead and self._size <= self.capacity  # calls, so that none is queued
+        return free if self._careful or slow else max(free, self._size)
 
     def _queue(self, block: Block) -> None:
         """Queue the calls of the tickets that are new; the others were renewed."""
@@ -522,6 +533,7 @@ class Worker:
             self._held.pop(id_, None)
         self._ids, self._rewards, self._costs = [], [], []
         self._paid = self._dry = False
+        self._news = True
         self._resumed = time.monotonic()
 
     def _tell_one_by_one(self) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -285,6 +285,7 @@ def forecast(
     algorithms: Sequence[AlgorithmLike] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     groups: GroupsGiven | None = None,
     quotas: QuotasGiven | None = None,
@@ -319,12 +320,12 @@ def forecast(
 
     All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
     functions of your own, are tried with every goal they serve; without that it is a good and a
-    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch` and
-    `certificate` are as in `select`, for the algorithms that support them. So are `features` and
-    `linear`, with a row per arm in the order of `means`, and `quotas` and `constraint`, with
-    `groups` in the order of `means`. With `per_day` pulls per
-    day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is
-    called with the share that is done. The same `seed` gives the same forecast for any
+    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch`, `window`
+    and `certificate` are as in `select`, for the algorithms that support them. So are `features`
+    and `linear`, with a row per arm in the order of `means`, and `quotas` and `constraint`, with
+    `groups` in the order of `means`. With `per_day` pulls per day and a `delay` in days until a
+    reward arrives, the forecast has days, too. `on_progress` is called with the share that is
+    done. The same `seed` gives the same forecast for any
     `workers`."""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
@@ -347,7 +348,19 @@ def forecast(
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
         _candidate(
-            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+            algorithm,
+            each,
+            scene,
+            k,
+            epsilon,
+            delta,
+            minimize,
+            {
+                "max_rounds": max_rounds,
+                "min_batch": min_batch,
+                "certificate": certificate,
+                "window": window,
+            },
         )
         for algorithm, each in wanted
     ]
@@ -526,9 +539,7 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    max_rounds: int | None,
-    min_batch: int | None,
-    certificate: str,
+    cuts: Mapping[str, Any],
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
@@ -539,11 +550,9 @@ def _candidate(
     if features is not None and "certificate" not in known:  # nothing is proved there
         features = features.guiding()
     problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
+    open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
-        None,
-        max_rounds if "max_rounds" in known else None,
-        min_batch if "min_batch" in known else None,
-        certificate if "certificate" in known else "auto",
+        None, **open_ | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)

@@ -223,6 +223,7 @@ def simulate(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
     groups: GroupsGiven | None = None,
     quotas: QuotasGiven | None = None,
@@ -257,7 +258,7 @@ def simulate(
     epsilon = asked["epsilon"]
     function_or_none("on_progress", on_progress)
     chosen = find(algorithm)
-    given = chosen.told(options, max_rounds, min_batch, certificate)
+    given = chosen.told(options, max_rounds, min_batch, certificate, window)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
     named = None if groups is None else group_names(groups)
@@ -403,8 +404,9 @@ def _shuffled(problem: Problem, order: IntArray) -> Problem:
 
 def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
+    assert outcome.ahead is not None
     return (
-        int(outcome.pulls.sum()),
+        int(outcome.pulls.sum() + outcome.ahead.sum()),
         problem.regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,

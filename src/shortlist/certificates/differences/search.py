@@ -21,7 +21,7 @@ from shortlist.certificates.differences.planning import (
 )
 from shortlist.certificates.frame import answered
 from shortlist.certificates.items.bound import largest_matching
-from shortlist.certificates.items.search import open_pairs
+from shortlist.certificates.items.planning import open_pairs
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
