@@ -496,6 +496,26 @@ class Client(Runnable):
         """Continue an experiment that stopped after failed pulls; the failures no longer count."""
         self._call("POST", "/resume", {})
 
+    def rename(self, new_name: str) -> None:
+        """Rename the experiment. Its tickets stay valid, and its old name stays taken.
+
+        Args:
+            new_name: Its new name."""
+        self._call("POST", "/rename", {"name": checked_name(new_name)})
+        self._name = new_name
+
+    def archive(self, *, restore: bool = False) -> None:
+        """Archive the experiment: it is read-only then, and left out of lists and metrics.
+
+        Args:
+            restore: Make it active again instead."""
+        self._call("POST", "/restore" if flag("restore", restore) else "/archive", {})
+
+    def delete(self) -> None:
+        """Delete the experiment for good, with its settings, labels, rewards and events."""
+        body = {"confirm": self.name}
+        self._connection.call("POST", f"{self._path}/delete", body, repeatable=False)
+
     def status(self) -> Status:
         """Return the status: state, counts, arms, workers."""
         etag, known = self._seen or (None, None)

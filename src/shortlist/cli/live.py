@@ -164,7 +164,12 @@ def tell(
         if failed is not None:
             experiment.fail(ticket or 0, failed)
         else:
-            experiment.tell_many(results)
+            receipt = experiment.tell_many(results)
+    if path is not None:
+        discarded = {"late": len(receipt.late), "not needed": len(receipt.unused)}
+        told = len(results) - sum(discarded.values())
+        more = [f"{count:,} {why}" for why, count in discarded.items() if count]
+        note(", ".join([f"told {told:,} of {len(results):,} rewards", *more]))
 
 
 @click.command()
@@ -281,24 +286,26 @@ def named(name: str | None) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("arm")
+@click.argument("arms", nargs=-1, required=True, metavar="ARM...")
 @click.option("--reason", default="", help="Reason, for the log.")
 @store_options
-def retire(*, arm: str, reason: str, store: str, name: str | None) -> None:
-    """Retire an arm, for example because it cannot be pulled any more.
+def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) -> None:
+    """Retire arms, for example because they cannot be pulled any more.
 
     A retired arm gets no more tickets and is not chosen; pulls that the search still needs of it
     count as the worst reward. The guarantee is then about the remaining arms. Never retire an arm
     because of its rewards: that would void the guarantee.
 
     \b
-    Example:
+    Examples:
       shortlist retire 'variant 7' --reason 'sold out' --store tests.db
+      shortlist retire red green --store tests.db
     """
     with open_experiment(store, name) as experiment:
-        label = labelled("arm", arm, experiment.settings.labels)
-        experiment.retire(label, reason)
-        note(f"{label!r} is retired")
+        labels = [labelled("arm", arm, experiment.settings.labels) for arm in arms]
+        for label in labels:
+            experiment.retire(label, reason)
+            note(f"{label!r} is retired")
 
 
 @click.command()
@@ -345,7 +352,8 @@ PLACE = click.Path(dir_okay=False)
 @click.argument("source", type=PLACE)
 @click.argument("target", type=PLACE)
 @name_option
-def copy(*, source: str, target: str, name: str | None) -> None:
+@click.option("--as", "as_name", metavar="NAME", help="Name of the copy; needs --name if several.")
+def copy(*, source: str, target: str, name: str | None, as_name: str | None) -> None:
     """Copy all experiments, or the one with --name, from one store to another.
 
     Both are files or postgresql://…; a missing target is created. Every log is verified. If the
@@ -356,9 +364,10 @@ def copy(*, source: str, target: str, name: str | None) -> None:
     Examples:
       shortlist copy tests.db copied.db
       shortlist copy tests.db postgresql://ann@db.example.org/tests --name colours
+      shortlist copy tests.db tests.db --name colours --as 'colours, again'
     """
     from shortlist.engine import copy as copied
     from shortlist.formatting import plural
 
-    for each in copied(source, target, name):
+    for each in copied(source, target, name, as_name=as_name):
         note(f"{shown(target)}: experiment {each.name!r} with {plural(each.rows, 'row')}")

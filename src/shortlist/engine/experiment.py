@@ -33,6 +33,7 @@ from shortlist.engine.log_entries import (
     new_lease,
     new_tellings,
     plain_tellings,
+    present_author,
     report,
     signed,
     stretches,
@@ -100,7 +101,8 @@ class Experiment(Runnable):
         self._clock = store.now if clock is None else clock
         self._owned = owned
         self._lock = RLock()
-        self._known = Replica(name, settings)
+        self._origin = store.origin(name)
+        self._known = Replica(name, settings, self._origin)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
@@ -275,7 +277,7 @@ class Experiment(Runnable):
                 state = self._end_if_spent(now, state)
             terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
-            self._append(events=[*self._known.new_steps(now), *leases])
+            self._append(events=[*self._known.new_steps(now), *leases], state=state)
             held = self._known.ledger.held_by(asking.worker)
             self._durations.begin(ids.tolist(), held, now)
             if state in GOING:
@@ -425,7 +427,7 @@ class Experiment(Runnable):
         """Let an experiment that stopped go on: the failures so far are forgiven."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
-            self._append(events=[event])
+            self._append(events=[event], state=State.READY)
 
     @property
     def in_memory(self) -> bool:
@@ -502,6 +504,16 @@ class Experiment(Runnable):
         As cheap as `standing`."""
         with self._lock:
             return self._known.state(self._now())
+
+    def glance(self) -> State | None:
+        """The state, as of the last call of anything else; None if another thread is at work on
+        this experiment: this waits for nobody."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._known.state(self._now())
+        finally:
+            self._lock.release()
 
     def course(self) -> list[tuple[int, Progress]]:
         """How far the search was after so many pulls, whenever it asked for more.
@@ -611,7 +623,8 @@ class Experiment(Runnable):
                     self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known, self._arms = Replica(self.name, self.settings), None
+                    self._known = Replica(self.name, self.settings, self._origin)
+                    self._arms = None
                 raise
 
     def _settle(self, now: float) -> None:
@@ -666,9 +679,15 @@ class Experiment(Runnable):
                 self._append(told=told, events=late)
             self._catch_up()
 
-    def _append(self, told: Told | Sequence[RewardRow] = (), events: Sequence[Event] = ()) -> None:
-        """Add entries to the log, with their author."""
-        self._store.append(self.name, told, signed(told, events))
+    def _append(
+        self,
+        told: Told | Sequence[RewardRow] = (),
+        events: Sequence[Event] = (),
+        state: State | None = None,
+    ) -> None:
+        """Add entries to the log, with their author; `state` is shown in lists."""
+        shown = None if state is None else state.value
+        self._store.append(self.name, told, signed(told, events), shown)
 
     def _now(self) -> float:
         """The time; a clock that is out of order must not get into the log."""
@@ -684,7 +703,7 @@ def made_in(store: Store, name: str, settings: Settings, exist_ok: bool, new: Se
     there, if it was made with `settings`."""
     with store.exclusive():
         if not (exist_ok and name in store.names()):
-            store.create(name, new.to_json())
+            store.create(name, new.to_json(), present_author())
             return new
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)

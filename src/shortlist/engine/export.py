@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
 from shortlist.engine.locate import Place, checked_name, opened, the_only
-from shortlist.engine.log_entries import told_reward
+from shortlist.engine.log_entries import present_author, told_reward
 from shortlist.engine.replay import Replica
 from shortlist.engine.state import MOST_UNDER_WAY
 from shortlist.errors import (
@@ -327,26 +327,37 @@ class Copied:
     rows: int  #: of its log, rewards and events
 
 
-def copy(source: Place, target: Place, name: str | None = None) -> list[Copied]:
+def copy(
+    source: Place, target: Place, name: str | None = None, *, as_name: str | None = None
+) -> list[Copied]:
     """Copy the experiment of that name, or all, to a store in which there is none of that name.
+
+    With `as_name` the copy of one experiment has another name: it is another experiment, whose
+    tickets are its own.
 
     What is read is checked against its chain, and what was written is read back and compared. After
     an error nothing was written. A log that this version cannot replay is copied as well; tokens
     are not."""
     with opened(source, "ro") as old:
         names = _wanted(old, name)
+        renamed = {} if as_name is None else {names[0]: checked_name(as_name)}
+        if as_name is not None and len(names) > 1:
+            raise InvalidInput(
+                f"`as_name` is {shown(as_name)}, but {len(names)} experiments would be copied:"
+                " name one"
+            )
         for each in names:
             old.read(each)  # what is damaged is refused before there is a file
         with opened(target, "rwc") as new:
-            copied = retry(lambda: _put_all(old, new, names))
+            copied = retry(lambda: _put_all(old, new, names, renamed))
         with opened(target, "ro") as written:
-            for made in copied:
-                _compare(old, written, made)
+            for each, made in zip(names, copied, strict=True):
+                _compare(old, each, written, made)
     return copied
 
 
 def _wanted(store: Store, name: str | None) -> list[str]:
-    names = store.names()
+    names = [each.name for each in store.listed()]
     if name is not None and name not in names:
         raise StoreMissing(no_such_experiment(name, names, "the source"))
     if not names:
@@ -354,26 +365,27 @@ def _wanted(store: Store, name: str | None) -> list[str]:
     return names if name is None else [name]
 
 
-def _put_all(old: Store, new: Store, names: list[str]) -> list[Copied]:
+def _put_all(old: Store, new: Store, names: list[str], renamed: dict[str, str]) -> list[Copied]:
     with new.exclusive():
-        there = set(new.names()).intersection(names)
+        wanted = [renamed.get(name, name) for name in names]
+        there = {each.name for each in new.listed()}.intersection(wanted)
         if there:
             listed = ", ".join(map(repr, sorted(there)))
             raise StoreExists(f"there is {listed} in the target already, and nothing was copied")
-        return [_put_copy(old, new, name) for name in names]
+        return [_put_copy(old, new, *each) for each in zip(names, wanted, strict=True)]
 
 
-def _put_copy(old: Store, new: Store, name: str) -> Copied:
+def _put_copy(old: Store, new: Store, name: str, wanted: str) -> Copied:
     news = old.read(name)
-    new.create(name, old.settings(name))
-    new.append(name, news.told.rows(), news.events)
-    return Copied(name, news.last)
+    new.create(wanted, old.settings(name), present_author())
+    new.append(wanted, news.told.rows(), news.events)
+    return Copied(wanted, news.last)
 
 
-def _compare(old: Store, new: Store, copied: Copied) -> None:
+def _compare(old: Store, name: str, new: Store, copied: Copied) -> None:
     """Refuse a copy that is not what was copied; the source may have grown meanwhile."""
-    found, meant = new.read(copied.name), old.read(copied.name)
-    same = new.settings(copied.name) == old.settings(copied.name)
+    found, meant = new.read(copied.name), old.read(name)
+    same = new.settings(copied.name) == old.settings(name)
     if not (same and found.last == copied.rows and _begins(meant, found)):
         raise StoreDamaged(f"the copy of experiment {copied.name!r} is not what was copied")
 
@@ -403,7 +415,8 @@ def verify(store: Place) -> list[Verdict]:
     with opened(store, "ro") as source:
         if isinstance(source, SQLStore):
             source.verify()
-        return [_verdict(source, name) for name in source.names()]
+        source.names()  # raises if the list is damaged
+        return [_verdict(source, each.name) for each in source.listed()]
 
 
 def _verdict(store: Store, name: str) -> Verdict:

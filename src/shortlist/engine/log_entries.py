@@ -170,6 +170,11 @@ def written_by(author: str) -> Iterator[None]:
         _author.reset(token)
 
 
+def present_author() -> str:
+    """The author of the block; empty if there is none."""
+    return _author.get()
+
+
 def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Event]:
     """The events, with their author. If there is one, an event for the rewards follows."""
     author = _author.get()

@@ -210,10 +210,11 @@ class Replica:
     programs that have read the same log agree, and a program that fails half-way has not changed
     anything: what it did not append never happened."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, origin: str | None = None) -> None:
+        """`origin` is the name it was created with, if it was renamed."""
         self.name = name
         self.settings = settings
-        self.identity = _identity(name, settings)
+        self.identity = _identity(name if origin is None else origin, settings)
         self._forget()
 
     def _forget(self) -> None:

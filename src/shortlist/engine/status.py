@@ -21,6 +21,7 @@ from shortlist.formatting import (
     known_before,
     mean_text,
     plural,
+    printable,
     range_of,
 )
 from shortlist.interim import Tally, chances
@@ -29,6 +30,7 @@ from shortlist.search import Progress
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
+HOLDERS = 5  # workers that are named
 DECIDING = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which there is an answer
 DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is an answer
 
@@ -220,7 +222,12 @@ class Status(Tabular):
     def _waiting(self) -> str:
         """What the search waits for."""
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
-        return f"{waiting} and {self.overdue:,} of those overdue" if self.overdue else waiting
+        waiting += f" and {self.overdue:,} of those overdue" if self.overdue else ""
+        most = sorted(self.workers.items(), key=lambda each: -each[1])
+        who = [f"{printable(worker)} ({count:,})" for worker, count in most[:HOLDERS]]
+        others = len(most) - len(who)
+        who += [f"{others:,} other workers"] if others else []
+        return f"{waiting}, held by {', '.join(who)}" if who else waiting
 
     @property
     def _cost(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from shortlist.engine import Experiment
 from shortlist.engine.log_entries import Report, written_by
@@ -26,6 +26,7 @@ from shortlist.stores.base import retry
 Results = Sequence[Report]
 Act = Callable[[Experiment], Any]  # what to do with an experiment
 Clock = Callable[[], float]
+Kept = TypeVar("Kept")
 MAX_REWARDS = 20_000  # in one transaction
 MAX_CALLERS = 100  # in one transaction
 
@@ -206,14 +207,36 @@ class OpenExperiments:
         await self.open(name)  # raises if it does not exist
         return await self._slot(name).writes.write(act, results, author)
 
-    def create(self, **settings: object) -> Experiment:
-        """Create an experiment, or open an equal one, as `Experiment.create` does."""
-        created = Experiment.create(store=self.store, clock=self._clock, **settings)  # type: ignore[arg-type]
+    def create(self, **settings: Any) -> tuple[Experiment, bool]:
+        """Create an experiment, or open an equal one, as `Experiment.create` does; whether it is
+        new."""
+        name = settings.get("name", "experiment")
+        existed = bool(settings.get("exist_ok")) and name in self.store.names()
+        created = Experiment.create(store=self.store, clock=self._clock, **settings)
         slot = self._slot(created.name)
         with slot.lock:
             if slot.experiment is None:
                 slot.experiment = created
-        return slot.experiment
+        return slot.experiment, not existed
+
+    def open_one(self, name: str) -> Experiment | None:
+        """The experiment of this name if it is open; this does not count as use."""
+        with self._lock:
+            slot = self._slots.get(name)
+            return None if slot is None else slot.experiment
+
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """What was made for this experiment before, as long as it is open; made if nothing was."""
+        slot = self._slot(name)
+        with slot.keeping:
+            if slot.kept is None:
+                slot.kept = make()
+            kept: Kept = slot.kept
+            return kept
+
+    def drop(self, name: str) -> None:
+        """Forget an experiment: it is opened again when it is needed."""
+        self._drop(name)
 
     def names(self) -> list[str]:
         """The names of the open experiments."""
@@ -246,4 +269,6 @@ class _Slot:
         self.lock = Lock()
         self.experiment: Experiment | None = None
         self.opening = opening
+        self.kept: Any = None  # what pages remember of it
+        self.keeping = Lock()
         self.writes = writes

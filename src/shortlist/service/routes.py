@@ -48,6 +48,11 @@ def _post(
     return ApiRoute("POST", f"{ONE}/{path}", scope, Write(act), summary, gives, takes)
 
 
+def _admin(path: str, answer: Read, summary: str, takes: Schema) -> ApiRoute:
+    given = (Scope.ADMIN, answer, summary, schemas.NOTHING, takes)
+    return ApiRoute("POST", f"{ONE}/{path}", *given)
+
+
 NOTHING = schemas.NOTHING
 API = (
     _get(
@@ -102,6 +107,10 @@ API = (
         NOTHING,
         NOTHING,
     ),
+    _admin("archive", endpoints.archive, "Archive: read-only, and not in lists", NOTHING),
+    _admin("restore", endpoints.restore, "Make an archived experiment active again", NOTHING),
+    _admin("rename", endpoints.rename, "Rename; the old name stays taken", schemas.RENAME),
+    _admin("delete", endpoints.delete, "Delete for good; `confirm` is the name", schemas.DELETE),
     _get(
         f"{ONE}/status",
         endpoints.status,

@@ -103,7 +103,7 @@ SPEC = json_schema()
 CREATE: Schema = {
     **SPEC,
     "properties": {
-        "name": {**TEXT, "minLength": 1, "default": "experiment"},
+        "name": {**TEXT, "minLength": 1, "maxLength": 200, "default": "experiment"},
         **SPEC["properties"],
         "exist_ok": {**FLAG, "default": False},
     },
@@ -135,6 +135,8 @@ RELEASE = record(
 )
 RETIRE = record(("arm",), arm=LABEL, reason=nullable("string"))
 NOTHING = record()
+RENAME = record(("name",), name={**TEXT, "minLength": 1, "maxLength": 200})
+DELETE = record(("confirm",), confirm=TEXT)
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))
 DESCRIBED = every(name=TEXT, settings=ANYTHING)

@@ -112,10 +112,11 @@ class Service:
             return json_reply(await self._write(name, route.answer, body, author))
         etag = request.headers.get("if-none-match")
         only = only_of(request)
-        inquiry = Inquiry(self.experiments, self.limits, name, body, etag, only)
+        author = author_of(request)
+        inquiry = Inquiry(self.experiments, self.limits, name, body, etag, only, author)
         if route.gives is None:
             return await self._export(route.answer, inquiry)
-        if name:
+        if name and reads:
             await self.experiments.open(name)
         lane = self.lanes.reads if reads else self.lanes.opening
         return await lane.run(_replied, route.answer, inquiry)

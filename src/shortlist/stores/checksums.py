@@ -38,12 +38,6 @@ class Head(NamedTuple):
 EMPTY = Head(0, 0)  # of an empty list of experiments
 
 
-def list_head(head: Head, identity: int, name: str) -> Head:
-    """The head of the list of experiments after one more is added to it."""
-    record = b"%d\0%b" % (identity, name.encode())
-    return Head(head.position + 1, crc32(record, head.link))
-
-
 def first_head(name: str, settings: str) -> Head:
     """The head of an empty log."""
     return Head(0, crc32(settings.encode(), crc32(name.encode())))

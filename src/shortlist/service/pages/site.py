@@ -15,7 +15,7 @@ from shortlist.service.auth import COOKIE
 from shortlist.service.endpoints import Inquiry, list_experiments
 from shortlist.service.pages.render import experiment_page, list_page, parts
 from shortlist.service.pages.stream import Watches
-from shortlist.service.pages.view import bound_history, view_experiment
+from shortlist.service.pages.view import kept_history, view_experiment
 from shortlist.service.protocol import HEADERS, Refusal
 from shortlist.service.service import Handler, Service, name_in, only_of, token_of
 from shortlist.stores.base import Scope
@@ -62,7 +62,7 @@ class Site:
 
     def _experiment_page(self, name: str) -> str:
         experiments = self._service.experiments
-        view = view_experiment(experiments, name, bound_history(experiments, name))
+        view = view_experiment(experiments, name, kept_history(experiments, name))
         return experiment_page(view, parts(view))
 
     async def _stream(self, request: Request) -> Response:

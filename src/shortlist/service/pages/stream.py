@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 from shortlist.errors import LimitExceeded, ShortlistError
 from shortlist.service.auth import FRESH
 from shortlist.service.pages.render import parts
-from shortlist.service.pages.view import BoundHistory, bound_history, view_experiment
+from shortlist.service.pages.view import kept_history, view_experiment
 from shortlist.service.protocol import HEADERS
 from shortlist.service.service import FAILED, Service, logger
 from shortlist.stores.base import Token
@@ -29,7 +29,6 @@ class Watch:
         self._service = service
         self._name = name
         self._version = ""
-        self._history: BoundHistory | None = None
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._message = b""  # the last one
@@ -83,9 +82,8 @@ class Watch:
         version = experiments.get(self._name).version()
         if version == self._version:
             return None
-        if self._history is None:
-            self._history = bound_history(experiments, self._name)
-        rendered = parts(view_experiment(experiments, self._name, self._history))
+        history = kept_history(experiments, self._name)
+        rendered = parts(view_experiment(experiments, self._name, history))
         self._version = version
         return _message("parts", rendered)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import inf, isfinite
+from threading import Lock
 from urllib.parse import quote
 
 import numpy as np
@@ -58,6 +59,7 @@ class BoundHistory:
     bounds: list[float] = field(default_factory=list)  # finite ones
     by_search: bool = False
     last: float = inf  # the current bound
+    lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -79,7 +81,11 @@ class BoundHistory:
         return history
 
     def extend(self, experiment: Experiment, status: Status) -> None:
-        """Add the current bound."""
+        """Add the current bound. Threads may share a history."""
+        with self.lock:
+            self._extend(experiment, status)
+
+    def _extend(self, experiment: Experiment, status: Status) -> None:
         own = proved_by_search(experiment, status)
         if own and status.bound is not None:
             self.by_search, self.last = True, status.bound
@@ -340,6 +346,11 @@ def _places(status: Status) -> list[tuple[str, int]]:
     """The number of arms per place; `retired` only if there are any."""
     counts = [(place, status.arms.places.count(place)) for place in PLACES]
     return [(place, count) for place, count in counts if count or place != "retired"]
+
+
+def kept_history(experiments: OpenExperiments, name: str) -> BoundHistory:
+    """Return the history of the bound, which is computed once per open experiment."""
+    return experiments.kept(name, lambda: bound_history(experiments, name))
 
 
 def bound_history(experiments: OpenExperiments, name: str) -> BoundHistory:
