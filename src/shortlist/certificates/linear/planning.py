@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.linear import tuning
@@ -48,11 +47,14 @@ def even_shares(basis: FloatArray, rng: np.random.Generator) -> FloatArray:
     n_arms, d = basis.shape
     if n_arms <= tuning.EVEN_ARMS * (d + 1):
         return np.full(n_arms, 1 / n_arms)
-    rows = np.column_stack([np.ones(n_arms), basis])
-    first = qr(rows.T, mode="r", pivoting=True)[1][: d + 1]  # far from the span of those before
-    more = rng.permutation(n_arms)[: (tuning.EVEN_ARMS - 1) * (d + 1)]
     shares = np.zeros(n_arms)
-    shares[np.union1d(first, more)] = 1.0
+    shares[rng.permutation(n_arms)[: (tuning.EVEN_ARMS - 1) * (d + 1)]] = 1.0
+    rest = np.column_stack([np.ones(n_arms), basis])
+    for _ in range(d + 1):  # the arm that is farthest from the span of those before
+        lengths = np.linalg.norm(rest, axis=1)
+        arm = int(lengths.argmax())
+        shares[arm] = 1.0
+        rest = rest - np.outer(rest @ rest[arm], rest[arm]) / lengths[arm] ** 2
     return np.asarray(shares / shares.sum(), dtype=np.float64)
 
 
