@@ -33,7 +33,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
-from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order
+from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds
 from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
     error_of,
@@ -336,6 +336,7 @@ class Client(Runnable):
         linear: bool | float = False,
         control: OwnLabel | None = None,
         seed: int = 0,
+        seeds: Seeds = "own",
         lease: float | None = None,
         on_late: OnLate = "wait",
         retries: int = 2,

@@ -236,6 +236,8 @@ class Problem:
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
         constraint: The sets that may be chosen. Default None: all sets of k arms.
         features: Known features of the arms. Default None: there are none.
+        shared_seeds: Whether all arms in a batch run on the same seeds. Default False: every pull
+            has a seed of its own, and arms are independent.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -260,6 +262,7 @@ class Problem:
     costs: tuple[float, ...] | None = None
     constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
     features: Features | None = None  # known features of the arms; None if there are none
+    shared_seeds: bool = False  # whether the r-th pulls of all arms in a batch have one seed
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -290,9 +293,23 @@ class Problem:
             if self.items is not None:
                 rule = "only guide pulls without a test set"
                 raise InvalidInput(f"`features` and `items` are given, but features {rule}")
+        if self.shared_seeds:
+            self._check_shared()
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
+
+    def _check_shared(self) -> None:
+        """Refuse what has no meaning, or no proof, on shared seeds."""
+        others = {"items": self.items, "limits of arms": self.limits, "features": self.features}
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidInput(f"`seeds` is 'shared', but does not go with {name}")
+        if self.rewards.knows_spread and not self.rewards.has_range:
+            raise InvalidInput(
+                "`seeds` is 'shared', but rewards must have a range or be 'normal': differences of"
+                " dependent sub-Gaussian rewards gain nothing"
+            )
 
     @property
     def most_pulls(self) -> IntArray:
@@ -414,9 +431,9 @@ class Problem:
 
     @property
     def single_rewards(self) -> bool:
-        """Whether a search is sent every reward, not only sums: on items, and where variances are
-        unknown, as sums of squares lose their digits far from 0."""
-        return self.items is not None or not self.rewards.knows_spread
+        """Whether a search is sent every reward, not only sums: on items and on shared seeds, and
+        where variances are unknown, as sums of squares lose their digits far from 0."""
+        return self.items is not None or self.shared_seeds or not self.rewards.knows_spread
 
     @property
     def sharp_epsilon(self) -> float:

@@ -30,7 +30,7 @@ from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import FIELDS, Certificate, Order
+from shortlist.spec import FIELDS, Certificate, Order, Seeds
 from shortlist.validation import MOST_WORKERS, shown, whole
 
 
@@ -131,6 +131,7 @@ def select(
     linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
+    seeds: Seeds = "own",
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
     executor: Executor | Any = None,
@@ -166,7 +167,8 @@ def select(
     times, with at least `min_batch` pulls at a time. Only some algorithms support these. On items
     it asks ahead while at most `window` cells are under way; by default `min_batch` is half of
     `workers` there, and `window` three times as many. What proves the bound is a `certificate`:
-    "pairs", "plans", "split", "items" or "linear", or the one that suits the problem.
+    "pairs", "plans", "split", "items", "linear" or "differences", or the one that suits the
+    problem.
 
     `features` are known numbers of every arm, a row per arm, or names of columns of a data frame of
     arms. They guide the pulls, and no guarantee rests on them. With `linear=True` you declare that
@@ -183,7 +185,9 @@ def select(
     A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
     arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
     "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
-    `workers`. Async functions run `workers` at a time.
+    `workers`. Async functions run `workers` at a time. With `seeds="shared"`, all arms run on the
+    same seeds, and their differences count: fewer pulls are needed where outputs on one seed are
+    correlated. Normal outputs of unknown variances are `rewards="normal"`.
 
     A call that raises, or takes more than `timeout` seconds, is made again `retries` times, after
     growing pauses; then its error ends the selection. An error of the very first call ends it at
@@ -225,6 +229,7 @@ async def select_async(
     linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
+    seeds: Seeds = "own",
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
     workers: int = CONCURRENT,

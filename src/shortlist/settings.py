@@ -173,7 +173,7 @@ class Settings:
             lease=values["lease"],
             retries=values["retries"],
             on_late=checked_late(values["on_late"], values["lease"], model),
-            on_failure=_checked_ending(values["on_failure"], model),
+            on_failure=_checked_ending(values["on_failure"], asked.problem),
             cells=asked.cells,
             control=asked.control,
             identity=identity,
@@ -289,6 +289,7 @@ class _Asked:
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
         of_arms["features"] = described_features(values)
+        of_arms["shared_seeds"] = values["seeds"] == "shared"
         of_arms["constraint"] = given_family(
             groups, values["quotas"], values["constraint"], values["k"]
         )
@@ -461,8 +462,13 @@ def checked_late(on_late: object, lease: float | None, model: RewardModel) -> On
     return reward
 
 
-def _checked_ending(on_failure: OnFailure, model: RewardModel) -> OnFailure:
-    if on_failure == "retire" and not model.has_range:
+def _checked_ending(on_failure: OnFailure, problem: Problem) -> OnFailure:
+    if on_failure == "retire" and problem.shared_seeds:
+        raise InvalidInput(
+            "`on_failure` is 'retire', but on shared seeds no arm can retire: nothing is proved of"
+            " the others then"
+        )
+    if on_failure == "retire" and not problem.rewards.has_range:
         raise InvalidInput(
             "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"
             " no worst reward"

@@ -18,6 +18,7 @@ from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
 Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences"]
+Seeds = Literal["own", "shared"]  # of pulls: one per pull, or one for a pull of every arm
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
 RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
@@ -183,6 +184,13 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: Annotated[
         Annotated[int, Meta(ge=0)], setting("Random seed. Runs with the same seed are identical.")
     ] = 0
+    seeds: Annotated[
+        Seeds,
+        setting(
+            "Seeds of pulls: one per pull (own), or one for a pull of every arm (shared).",
+            forecast="arms are independent",
+        ),
+    ] = "own"
     lease: Annotated[
         Positive | None,
         setting(

@@ -343,6 +343,7 @@ class Algorithm:
     guarded: bool = False
     items: bool = False  # supports a test set
     normal: bool = False  # supports normal rewards of unknown variances
+    shared: bool = False  # supports arms that depend on each other, on shared seeds
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
     features: bool = False  # is guided by features of the arms
     constraints: bool = False  # supports families of sets; others choose any k arms
@@ -408,6 +409,11 @@ class Algorithm:
         if problem.items is not None and not (self.items or self.guarded):
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
+            )
+        if problem.shared_seeds and not (self.shared or self.guarded):
+            raise UnsupportedGoal(
+                f"`seeds` is 'shared', but {self.name} needs arms that are independent of each"
+                " other; certified does not"
             )
         if not (self.normal or self.guarded):
             check_spread(problem.rewards, self.name)

@@ -13,7 +13,7 @@ from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
-from shortlist.certificates.linear.search import linear_search
+from shortlist.certificates.linear.search import check_linear, linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
@@ -21,7 +21,6 @@ from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
 from shortlist.constraints import MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
-from shortlist.formatting import bound_text, given_text
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Search, advance
 from shortlist.spec import Certificate
@@ -61,8 +60,8 @@ def certified(
       split certificate takes over.
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
-    - "differences" (docs/normal.md) where rewards are normal with unknown variances: pairs of arms
-      are compared pull by pull, at any time.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances, or seeds are
+      shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
     - "linear" (docs/linear.md) where means are declared linear in features: the regret is bounded
       over a ball of coefficients.
@@ -102,19 +101,14 @@ def _search_by(
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
     if certificate == "linear" or (problem.features is not None and problem.features.declared):
-        _refuse("the linear certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
-        check_linear(problem, certificate)
-
-        def way_back(free: Problem, now: Retired) -> Search:
-            return _search_by(replace(free, features=None), rng, now, "auto", None, None)
-
-        return linear_search(problem, rng, retired, way_back)
+        return _linear(problem, rng, retired, certificate, min_batch, max_rounds)
     if problem.features is not None:
         raise UnsupportedGoal(
             "`features` are given without `linear`, but the certificates other than 'linear' do not"
             " use them"
         )
-    if not problem.rewards.knows_spread or certificate == "differences":
+    paired = problem.shared_seeds or not problem.rewards.knows_spread
+    if paired or certificate == "differences":
         _check_differences(problem, certificate)
         _check_constraint(problem, "differences")
         _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
@@ -176,11 +170,18 @@ def _check_items(problem: Problem, certificate: str) -> None:
 
 
 def _check_differences(problem: Problem, certificate: str) -> None:
-    if problem.rewards.knows_spread or certificate not in ("auto", "differences"):
-        rewards = "are" if not problem.rewards.knows_spread else "are not"
+    if problem.shared_seeds and certificate not in ("auto", "differences"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `seeds` is 'shared', but its proof needs arms"
+            " that are independent of each other; 'differences' does not"
+        )
+    paired = problem.shared_seeds or not problem.rewards.knows_spread
+    if not paired or certificate not in ("auto", "differences"):
+        rewards = "are" if paired else "are not"
         raise InvalidInput(
             f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
-            " but 'differences' is the certificate where they are, and only there"
+            " but 'differences' is the certificate where they are, or where seeds are shared, and"
+            " only there"
         )
     if problem.limits is not None or problem.features is not None:
         given = "`features` are given" if problem.limits is None else "arms have limits"
@@ -197,42 +198,23 @@ def _check_constraint(problem: Problem, certificate: str) -> None:
         raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
 
 
-def check_linear(problem: Problem, certificate: str = "auto") -> None:
-    """Refuse the linear certificate where it does not apply, and others where it does."""
-    features = problem.features
-    if features is None or not features.declared:
-        raise InvalidInput(
-            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
-            " them: say `linear`"
-        )
-    if certificate not in ("auto", "linear"):
-        raise InvalidInput(
-            f"`certificate` is {certificate!r} and `linear` is declared, but only 'linear' rests on"
-            " that: leave one of them out"
-        )
-    if not problem.rewards.knows_spread:
-        raise UnsupportedGoal(
-            "`linear` is declared and rewards have unknown variances, but the linear bound needs a"
-            " range or a sigma"
-        )
-    if problem.limits is not None:
-        raise InvalidInput(
-            "arms have limits and `linear` is declared, but the design pulls few arms often"
-        )
-    if problem.constraint is not None:
-        raise UnsupportedGoal(
-            "`linear` is declared and a constraint is given, but the linear bound is about all sets"
-            " of k arms"
-        )
+def _linear(
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    certificate: str,
+    min_batch: int | None,
+    max_rounds: int | None,
+) -> Search:
+    """The linear search; if its declaration is refuted, the search that suits without it."""
+    _refuse("the linear certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
+    check_linear(problem, certificate)
     _check_highest_cost(problem)
-    most = problem.epsilon * problem.k / (2 * min(problem.k, problem.n_arms - problem.k))
-    if (features.misfit or 0.0) + problem.blur >= most:
-        allowed = given_text(features.misfit or 0.0)
-        raise InvalidInput(
-            f"`linear` allows means to be {allowed} (in units of the range of rewards, or of"
-            f" 2 sigma) from linear ones, but epsilon can only be proved if that is less than"
-            f" {bound_text(most)}"
-        )
+
+    def way_back(free: Problem, now: Retired) -> Search:
+        return _search_by(replace(free, features=None), rng, now, "auto", None, None)
+
+    return linear_search(problem, rng, retired, way_back)
 
 
 def _check_highest_cost(problem: Problem) -> None:

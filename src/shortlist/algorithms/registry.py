@@ -87,6 +87,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             capped=True,
             items=True,
             normal=True,
+            shared=True,
             keeps_money=True,
             constraints=True,
             features=True,

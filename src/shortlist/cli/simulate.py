@@ -65,7 +65,15 @@ if TYPE_CHECKING:
     type=float,
     help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
-@setting_options("minimize", "options", "max_rounds", "min_batch", "window", "certificate")
+@click.option(
+    "--correlation",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Correlation of arms on a shared seed, from 0 to 1.",
+)
+@setting_options("seeds", "minimize", "options")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"

@@ -154,6 +154,7 @@ def _log_capital(squares: FloatArray | float, pulls: IntArray | int) -> FloatArr
     return mean
 
 
+LOW_CORRELATION = 0.1  # of arms on shared seeds: below, sharing them gains nothing
 KEPT = 512  # draws of an arm that are compared
 MOST_COMPARED = 1000  # arms that are
 NONE_YET = -1
@@ -234,8 +235,9 @@ class Checks:
         self._alpha = alpha
         self._bits = Bits(n_arms, problem.rewards)
         self._order = Exchangeability(n_arms, items=on_items)
-        # arms that share items may give the same rewards together
-        self._across = None if on_items or n_arms < 2 else Independence(n_arms)
+        # arms that share items or seeds may give the same rewards together
+        together = on_items or problem.shared_seeds
+        self._across = None if together or n_arms < 2 else Independence(n_arms)
         model = problem.rewards
         self._sigma = DeclaredSigma(n_arms, model.sigma) if isinstance(model, SubGaussian) else None
         # whether all rewards were 0 or 1, which normal ones never are; None where they may be
@@ -259,13 +261,19 @@ class Checks:
         if self._waits >= max(TOGETHER, self._seen // GROWTH):
             self._look()
 
-    def finish(self, top: IntArray) -> None:
+    def finish(self, top: IntArray, correlation: object = None) -> None:
         """Look at the rewards that are left, and note what is doubtful about an answer, these arms,
-        but not refuted."""
+        but not refuted. `correlation` is that of arms on shared seeds, if it is known."""
         self._look()
         doubts = [find(NOTED) for find in self._claims() if find not in self._refuted]
         if self._variation is not None and not any(doubts) and not self._refuted:
             doubts.append(self._variation.note(self._labels, top))
+        if isinstance(correlation, float) and correlation < LOW_CORRELATION:
+            doubts.append(
+                f"seeds are shared, but outputs of different arms on one seed have a correlation of"
+                f" {correlation:.2f}: does every arm take its random numbers from the seed, in the"
+                " same order?"
+            )
         self.notes = tuple(message for message in doubts if message is not None)
 
     def _look(self) -> None:

@@ -66,7 +66,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, OnFailure, OnLate, Order
+from shortlist.spec import Certificate, OnFailure, OnLate, Order, Seeds
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
@@ -137,6 +137,7 @@ class Experiment(Runnable):
         linear: bool | float = False,
         control: OwnLabel | None = None,
         seed: int = 0,
+        seeds: Seeds = "own",
         lease: float | None = None,
         on_late: OnLate = "wait",
         retries: int = 2,

@@ -30,6 +30,7 @@ from shortlist.engine.tickets import (
     by_entry,
     draw_seed,
     due_of,
+    shared_seed,
 )
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.formatting import plural, printable
@@ -103,6 +104,7 @@ class Replay:
         self.replies: list[Rewards] = []  # to the batches before
         self._answered = 0  # batches
         self.checks = Checks(settings.problem, settings.labels)
+        self._stream = 0  # the next position in the stream of shared seeds
         self._open: list[Numbering] = []  # batches that are not answered
         self.numbering = OpenBatches([Numbering(NOTHING, 0, self.asked)])
         self._dialogue = Dialogue(self.begin())
@@ -174,14 +176,16 @@ class Replay:
 
     def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.checks.finish(outcome.answer.top)
+        answer = outcome.answer
+        self.checks.finish(answer.top, answer.evidence.get("correlation"))
 
     def _take_new(self) -> None:
         """Number the tickets of new batches, or note the outcome."""
         end = self.end
         for pulls in self._dialogue.new:
             self.course.append((end, pulls.progress))
-            self._open.append(Numbering(pulls, end, self.asked))
+            self._open.append(Numbering(pulls, end, self.asked, self._stream))
+            self._stream = self._open[-1].stream_end
             self.asked = self.asked.copy()
             np.add.at(self.asked, pulls.arms, pulls.times)
             self._record((end, pulls.total), pulls.arms, pulls.times)
@@ -309,21 +313,30 @@ class Replica:
     def tickets(self, ids: IntArray, due: list[float]) -> list[Ticket]:
         """The tickets of these numbers, all of the present request."""
         _, arms, draws = self.replay.numbering.places(ids)
-        labels, seed = self.settings.labels, self.settings.seed
-        cells = self.settings.cells
-        rows = zip(ids.tolist(), arms.tolist(), draws.tolist(), due, strict=True)
+        labels, cells = self.settings.labels, self.settings.cells
+        columns = (ids.tolist(), arms.tolist(), draws.tolist(), self._seeds(ids), due)
+        rows = zip(*columns, strict=True)
         return [
             Ticket(
                 id_,
                 labels[arm],
                 draw,
-                draw_seed(seed, arm, draw),
+                seed,
                 expires,
                 self.identity,
                 None if cells is None else cells.label(arm, draw),
             )
-            for id_, arm, draw, expires in rows
+            for id_, arm, draw, seed, expires in rows
         ]
+
+    def _seeds(self, ids: IntArray) -> list[int]:
+        """The seeds of tickets: one per pull, or one per position of the stream for all arms."""
+        seed, numbering = self.settings.seed, self.replay.numbering
+        if self.settings.problem.shared_seeds:
+            return [shared_seed(seed, each) for each in numbering.positions(ids).tolist()]
+        _, arms, draws = numbering.places(ids)
+        both = zip(arms.tolist(), draws.tolist(), strict=True)
+        return [draw_seed(seed, *each) for each in both]
 
     def block(
         self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
@@ -334,7 +347,7 @@ class Replica:
         calls = None if batch == 1 else numbering.calls(ids, batch).tolist()
         arms, nth = places.tolist(), draws.tolist()
         both = list(zip(arms, nth, strict=True))
-        seeds = [draw_seed(settings.seed, *each) for each in both] if seeded else None
+        seeds = self._seeds(ids) if seeded else None
         cells = settings.cells
         items = None if cells is None else [cells.label(*each) for each in both]
         labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]

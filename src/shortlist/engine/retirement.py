@@ -26,6 +26,8 @@ def leaving_arm(known: Replica, label: object) -> int:
     arm = position_of(label, labels)
     if arm is None:
         raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
+    if problem.shared_seeds:
+        raise InvalidInput(f"`arm` is {shown(label)}, but on shared seeds no arm can retire")
     if not problem.rewards.has_range:
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
@@ -45,7 +47,8 @@ def leaving_arm(known: Replica, label: object) -> int:
 def may_leave(known: Replica, arm: int) -> bool:
     """Whether enough arms stay for a choice, of rewards that have a range."""
     problem = known.settings.problem
-    if not problem.rewards.has_range or not _enough_stay(known, arm):
+    may = problem.rewards.has_range and not problem.shared_seeds
+    if not may or not _enough_stay(known, arm):
         return False
     left = known.ledger.retired.keys() | {arm}
     family = problem.constraint

@@ -151,6 +151,13 @@ def draw_seed(seed: int, arm: int, draw: int) -> int:
     return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
 
 
+def shared_seed(seed: int, position: int) -> int:
+    """The seed of all pulls at one position of the stream: 63 bits made of the run's seed and the
+    position."""
+    state = np.random.SeedSequence(seed, spawn_key=(position,)).generate_state(1, np.uint64)
+    return int(state[0]) >> 1
+
+
 Tickets = Iterable[int] | IntArray
 
 
@@ -165,11 +172,14 @@ class Places(NamedTuple):
 class Numbering:
     """The tickets `first`, `first` + 1, ... of a batch, one for every pull.
 
-    `drawn` says how often each arm was asked for before."""
+    `drawn` says how often each arm was asked for before. `begins` is the position of the batch in
+    the stream of shared seeds: every arm takes the positions from there on."""
 
-    def __init__(self, pulls: Pulls, first: int, drawn: IntArray) -> None:
+    def __init__(self, pulls: Pulls, first: int, drawn: IntArray, begins: int = 0) -> None:
         self.pulls = pulls
         self.first = first
+        self.begins = begins
+        self._drawn = drawn
         times = pulls.times  # (entries,)
         self.total = int(times.sum())
         self._first_draws = drawn[pulls.arms] + total_before(pulls.arms, times)
@@ -201,6 +211,18 @@ class Numbering:
         stretch, rounds, entries = self._turns(tickets)
         draws: IntArray = self._first_draws[entries] + self._bottoms[stretch] + rounds
         return Places(entries, self.pulls.arms[entries], draws)
+
+    def positions(self, tickets: Tickets) -> IntArray:
+        """The position of each of the tickets in the stream of shared seeds."""
+        _, arms, draws = self.places(tickets)
+        positions: IntArray = self.begins + draws - self._drawn[arms]
+        return positions
+
+    @property
+    def stream_end(self) -> int:
+        """The first position of the stream after this batch."""
+        longest = np.bincount(self.pulls.arms, self.pulls.times).max(initial=0)
+        return self.begins + int(longest)
 
     def calls(self, tickets: Tickets, most: int | None) -> IntArray:
         """The number of the call that makes each of the tickets, where a call makes up to `most`
@@ -255,6 +277,14 @@ class OpenBatches:
             for column, part in zip(found, batch.places(ids[own]), strict=True):
                 column[own] = part
         return Places(*found)
+
+    def positions(self, tickets: Tickets) -> IntArray:
+        """The position of each of the tickets in the stream of shared seeds."""
+        ids = np.asarray(tickets, dtype=np.int64)
+        positions = np.empty_like(ids)
+        for batch, own in self._by_batch(ids):
+            positions[own] = batch.positions(ids[own])
+        return positions
 
     def calls(self, tickets: Tickets, most: int | None) -> IntArray:
         """As `Numbering.calls`: no call makes pulls of two batches."""

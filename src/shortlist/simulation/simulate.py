@@ -27,13 +27,14 @@ from shortlist.simulation.worlds import (
     Bandit,
     BernoulliBandit,
     BetaBandit,
+    CopulaBandit,
     GaussianBandit,
     NormalBandit,
     ScoreTable,
     model_of_scores,
     score_matrix,
 )
-from shortlist.spec import Certificate, Order
+from shortlist.spec import Certificate, Order, Seeds
 from shortlist.validation import (
     LARGEST,
     arm_means,
@@ -217,6 +218,8 @@ def simulate(
     workers: int = 1,
     rewards: str = "bernoulli",
     sd: npt.ArrayLike | None = None,
+    correlation: float = 0.0,
+    seeds: Seeds = "own",
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
@@ -242,7 +245,9 @@ def simulate(
     `workers`. `rewards` are "bernoulli" (0 or 1), "beta", "gaussian" or "normal". The last three
     have standard deviation `sd`, beta rewards the largest that their mean allows if that is less.
     It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
-    per arm. `options` are the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
+    per arm. With `seeds="shared"`, pulls of all arms on one seed have this `correlation`, from 0 to
+    1, if "normal"; if "bernoulli", the normal variables behind the rewards have it. `options` are
+    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
     in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
     `groups` are the groups of the arms in the same order, and `quotas` least and most chosen arms
     of them; a `constraint` is any other family of sets. What is lost is then measured against the
@@ -264,7 +269,9 @@ def simulate(
     named = None if groups is None else group_names(groups)
     family = given_family(named, quotas, constraint, k)
     prices = checked_prices(costs)
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, prices, known, family)
+    together = checked_correlation(correlation, seeds == "shared")
+    figures_of_arms = (means, scores, rewards, sd, order, minimize, prices, known, family)
+    world = SimulatedArms(*figures_of_arms, together)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -292,6 +299,7 @@ class SimulatedArms:
     costs: tuple[float, ...] | None = None
     features: Features | None = None
     constraint: Constraint | None = None
+    correlation: float | None = None  # None: every pull has a seed of its own
 
 
 def _prepared(
@@ -299,15 +307,18 @@ def _prepared(
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
     """The function of a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
-        bandit = bandit_with(world.means, world.rewards, world.sd)
+        bandit = bandit_with(world.means, world.rewards, world.sd, world.correlation)
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        of_arms["shared_seeds"] = world.correlation is not None
         of_arms["constraint"] = world.constraint
         problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
         raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
+    if world.correlation is not None:
+        raise InvalidInput("`seeds` is 'shared', but does not go with `scores`")
     checked_order(world.order)
     scores: Any = world.scores
     named = named_scores(scores)
@@ -321,8 +332,24 @@ def _prepared(
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
+def checked_correlation(correlation: float, shared: bool) -> float | None:
+    """The correlation of arms on shared seeds; None if every pull has a seed of its own."""
+    value = number("correlation", correlation, above=-1, below=2)
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"`correlation` is {shown(correlation)}, but must be from 0 to 1")
+    if value and not shared:
+        raise InvalidInput(
+            f"`correlation` is {shown(correlation)}, but arms are independent unless `seeds` is"
+            " 'shared'"
+        )
+    return value if shared else None
+
+
 def bandit_with(
-    means: npt.ArrayLike, rewards: str = "bernoulli", sd: npt.ArrayLike | None = None
+    means: npt.ArrayLike,
+    rewards: str = "bernoulli",
+    sd: npt.ArrayLike | None = None,
+    correlation: float | None = None,
 ) -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if not isinstance(rewards, str) or str(rewards) not in BANDITS:
@@ -330,10 +357,18 @@ def bandit_with(
         raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
     low, high = (-np.inf, np.inf) if rewards in ("gaussian", "normal") else (0.0, 1.0)
     theta = arm_means(means, low, high)
+    if correlation is not None and rewards not in ("bernoulli", "normal"):
+        raise InvalidInput(
+            f"`rewards` is {shown(rewards)}, but must be 'bernoulli' or 'normal' on shared seeds"
+        )
+    if correlation is not None and rewards == "bernoulli" and sd is None:
+        return CopulaBandit(theta, correlation)
+    if sd is None and rewards == "normal":
+        return NormalBandit(theta, correlation=correlation or 0.0)
     if sd is None:
         return BANDITS[str(rewards)](theta)
     if rewards == "normal":
-        return NormalBandit(theta, _deviations(sd, theta.size))
+        return NormalBandit(theta, _deviations(sd, theta.size), correlation or 0.0)
     sd = number("sd", sd, above=0)
     if rewards == "bernoulli":
         raise InvalidInput(

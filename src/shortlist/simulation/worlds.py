@@ -90,6 +90,7 @@ class NormalBandit:
 
     means: FloatArray
     sd: FloatArray | float = 1.0  # one for all arms, or (n,)
+    correlation: float = 0.0  # of the pulls of two arms at one place of a batch
     model = Normal()
 
     def with_means(self, means: FloatArray) -> "NormalBandit":
@@ -106,10 +107,46 @@ class NormalBandit:
 
     def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
         """Pull every `arms[j]` `times[j]` times."""
-        entry = np.repeat(np.arange(arms.size), times)
+        entry, errors = _shared_errors(times, self.correlation, rng)
         drawn = arms[entry]
-        each = self.means[drawn] + self._deviations[drawn] * rng.standard_normal(drawn.size)
+        each = self.means[drawn] + self._deviations[drawn] * errors
         return rewards_of(each, entry, arms.size)
+
+
+@dataclass(frozen=True)
+class CopulaBandit:
+    """Rewards 0 or 1 on shared seeds: 1 where a normal variable is below a limit of the arm.
+
+    The normal variables of two arms at one place of a batch are correlated."""
+
+    means: FloatArray
+    correlation: float = 0.0
+    model = Binary()
+
+    def with_means(self, means: FloatArray) -> "CopulaBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        from scipy.special import ndtri
+
+        entry, errors = _shared_errors(times, self.correlation, rng)
+        each = (errors < ndtri(self.means)[arms[entry]]).astype(np.float64)
+        return rewards_of(each, entry, arms.size)
+
+
+def _shared_errors(
+    times: IntArray, correlation: float, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """The entry of every pull, and standard normal variables; those at one place share a part."""
+    entry = np.repeat(np.arange(times.size), times)
+    place = np.arange(entry.size) - (np.cumsum(times) - times)[entry]
+    own = rng.standard_normal(entry.size)
+    if not correlation:
+        return entry, own
+    shared = rng.standard_normal(int(times.max(initial=0)))
+    return entry, np.sqrt(correlation) * shared[place] + np.sqrt(1 - correlation) * own
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def test_the_mean_wealth_at_the_true_lead_is_at_most_1_over_all_sequences(
 
 def test_the_probability_of_a_wrong_bound_is_at_most_alpha_over_all_sequences() -> None:
     alpha, lead, wrong = 0.3, 1.0, 0
-    sequences = list(product((-1.5, 1.5), repeat=9))
+    sequences = list(product((-1.5, 1.5), repeat=8))
     for each in sequences:
         sums, compared = PairSums(2, WEIGHTS), Comparisons(2)
         for place, step in enumerate(each):

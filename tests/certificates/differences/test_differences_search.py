@@ -178,8 +178,10 @@ def test_an_answer_of_the_samples_is_by_their_means() -> None:
     race = DifferencesRace(problem_of(3, 2), rng)
     means, sd = np.array([0.0, 5.0, 5.0]), np.full(3, 0.01)
     for arm in range(3):
+        assert race.fallback is not None
         race.fallback.take(arm, means[arm] + sd[arm] * rng.standard_normal(FIRST_PULLS))
-    end = advance(module._complete(race), None)
+    assert race.fallback is not None
+    end = advance(module._complete(race, race.fallback), None)
     assert isinstance(end, Answer)
     assert end.top.tolist() == [1, 2]
 

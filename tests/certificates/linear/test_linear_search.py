@@ -300,6 +300,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "no declaration": ({"features": None}, {"certificate": "linear"}, "say `linear`"),
     "unknown variances": ({"rewards": shortlist.Normal()}, {}, "needs a range or a sigma"),
+    "shared seeds": ({"shared_seeds": True}, {}, "arms that are independent"),
     "rounds": ({}, {"max_rounds": 3}, "sets it itself"),
     "batches": ({}, {"min_batch": 3}, "sets it itself"),
     "a large misfit": (

@@ -53,6 +53,20 @@ class PairSums:
         self.square_spent[pairs] += rows.number * clocks**2
         self.size[pairs] += clocks * rows.sizes[:, :, None] + clocks**2 * around
 
+    def bet_ranged(
+        self, arms: IntArray, rows: FloatArray, clocks: FloatArray, centres: FloatArray, unit: float
+    ) -> None:
+        """Book rows of these arms, rewards in [0, 1] and differences in [-1, 1]: (rows, arms).
+
+        `clocks` are (arms, arms, clocks), `centres` (arms, arms); every clock (1 - centre) is below
+        1. Leads are tested in multiples of `unit`."""
+        pairs = np.ix_(arms, arms)
+        gains = log_gains(rows, clocks, centres)
+        paid = len(rows) * clocks * centres[:, :, None]
+        self.slope[pairs] += unit * len(rows) * clocks
+        self.spent[pairs] += paid - gains
+        self.size[pairs] += np.abs(paid) + np.abs(gains) + len(rows) * clocks
+
     def update(self, inside: IntArray, outside: IntArray, level: float) -> FloatArray:
         """Bound the leads of arms outside over arms inside: (inside, outside).
 
@@ -133,6 +147,24 @@ def row_sums(rows: FloatArray) -> RowSums:
     both = own[None, :] + own[:, None]
     squares = np.maximum(both - 2 * gram, 0.0) + ROUNDED * both
     return RowSums(len(rows), total[None, :] - total[:, None], squares, np.sqrt(len(rows) * both))
+
+
+def log_gains(rows: FloatArray, clocks: FloatArray, centres: FloatArray) -> FloatArray:
+    """Sums of ln(1 + clock (centre - d)) over rows, for all ordered pairs: (arms, arms, clocks).
+
+    Where all rewards are 0 or 1, d is -1, 0 or 1, and counts are enough."""
+    centre = centres[:, :, None]
+    if ((rows == 0) | (rows == 1)).all():
+        both = np.einsum("ri,rj->ij", rows, rows)
+        ones = rows.sum(axis=0)
+        ahead, behind = (ones[None, :] - both)[:, :, None], (ones[:, None] - both)[:, :, None]
+        gains = ahead * np.log1p(clocks * (centre - 1)) + behind * np.log1p(clocks * (centre + 1))
+        gains += (len(rows) - ahead - behind) * np.log1p(clocks * centre)
+        return np.asarray(gains, dtype=np.float64)
+    gains = np.zeros_like(clocks)
+    for row in rows:
+        gains += np.log1p(clocks * (centre - (row[None, :] - row[:, None])[:, :, None]))
+    return gains
 
 
 def pair_level(n_arms: int, k: int, delta: float) -> float:

@@ -18,10 +18,10 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 
-FIRST_PULLS = 40  # pulls of an arm that fix the size of its sample
+FIRST_PULLS = 60  # pulls of an arm that fix the size of its sample
 RINOTT_PULLS = 20  # the same of the procedure that runs are compared with
-WORSE = 1.4  # size of a sample, in units of that of the procedure alone with all of delta
-WORST = 1.45  # largest total in these units up to which the race continues
+WORSE = 1.32  # size of a sample, in units of that of the procedure alone with all of delta
+WORST = 1.48  # largest total in these units up to which the race continues
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5  # of delta
 TAIL_CELLS = 60  # cells below probability 1 %, in equal ratios ...
 BULK_CELLS = 240  # ... and above, in equal steps

@@ -58,6 +58,15 @@ def clocks_for(variances: FloatArray, k: int) -> FloatArray:
     return clocks
 
 
+def ranged_clocks(variances: FloatArray, centres: FloatArray, k: int, epsilon: float) -> FloatArray:
+    """The same for rewards in [0, 1], in their own units; no row takes more than half of a wealth.
+
+    `variances` are in units of epsilon squared."""
+    clocks = clocks_for(variances, k) / epsilon
+    most: FloatArray = tuning.MOST_STAKE / (1 + np.abs(centres))
+    return np.minimum(clocks, most[:, :, None])
+
+
 def best_first(effects: FloatArray, ties: IntArray) -> IntArray:
     """Arms by effect; ties in a random order."""
     return np.lexsort((ties, -effects))

@@ -11,13 +11,14 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import Budget
 from shortlist.certificates.differences import tuning
-from shortlist.certificates.differences.bound import PairSums, pair_level, row_sums
+from shortlist.certificates.differences.bound import PairSums, RowSums, pair_level, row_sums
 from shortlist.certificates.differences.fallback import TwoStageSample
 from shortlist.certificates.differences.planning import (
     Comparisons,
     best_first,
     clocks_for,
     next_rows,
+    ranged_clocks,
 )
 from shortlist.certificates.frame import answered
 from shortlist.certificates.items.bound import largest_matching
@@ -31,11 +32,25 @@ CUT = 2.0  # times K epsilon at which bounds are cut to find the open pairs
 
 @dataclass
 class Course:
-    """What was spent, and how far rewards are from 0."""
+    """What was spent, how far rewards are from 0, and how much arms have in common."""
 
     batches: int = 0
     rows: int = 0
     farthest: float = 0.0  # in units of epsilon
+    own: float = 0.0  # squared deviations of rewards, as many times as they are in pairs
+    paired: float = 0.0  # squared deviations of differences
+
+    def compare(self, rows: FloatArray) -> None:
+        """Add up deviations within a batch, (rows, arms)."""
+        around = rows - rows.mean(axis=0)
+        total = float((around**2).sum())
+        self.own += (rows.shape[1] - 1) * total
+        self.paired += rows.shape[1] * total - float((around.sum(axis=1) ** 2).sum())
+
+    @property
+    def correlation(self) -> float | None:
+        """Mean correlation of two arms in a row, by variances; None if rewards do not vary."""
+        return 1 - self.paired / self.own if self.own else None
 
 
 class DifferencesRace:
@@ -44,8 +59,11 @@ class DifferencesRace:
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         n, k = problem.n_arms, problem.k
         self.problem = problem
-        self.fallback = TwoStageSample(n, k, problem.delta)
-        self.level = pair_level(n, k, problem.delta * (1 - self.fallback.share))
+        # the two-stage sample needs independent normal arms
+        shared = problem.shared_seeds
+        self.fallback = None if shared else TwoStageSample(n, k, problem.delta)
+        share = 0.0 if self.fallback is None else self.fallback.share
+        self.level = pair_level(n, k, problem.delta * (1 - share))
         self.sums = PairSums(n, np.array(tuning.GAP_WEIGHTS))
         self.compared = Comparisons(n)
         self.ties: IntArray = rng.permutation(n)
@@ -64,13 +82,25 @@ class DifferencesRace:
         self.course.farthest = max(self.course.farthest, float(np.abs(rows).max()))
         told = row_sums(rows)
         if self.course.rows:
-            variances = self.compared.variances()[np.ix_(arms, arms)]
-            self.sums.bet(arms, told, clocks_for(variances, self.problem.k))
+            self._bet(arms, rewards, told)
         self.compared.add(arms, told)
+        self.course.compare(rows - rows.mean())
         self.course.rows += len(rows)
-        for place, arm in enumerate(arms.tolist()):
-            self.fallback.take(arm, rows[:, place])
+        if self.fallback is not None:
+            for place, arm in enumerate(arms.tolist()):
+                self.fallback.take(arm, rows[:, place])
         self._choose()
+
+    def _bet(self, arms: IntArray, rewards: FloatArray, told: RowSums) -> None:
+        """Bet on rows of these arms; clocks and centres rest on earlier batches."""
+        pairs, k, epsilon = np.ix_(arms, arms), self.problem.k, self.problem.epsilon
+        variances = self.compared.variances()[pairs]
+        if not self.problem.rewards.has_range:
+            self.sums.bet(arms, told, clocks_for(variances, k))
+            return
+        centres = np.clip(epsilon * self.compared.mean_leads()[pairs], -1, 1)
+        clocks = ranged_clocks(variances, centres, k, epsilon)
+        self.sums.bet_ranged(arms, rewards, clocks, centres, epsilon)
 
     def _choose(self) -> None:
         ranked = best_first(self.compared.effects(), self.ties)
@@ -81,7 +111,8 @@ class DifferencesRace:
     @property
     def blur(self) -> float:
         """What rounding of the rewards can add to the loss in all."""
-        return 2 * ROUNDING * self.course.farthest * self.problem.k
+        mean = ROUNDING * self.course.farthest + self.problem.blur / self.problem.epsilon
+        return 2 * mean * self.problem.k
 
     def loss(self) -> float:
         """The largest loss of the choice in all, K R_T, in units of epsilon."""
@@ -91,10 +122,12 @@ class DifferencesRace:
         return total + self.blur if total < far else np.inf
 
     def choose_arms(self) -> None:
-        """Put the arms of open pairs in play; all of them where bounds need one another."""
+        """Put the arms of open pairs in play."""
         allowed = self.problem.k - self.blur
         cut = np.minimum(self.bounds, CUT * self.problem.k)
         doubt = open_pairs(cut, allowed)
+        if not doubt.any():  # less than rounding is missing
+            doubt[:] = True
         self.play = np.sort(
             np.concatenate([self.top[doubt.any(axis=1)], self.outside[doubt.any(axis=0)]])
         )
@@ -106,15 +139,16 @@ def differences_search(
     """Pull arms in doubt equally often until no matching of bounds exceeds K epsilon.
 
     R_T <= its bound with probability >= 1 - delta, whenever it ends, for normal rewards of any
-    variances. Batches have at least `least` pulls."""
+    variances, and on shared seeds for rewards with a range. Batches have at least `least` pulls."""
     race = DifferencesRace(problem, rng)
     yield from _pull(race, _affordable(race, tuning.FIRST_ROWS, least))
     while True:
         bound = race.loss()
         if bound <= problem.k:
             return _answer(race, race.top, bound, "race")
-        if race.fallback.due and _samples_affordable(race):
-            return (yield from _complete(race))
+        sample = race.fallback
+        if sample is not None and sample.due and _affords_samples(race, sample):
+            return (yield from _complete(race, sample))
         race.choose_arms()
         rows = _affordable(race, next_rows(race.course.rows), least)
         if not rows:
@@ -156,17 +190,16 @@ def _drawn(
     return reply.each
 
 
-def _samples_affordable(race: DifferencesRace) -> bool:
-    """Whether the budget pays for the samples of the fallback, as far as their sizes are known."""
-    arms, sample = np.arange(race.problem.n_arms), race.fallback
-    return bool(race.budget.affords(arms, sample.missing).all())
+def _affords_samples(race: DifferencesRace, sample: TwoStageSample) -> bool:
+    """Whether the budget pays for the samples, as far as their sizes are known."""
+    return bool(race.budget.affords(np.arange(race.problem.n_arms), sample.missing).all())
 
 
-def _complete(race: DifferencesRace) -> Search:
+def _complete(race: DifferencesRace, sample: TwoStageSample) -> Search:
     """Complete the samples of all arms and choose by their means: R_T <= epsilon."""
-    sample, bound = race.fallback, race.loss()
+    bound = race.loss()
     while sample.missing.any():
-        if not _samples_affordable(race):
+        if not _affords_samples(race, sample):
             return _answer(race, race.top, bound, "race")
         arms = np.flatnonzero(sample.missing)
         times = sample.missing[arms]
@@ -178,5 +211,11 @@ def _complete(race: DifferencesRace) -> Search:
 
 
 def _answer(race: DifferencesRace, top: IntArray, bound: float, proof: str) -> Answer:
-    evidence = {"certificate": "differences", "proof": proof, "rows": race.course.rows}
+    evidence: dict[str, object] = {
+        "certificate": "differences",
+        "proof": proof,
+        "rows": race.course.rows,
+    }
+    if race.problem.shared_seeds:
+        evidence["correlation"] = race.course.correlation
     return answered(race.problem, top, bound * race.problem.epsilon, evidence)

@@ -23,7 +23,9 @@ from shortlist.certificates.linear.planning import (
     best_arms,
     whole_pulls,
 )
+from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.features import Features
+from shortlist.formatting import bound_text, given_text
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
@@ -84,6 +86,48 @@ class _Task:
         """Number of pulls allowed, each counted at the highest cost."""
         affordable = self.problem.most_affordable
         return UNLIMITED if affordable is None else affordable
+
+
+def check_linear(problem: Problem, certificate: str = "auto") -> None:
+    """Refuse the linear certificate where it does not apply, and others where it does."""
+    features = problem.features
+    if features is None or not features.declared:
+        raise InvalidInput(
+            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
+            " them: say `linear`"
+        )
+    if certificate not in ("auto", "linear"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `linear` is declared, but only 'linear' rests on"
+            " that: leave one of them out"
+        )
+    if not problem.rewards.knows_spread:
+        raise UnsupportedGoal(
+            "`linear` is declared and rewards have unknown variances, but the linear bound needs a"
+            " range or a sigma"
+        )
+    if problem.shared_seeds:
+        raise UnsupportedGoal(
+            "`linear` is declared and seeds are shared, but the linear bound needs rewards of"
+            " different arms that are independent"
+        )
+    if problem.limits is not None:
+        raise InvalidInput(
+            "arms have limits and `linear` is declared, but the design pulls few arms often"
+        )
+    if problem.constraint is not None:
+        raise UnsupportedGoal(
+            "`linear` is declared and a constraint is given, but the linear bound is about all sets"
+            " of k arms"
+        )
+    most = problem.epsilon * problem.k / (2 * min(problem.k, problem.n_arms - problem.k))
+    if (features.misfit or 0.0) + problem.blur >= most:
+        allowed = given_text(features.misfit or 0.0)
+        raise InvalidInput(
+            f"`linear` allows means to be {allowed} (in units of the range of rewards, or of"
+            f" 2 sigma) from linear ones, but epsilon can only be proved if that is less than"
+            f" {bound_text(most)}"
+        )
 
 
 def linear_search(
