@@ -33,7 +33,7 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
-from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds
+from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
 from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
     error_of,
@@ -310,7 +310,8 @@ class Client(Runnable):
         other._describe()
         return other
 
-    def create(
+    @documented("create", "algorithm")
+    def create(  # noqa: D417  # `documented` adds the settings
         self,
         arms: Arms,
         k: int,
@@ -345,8 +346,16 @@ class Client(Runnable):
     ) -> "Client":
         """Create an experiment at the service and return a client of it.
 
-        The arguments are those of `Experiment.create`, without `store`. `algorithm` must be one of
-        the package: a service imports no code of callers.
+        Args:
+            {settings}
+            algorithm: Name of an algorithm of the package: a service imports no code of callers.
+                Default: 'auto'.
+            name: Name of the experiment.
+            exist_ok: Whether to open an experiment of that name with the same settings, if there
+                is one.
+
+        Returns:
+            A client of the experiment.
 
         Raises:
             InvalidInput: An argument is invalid.

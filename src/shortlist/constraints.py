@@ -129,7 +129,10 @@ class Laminar:
             )
 
     def best(self, weights: npt.ArrayLike) -> IntArray:
-        """The arms of a feasible set of largest total weight, in increasing order."""
+        """The arms of a feasible set of largest total weight, in increasing order.
+
+        Args:
+            weights: Weight of every arm."""
         values = _weights(weights, self.n_arms)
         required, optional = self._root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
@@ -146,7 +149,10 @@ class Laminar:
     def exchangeable(self, chosen: BoolArray) -> BoolArray:
         """[j, i]: whether j outside may come in for i inside: (n, n).
 
-        No group that j joins may be full, and none that i leaves may be at its least."""
+        No group that j joins may be full, and none that i leaves may be at its least.
+
+        Args:
+            chosen: Numbers of the chosen arms."""
         members = self._members()
         counts = members @ chosen
         limits = np.array(list(self.limits.values()), dtype=np.int64).reshape(-1, 2)
@@ -162,7 +168,10 @@ class Laminar:
         return members
 
     def among(self, arms: IntArray) -> "Laminar":
-        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
+        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         place = {arm: position for position, arm in enumerate(arms.tolist())}
         groups = {
             name: [place[arm] for arm in members if arm in place]
@@ -203,7 +212,10 @@ class Quotas(Laminar):
         self.most: IntArray = np.array([self.limits[name][1] for name in members])
 
     def best_of_each(self, weights: FloatArray) -> BoolArray:
-        """The masks of the best sets for many vectors of weights: (rows, n)."""
+        """The masks of the best sets for many vectors of weights: (rows, n).
+
+        Args:
+            weights: Weight of every arm."""
         order = np.argsort(-weights, axis=1, kind="stable")
         group = self._group[order]  # (rows, n), best first
         same = group[:, :, None] == np.arange(self.least.size)
@@ -216,7 +228,10 @@ class Quotas(Laminar):
         return chosen
 
     def among(self, arms: IntArray) -> "Quotas":
-        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
+        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         rest = [self.group_of[arm] for arm in arms.tolist()]
         gone = set(self.groups) - set(rest)
         for name in gone:
@@ -271,13 +286,19 @@ class Matching:
             )
 
     def best(self, weights: npt.ArrayLike) -> IntArray:
-        """The arms of a feasible set of largest total weight, in increasing order."""
+        """The arms of a feasible set of largest total weight, in increasing order.
+
+        Args:
+            weights: Weight of every arm."""
         arms = self._assigned(_weights(weights, self.n_arms))
         assert arms is not None  # settled when it was made
         return arms
 
     def among(self, arms: IntArray) -> "Matching":
-        """The same pairs without those of other arms; refused if too few remain."""
+        """The same pairs without those of other arms; refused if too few remain.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         rows = [self.rows[arm] for arm in arms.tolist()]
         return Matching(rows, [self.columns[arm] for arm in arms.tolist()], k=self.k)
 
@@ -331,12 +352,18 @@ class Matroid:
             raise InvalidInput(f"`k` is {self.k}, but the bases of the matroid have {rank} arms")
 
     def best(self, weights: npt.ArrayLike) -> IntArray:
-        """The arms of a basis of largest total weight, in increasing order."""
+        """The arms of a basis of largest total weight, in increasing order.
+
+        Args:
+            weights: Weight of every arm."""
         order = np.argsort(-_weights(weights, self.n_arms), kind="stable")
         return np.sort(np.array(self._basis(order.tolist()), dtype=np.int64))
 
     def exchangeable(self, chosen: BoolArray) -> BoolArray:
-        """[j, i]: whether j outside may come in for i inside: (n, n)."""
+        """[j, i]: whether j outside may come in for i inside: (n, n).
+
+        Args:
+            chosen: Numbers of the chosen arms."""
         inside = np.flatnonzero(chosen).tolist()
         swaps = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
         for i in inside:
@@ -346,7 +373,10 @@ class Matroid:
         return swaps
 
     def among(self, arms: IntArray) -> "Matroid":
-        """The same matroid without the other arms; refused if its bases become smaller."""
+        """The same matroid without the other arms; refused if its bases become smaller.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         names = arms.tolist()
         return Matroid(
             lambda some: self.independent([names[arm] for arm in some]), arms.size, k=self.k

@@ -339,7 +339,7 @@ def _lines(text: str) -> str:
     return printable(text, keep="\n")
 
 
-def in_words(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A length of time for people."""
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
         if seconds < most * length:

@@ -331,7 +331,11 @@ class Problem:
 
     def means(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """The mean reward of every arm; on a test set an estimate of that over all items, to which
-        scores known before belong: (n,), NaN where nothing is known."""
+        scores known before belong: (n,), NaN where nothing is known.
+
+        Args:
+            pulls: Number of rewards per arm.
+            sums: Sum of the rewards per arm."""
         if self.items is not None:
             return self.items.means(pulls, sums)
         means = np.full(self.n_arms, np.nan)
@@ -344,7 +348,11 @@ class Problem:
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 
     def regret(self, means: FloatArray, top: IntArray) -> float:
-        """R_T of the arms `top` against the best feasible set, where large means are good."""
+        """R_T of the arms `top` against the best feasible set, where large means are good.
+
+        Args:
+            means: True means of all arms.
+            top: Numbers of the chosen arms."""
         if self.constraint is None:
             return aggregate_regret(means, top)
         best = best_set(self.constraint, means, self.k)
@@ -356,7 +364,11 @@ class Problem:
         return -1 if self.minimize else 1
 
     def seen(self, least: float, most: float) -> "Problem":
-        """The same problem, as it turned out: the least and the largest reward are these."""
+        """The same problem, as it turned out: the least and the largest reward are these.
+
+        Args:
+            least: Smallest reward so far.
+            most: Largest reward so far."""
         return replace(self, rewards=as_seen(self.rewards, least, most))
 
     def unit(self) -> "Problem":
@@ -386,7 +398,11 @@ class Problem:
         return items.unit(1.0, -1.0) if self.minimize else items
 
     def among(self, arms: IntArray, budget: float | None) -> "Problem":
-        """The same problem for these arms only, with this budget."""
+        """The same problem for these arms only, with this budget.
+
+        Args:
+            arms: Numbers of the arms that remain.
+            budget: Budget of the smaller problem."""
         numbers = arms.tolist()
         limits = None if self.limits is None else tuple(self.limits[arm] for arm in numbers)
         costs = None if self.costs is None else tuple(self.costs[arm] for arm in numbers)

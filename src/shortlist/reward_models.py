@@ -100,7 +100,10 @@ class Bounded:
         return Bounded()
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        """Whether a reward, or each of an array of them, keeps to the declaration.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (self.low <= rewards) & (rewards <= self.high)
 
 
@@ -130,7 +133,10 @@ class Binary:
         return self
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        """Whether a reward, or each of an array of them, keeps to the declaration.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (rewards == 0) | (rewards == 1)
 
 
@@ -187,7 +193,10 @@ class SubGaussian:
         return SubGaussian(UNIT_SIGMA)
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        """Whether a reward, or each of an array of them, keeps to the declaration.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (rewards >= -self.farthest) & (rewards <= self.farthest)
 
 
@@ -219,7 +228,10 @@ class Normal:
         return self
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, is a number to compute with."""
+        """Whether a reward, or each of an array of them, is a number to compute with.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (rewards >= -LARGEST) & (rewards <= LARGEST)
 
 
@@ -264,7 +276,7 @@ class Unranged(Undeclared):
 
 RewardModel = Bounded | Binary | SubGaussian | Normal | Undeclared
 RewardsDeclared = tuple[float, float] | Literal["binary", "normal"] | RewardModel
-WORDS: dict[str, RewardModel] = {"binary": Binary(), "normal": Normal()}
+BY_NAME: dict[str, RewardModel] = {"binary": Binary(), "normal": Normal()}
 MODELS: dict[str, type[RewardModel]] = {
     model.kind: model for model in (Bounded, Binary, SubGaussian, Normal, Undeclared)
 }
@@ -279,8 +291,8 @@ def model_of(rewards: object) -> RewardModel:
     """The rewards that were declared: a range, "binary", "normal", or a model."""
     if isinstance(rewards, RewardModel):
         return rewards
-    if isinstance(rewards, str) and rewards in WORDS:
-        return WORDS[rewards]
+    if isinstance(rewards, str) and rewards in BY_NAME:
+        return BY_NAME[rewards]
     if isinstance(rewards, tuple | list) and len(rewards) == 2:
         return Bounded(*rewards)
     raise InvalidInput(

@@ -590,7 +590,7 @@ def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorit
         made, have = f"format {format_} of tickets", f"format {FORMAT}"
     if version != known.version or format_ != FORMAT:
         raise CannotReplay(
-            f"{where} was made with {made}, but this shortlist has {have} and would go on"
+            f"{where} was made with {made}, but this shortlist has {have} and would continue"
             " differently: continue it with the shortlist that made it, or export its rewards"
         )
     return known

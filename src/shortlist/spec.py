@@ -8,10 +8,10 @@ them with the fields. CONTRIBUTING.md, "Add a setting", has an example.
 
 This module imports neither numpy nor any search, so that `shortlist --help` is quick."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
@@ -304,6 +304,31 @@ TAKEN = ("rewards", "control", "lease", "min_batch", "window")
 OPEN_OPTIONS = ("min_items",)  # the same for options
 
 
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+def documented(door: Door, *without: str) -> Callable[[Documented], Documented]:
+    """Put the settings of a door, with their help, in place of `{settings}` of a docstring.
+
+    So help() and the reference have them without another copy; those in `without` are explained by
+    the docstring itself."""
+
+    def fill(function: Documented) -> Documented:
+        if function.__doc__ is not None:
+            before, _, after = function.__doc__.partition("{settings}")
+            indent = before.rpartition("\n")[2]
+            named = (field for name, field in FIELDS_OF[door].items() if name not in without)
+            function.__doc__ = before + f"\n{indent}".join(map(_line, named)) + after
+        return function
+
+    return fill
+
+
+def _line(field: Field) -> str:
+    default = "" if field.required or field.default is None else f" Default: {field.default!r}."
+    return f"{field.name}: {field.text}{'' if 'Default' in field.text else default}"
+
+
 def json_schema() -> Json:
     """The JSON Schema of a spec, without references."""
     (whole,), parts = msgspec.json.schema_components((Spec,), ref_template="{name}")
@@ -341,11 +366,11 @@ def _left_open(value: object) -> bool:
 def _different(name: str, mine: object, theirs: object) -> str:
     if name in LONG:
         return f"other {name}"
-    made = f"no {name}" if mine is None else f"{name} = {_in_words(mine)}"
-    return f"{made} and not {_in_words(theirs)}"
+    made = f"no {name}" if mine is None else f"{name} = {_as_text(mine)}"
+    return f"{made} and not {_as_text(theirs)}"
 
 
-def _in_words(value: object) -> str:
+def _as_text(value: object) -> str:
     if not isinstance(value, RewardRecord):
         return "none" if value is None else str(value)
     limits = {name: limit for name, limit in msgspec.to_builtins(value).items() if name != "kind"}

@@ -358,7 +358,14 @@ class Algorithm:
         certificate: str = "auto",
         window: int | None = None,
     ) -> dict[str, object]:
-        """The options with those on batches and the certificate; "auto" leaves it to the search."""
+        """The options with those on batches and the certificate; "auto" leaves it to the search.
+
+        Args:
+            options: Options of the algorithm, by name.
+            max_rounds: As in `select`.
+            min_batch: As in `select`.
+            window: As in `select`.
+            certificate: As in `select`."""
         given = named("options", options)
         wanted = text("certificate", certificate)
         proof = None if wanted == "auto" else wanted
@@ -378,7 +385,12 @@ class Algorithm:
         return given
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
-        """Start the search on the unit scale, or raise an error that says why it cannot start."""
+        """Start the search on the unit scale, or raise an error that says why it cannot start.
+
+        Args:
+            problem: The problem.
+            rng: The only source of randomness.
+            options: Options of the algorithm, by name."""
         self.check(problem, options)
         unit = problem.unit()
         search = self._begun(unit, rng, options)
@@ -403,7 +415,11 @@ class Algorithm:
             ) from error
 
     def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
-        """Refuse a goal this algorithm does not serve, a budget too small, and unknown options."""
+        """Refuse a goal this algorithm does not serve, a budget too small, and unknown options.
+
+        Args:
+            problem: The problem.
+            options: Options of the algorithm, by name."""
         check_options(self.name, self.search, {} if options is None else options)
         self._check_goal(problem.goal)
         if problem.items is not None and not (self.items or self.guarded):

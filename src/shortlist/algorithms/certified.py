@@ -285,7 +285,7 @@ def search_by_spread(
     fallback: FixedSamples | None,
     retired: Retired | None = None,
 ) -> Search:
-    """The race of pairs, unless its first rewards are scores of small variance.
+    """The pairs certificate, unless its first rewards are scores of small variance.
 
     A bet on one arm may stake no more than its wealth, so a pair of arms is told apart no sooner
     however small the variance of their scores is; the split certificate has one wealth for all

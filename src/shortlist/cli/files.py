@@ -35,7 +35,7 @@ def whole_number(text: str) -> int | None:
 if TYPE_CHECKING:
     from shortlist.arms import Arm, Label
 
-TERMS = frozenset(["cost", "limit", "group"])  # what may be said of an arm beside
+TERMS = frozenset(["cost", "limit", "group"])  # columns of an arm besides its label
 ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
 arms_argument = click.argument(
     "arms",
@@ -243,7 +243,7 @@ if TYPE_CHECKING:
     from shortlist.constraints import Quotas
     from shortlist.reward_models import RewardsDeclared
 
-WORDS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
+TRUTHS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class Fresh:
         return Quotas(groups, read_quotas(path), k=int(self.chosen.sum()))
 
     def check(self, rewards: "RewardsDeclared") -> None:
-        """Refuse the first line whose sums cannot be those of so many rewards."""
+        """Refuse the first line whose sums cannot be those of this many rewards."""
         from shortlist.certificates.certify import check_possible
         from shortlist.reward_models import model_of
 
@@ -320,6 +320,6 @@ def read_fresh(path: str) -> Fresh:
 
 def _chosen(line: FileLine) -> bool:
     cell = line["chosen"].strip()
-    if cell.lower() not in WORDS:
+    if cell.lower() not in TRUTHS:
         raise InvalidInput(f"{line.where} says {cell!r}, but chosen must be yes or no")
-    return WORDS[cell.lower()]
+    return TRUTHS[cell.lower()]

@@ -170,7 +170,7 @@ class Evaluation:
     function: Callable[..., Any]
     many: bool  # takes the number of pulls, and returns that many rewards
     wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
-    on_items: bool = False  # takes the item, or a list of items, beside the arm
+    on_items: bool = False  # takes the item, or a list of items, after the arm
     attempts: Attempts = ONCE
     is_async: bool = False
     stop: Stop = field(default_factory=Stop, compare=False)
@@ -193,8 +193,8 @@ class Evaluation:
             kind = asynchronous(pull)
             return cls(pull, False, wanted_by(pull), on_items, attempts, kind)
         if pull_many is not None and pull is None:
-            beside = "a list of items" if on_items else "a number of pulls"
-            _check_places(pull_many, f"an arm and {beside}", 2)
+            second = "a list of items" if on_items else "a number of pulls"
+            _check_places(pull_many, f"an arm and {second}", 2)
             kind = asynchronous(pull_many)
             return cls(pull_many, True, wanted_by(pull_many), on_items, attempts, kind)
         both = "`pull` and `pull_many`"

@@ -62,9 +62,9 @@ from shortlist.validation import shown
 class Sameness:
     """Watches rewards until one differs from the first of its arm.
 
-    Arms may well give nothing but the least or the largest reward, as 0 and 1: of these alone
-    nothing is said. Honest arms may give one number often: `variation.py` says how often they are
-    taken to, and from how many repeats on this is doubted."""
+    Arms may well give nothing but the least or the largest reward, as 0 and 1: these alone are not
+    reported. Honest arms may give one number often: `Variation` has the share of repeats that is
+    taken to be honest, and the number of repeats from which on this is doubted."""
 
     def __init__(self, rewards: RewardModel) -> None:
         self._ends = rewards.support

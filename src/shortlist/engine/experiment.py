@@ -66,13 +66,13 @@ from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, OnFailure, OnLate, Order, Seeds
+from shortlist.spec import Certificate, OnFailure, OnLate, Order, Seeds, documented
 from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
 from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
 
 logger = logging.getLogger("shortlist.engine")
-WINDOW = 1000  # tickets looked through at a time for those of arms that left
+WINDOW = 1000  # tickets looked through at a time for those of retired arms
 GOING = (State.READY, State.PENDING)  # states in which there may be tickets
 
 
@@ -80,7 +80,7 @@ class Experiment(Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
-    returns; whoever opens the experiment runs the search again with them and stands where it stood.
+    returns; a program that opens the experiment runs the search again with them.
     Any number of programs may have the same experiment open, and threads may share one object.
 
     Invariants, which every method keeps:
@@ -110,7 +110,8 @@ class Experiment(Runnable):
         self._warned: set[str] = set()  # of what tests of the rewards found
 
     @classmethod
-    def create(
+    @documented("create")
+    def create(  # noqa: D417  # `documented` adds the settings
         cls,
         arms: Arms,
         k: int,
@@ -146,17 +147,35 @@ class Experiment(Runnable):
         exist_ok: bool = False,
         clock: Clock | None = None,
     ) -> "Experiment":
-        """Make an experiment in `store`, a file or a store; a file is made if there is none.
+        """Create an experiment.
 
-        Without a store it is kept in memory, as long as the program lives. What is asked for is
-        said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
-        longer if pulls take longer). One that is overdue is waited for, or handed out "again",
-        which is fair only if slow says nothing about the reward, or counts as the reward that
-        `on_late` is. A pull that failed is tried `retries` times more; after that `on_failure` says
-        whether the experiment stops or its arm leaves, as by `retire`. On a test set, `workers` is
-        the number of calls that will be under way at a time: it sets the defaults of `min_batch`
-        and `window`, half of it and three times as many, and nothing else. With `exist_ok`, an
-        experiment of that name made with the same settings is opened instead."""
+        Args:
+            {settings}
+            store: File, address of a database, or store. A file is created if there is none.
+                Default: memory, as long as the program lives.
+            name: Name of the experiment in the store.
+            workers: On a test set, the number of calls that will be under way at a time. It sets
+                the defaults of `min_batch` and `window`, half of it and three times as many, and
+                nothing else.
+            exist_ok: Whether to open an experiment of that name with the same settings, if there
+                is one.
+            clock: Function that returns seconds since 1970. Default: the clock of the store.
+
+        Returns:
+            The experiment.
+
+        Raises:
+            InvalidInput: An argument is not valid, or arguments do not go together.
+            StoreExists: There is an experiment of that name, and `exist_ok` is False or its
+                settings differ.
+
+        Example:
+            >>> import shortlist
+            >>> experiment = shortlist.Experiment.create(["grey", "red"], 1, budget=10)
+            >>> while tickets := experiment.ask(5):
+            ...     _ = experiment.tell_many((each, each.arm == "red") for each in tickets)
+            >>> experiment.result().top
+            ('red',)"""
         flag("exist_ok", exist_ok)
         if workers is not None:
             workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
@@ -175,8 +194,15 @@ class Experiment(Runnable):
         clock: Clock | None = None,
         new: Settings | None = None,
     ) -> "Experiment":
-        """`create` with settings that are checked already; `new` are those of one that is made now,
-        with defaults for what is left open."""
+        """`create` with settings that are checked already.
+
+        Args:
+            settings: The settings.
+            store: As in `create`.
+            name: As in `create`.
+            exist_ok: As in `create`.
+            clock: As in `create`.
+            new: Settings of one that is made now, with defaults for what is left open."""
         name = checked_name(name)
         wide = settings if new is None else new
         Replay(wide)  # refuses what cannot be begun, before there is a file
@@ -195,10 +221,22 @@ class Experiment(Runnable):
         readonly: bool = False,
         clock: Clock | None = None,
     ) -> "Experiment":
-        """Go on with an experiment; the name may be left out where there is only one.
+        """Open an experiment that exists, to continue it or to look at it.
 
-        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
-        refused."""
+        Args:
+            store: A file, an address of a database, or a store.
+            name: Name of the experiment; default: the only one of the store.
+            readonly: Whether to look at a file without changing it: `status` and `result` work,
+                `ask` and `tell` are refused.
+            clock: Function that returns seconds since 1970; default: the clock of the store.
+
+        Returns:
+            The experiment.
+
+        Raises:
+            StoreMissing: There is no such file or experiment.
+            CannotReplay: This version of the package has another search than the one that began
+                the experiment."""
         with opened(store, "ro" if flag("readonly", readonly) else "rw", keep=True) as place:
             name = the_only(place.names()) if name is None else checked_name(name)
             settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
@@ -222,7 +260,7 @@ class Experiment(Runnable):
 
         Args:
             limit: The most tickets to hand out.
-            worker: Name of the worker, for its lease; without one the tickets are nobody's.
+            worker: Name of the worker, for its lease; without one the tickets have no holder.
             lease: Seconds until the results are due; default: those of the experiment.
             alive: A promise to ask again within this many seconds. A worker that does not is gone,
                 and its tickets are handed out again.
@@ -289,17 +327,37 @@ class Experiment(Runnable):
     def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
-        changes nothing; another reward or cost for the same ticket is an error, and the first
-        stays. A late reward counts if it is the first, unless `on_late` is a reward: then it is
-        discarded, which the receipt and a warning in the log say."""
+        Telling the same again changes nothing. Another reward or cost for the same ticket is an
+        error, and the first stays. A late reward counts if it is the first, unless `on_late` is a
+        reward: then it is discarded, and the receipt and a warning in the log report that.
+
+        Args:
+            ticket: The ticket, or its number.
+            reward: The reward.
+            cost: Actual cost of the pull; default: the declared one.
+
+        Returns:
+            The tickets whose reward does not count, if there are any.
+
+        Raises:
+            InvalidReward: The reward does not keep to the declaration.
+            ConflictingReward: The ticket has another reward or cost.
+            UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         return self.tell_many([(ticket, reward, cost)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets at once: all of them, or after an error none.
 
-        Each is a ticket and its reward, and perhaps what the pull did cost. The receipt names the
-        tickets whose reward is discarded."""
+        Args:
+            results: Pairs (ticket, reward), or (ticket, reward, actual cost).
+
+        Returns:
+            The tickets whose reward does not count, if there are any.
+
+        Raises:
+            InvalidReward: A reward does not keep to the declaration.
+            ConflictingReward: A ticket has another reward or cost.
+            UnknownTicket: A ticket was never handed out, or belongs to another experiment."""
         tellings, receipt = self._tell(triples(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
@@ -309,7 +367,12 @@ class Experiment(Runnable):
     def tell_block(
         self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
     ) -> Receipt:
-        """`tell_many`, with columns instead of tuples: for workers that make many short pulls."""
+        """`tell_many`, with columns instead of tuples: for workers that make many short pulls.
+
+        Args:
+            tickets: Numbers of tickets.
+            rewards: Their rewards.
+            costs: Actual costs of the pulls; default: the declared ones."""
         if costs is not None or not self._told_plainly(tickets, rewards):
             paid = [None] * len(tickets) if costs is None else costs
             return self.tell_many(zip(tickets, rewards, paid, strict=True))
@@ -383,13 +446,21 @@ class Experiment(Runnable):
 
     @retried
     def retire(self, arm: Label, reason: str = "") -> None:
-        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+        """Retire an arm, for example because it cannot be pulled any more.
 
         It is not chosen, and its open tickets are told the worst reward. The guarantee of
-        `certified` is then about the arms that stay: against their k best at most the bound is
-        lost. Let no arm leave because of its rewards: docs/experiments.md says what is proved.
-        Other algorithms promise nothing then, nor is anything promised if an arm that left would
-        have been chosen: the best of the others takes its place."""
+        `certified` is then about the remaining arms: the regret against their k best is within the
+        bound. Never retire an arm because of its rewards: docs/experiments.md states what is
+        proved. Other algorithms have no guarantee then, nor is there one if a retired arm would
+        have been chosen: the best of the others takes its place.
+
+        Args:
+            arm: Label of the arm.
+            reason: Text for the log.
+
+        Raises:
+            InvalidInput: There is no such arm, the search has finished, too few arms would remain,
+                or rewards have no range."""
         said = text("reason", reason)
         with self._writing() as now:
             number = leaving_arm(self._known, arm)
@@ -406,10 +477,17 @@ class Experiment(Runnable):
     ) -> int:
         """Take back tickets of which no result will come; they are handed out again at once.
 
-        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
-        is said; returns how many. Only whoever knows that the holder is gone should say so: to give
-        up what merely takes long leaves results out because of their value. A result that comes
-        nevertheless counts if it is the first."""
+        Release tickets only if you know that their holder is gone: to give up pulls that merely
+        take long leaves results out because of their value. A result that comes nevertheless counts
+        if it is the first. Several conditions must all be met.
+
+        Args:
+            worker: Release the tickets of this worker.
+            tickets: Release these, given as tickets or by number.
+            overdue: Release tickets that have been due for at least this many seconds.
+
+        Returns:
+            The number of tickets that were released."""
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -425,7 +503,7 @@ class Experiment(Runnable):
 
     @retried
     def resume(self) -> None:
-        """Let an experiment that stopped go on: the failures so far are forgiven."""
+        """Continue an experiment that stopped after failed pulls; the failures no longer count."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
             self._append(events=[event], state=State.READY)
@@ -450,7 +528,7 @@ class Experiment(Runnable):
             last = self._arms
             same = last is not None and last[0] == self._known.ledger.position
             counted = None if same else self._known.counted()
-        if counted is not None:  # nobody waits while this is worked out
+        if counted is not None:  # others need not wait for this
             last = self._arms = counted.position, arms_told(counted, self.settings.labels)
         assert last is not None
         return status(arms=last[1])
@@ -508,7 +586,7 @@ class Experiment(Runnable):
 
     def glance(self) -> State | None:
         """The state, as of the last call of anything else; None if another thread is at work on
-        this experiment: this waits for nobody."""
+        this experiment: this never waits."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -517,7 +595,7 @@ class Experiment(Runnable):
             self._lock.release()
 
     def course(self) -> list[tuple[int, Progress]]:
-        """How far the search was after so many pulls, whenever it asked for more.
+        """Per batch, the pulls before it and the progress of the search.
 
         As cheap as `standing`."""
         with self._lock:
@@ -531,7 +609,7 @@ class Experiment(Runnable):
             return self._known.pulls_counted()
 
     def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends.
+        """How many tickets are held, and when the last of their leases ends.
 
         As cheap as `standing`."""
         with self._lock:
@@ -541,12 +619,21 @@ class Experiment(Runnable):
             return ends.size, float(ends.max()) if ends.size else now
 
     def result(self, *, partial: bool = False) -> Result:
-        """The answer, once there is one; with `partial` also before that, as it would be now.
+        """Return the answer, once there is one; with `partial` also before, as it would be now.
 
         A partial result has the bound that the search has earned, if it knows one at any time, and
         says nothing but the intervals otherwise. Rewards of an arm are counted up to its first pull
         that is missing; `waiting` of every arm says how many came in before that one. `seconds` are
-        those from the first ticket to the last reward."""
+        those from the first ticket to the last reward.
+
+        Args:
+            partial: Whether to return a result before the search has finished.
+
+        Returns:
+            The result.
+
+        Raises:
+            Unfinished: The search has not finished, and `partial` is False."""
         flag("partial", partial)
         with self._lock:
             self._catch_up()
@@ -600,7 +687,7 @@ class Experiment(Runnable):
                 caution(message)
 
     def _next_tickets(self, asking: Asking, without: Sequence[int], now: float) -> IntArray:
-        """The tickets to hand out, after those of arms that left were told."""
+        """The tickets to hand out, after those of retired arms were told."""
         self._tell_worst(now, asking.worker, asking.limit)
         available = self._known.available(asking.worker, now, asking.limit)
         if without:
@@ -630,13 +717,13 @@ class Experiment(Runnable):
 
     def _settle(self, now: float) -> None:
         """Leave the log so that every reader knows whether there are tickets to hand out."""
-        if self._known.ledger.retired:  # else the search goes on when nobody waits for it
+        if self._known.ledger.retired:  # else the search continues when no one waits for it
             self._catch_up()
             if self._known.ledger.steps:  # before the first ticket the clock does not run
                 self._tell_worst(now)
 
     def _tell_worst(self, now: float, holder: str = "", limit: int = 1) -> None:
-        """Tell the worst reward of the next tickets that are of arms that left."""
+        """Tell the worst reward of the next tickets that are of retired arms."""
         while self._known.ledger.retired and self._known.replay.outcome is None:
             window = self._known.available(holder, now, max(limit, WINDOW))
             told, unpaid = worst_rewards(self._known, window.tolist(), now)
@@ -662,7 +749,8 @@ class Experiment(Runnable):
             self._behind = True
             logger.warning(
                 "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
-                " another program has another clock. Leases end by the clock of whoever looks.",
+                " another program has another clock. Leases end by the clock of the program that"
+                " looks.",
                 *(behind, self.name),
             )
 

@@ -235,7 +235,7 @@ def _take_entries(lines: Iterator[Line], log: "ImportedLog") -> None:
 
 
 def _check_replay(settings: str, log: "ImportedLog") -> None:
-    """Refuse a log with which the search of this version would not go on."""
+    """Refuse a log with which the search of this version would not continue."""
     log.check_under_way()
     replica, store = _replayable(settings, "the export"), MemoryStore()
     if replica is None:
@@ -291,7 +291,7 @@ class ImportedLog:
         label = entry["arm"]
         if not isinstance(label, str | int) or label not in self._arms:
             raise InvalidInput(f"there is no arm {label!r}")
-        # what was not handed out of an arm that left has the worst reward
+        # a ticket of a retired arm that was not handed out has the worst reward
         left = self._arms[label] in self._left
         ticket = _ticket(entry, 1, self._ends[Kind.STEP if left else Kind.LEASE])
         if ticket in self.rewards:
@@ -404,7 +404,7 @@ class Verdict:
 
     name: str  #: of the experiment
     rows: int | None  #: of its log, rewards and events; None if they cannot be read
-    damage: str  #: in words; empty if there is none
+    damage: str  #: description; empty if there is none
     replay: str  #: why this version of the package cannot continue it; empty if it can
 
 

@@ -57,7 +57,7 @@ def open_store(place: str | os.PathLike[str], mode: Mode) -> SQLStore:
 
 
 def the_only(names: Sequence[str]) -> str:
-    """The name that need not be said."""
+    """The name of the only experiment."""
     if not names:
         raise InvalidInput("`name` is not given, but the store holds no experiment")
     if len(names) > 1:

@@ -73,7 +73,7 @@ def new_lease(worker: str, on_late: OnLate, now: float, lease: float, alive: flo
 
 
 def _checked_alive(alive: object, worker: str) -> float | None:
-    """The promise to ask again within so many seconds, which only somebody with a name can keep."""
+    """The promise to ask again within this many seconds, which needs the name of a worker."""
     if alive is None:
         return None
     if not worker:
@@ -95,7 +95,7 @@ def handed_out(known: Replica, ids: IntArray, lease: Lease) -> tuple[list[Event]
     """The leases for the log, and when each ticket is due.
 
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
-    would give the reward another law."""
+    would give the reward another distribution."""
     if not isinstance(known.settings.on_late, float):
         return _leases(np.sort(ids), lease), [lease.due] * ids.size
     due = due_of(known.ledger.ends(ids[ids < known.ledger.issued]))  # of those handed out before
@@ -124,7 +124,7 @@ def given_back(
     overdue: float | None,
     now: float,
 ) -> tuple[list[Event], int]:
-    """What takes back the tickets that fit all that is said, and how many they are."""
+    """The entries that take back the tickets which meet all conditions, and their number."""
     if worker is None and tickets is None and overdue is None:
         raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
     ledger = known.ledger
@@ -145,7 +145,7 @@ def given_back(
 
 
 def is_current(ticket: Ticket | int, known: Replica) -> bool:
-    """Whether somebody holds the ticket, and on the terms that it names."""
+    """Whether the ticket is held, on the terms that it names."""
     due = known.ledger.due(known_id(ticket, known))
     return due != FREE and (not isinstance(ticket, Ticket) or ticket.expires == due)
 
@@ -190,7 +190,7 @@ def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Ev
 
 
 logger = logging.getLogger("shortlist.engine")
-# a ticket and its reward, and perhaps what the pull did cost
+# a ticket and its reward, and perhaps the actual cost of the pull
 Report = tuple[Ticket | int, float] | tuple[Ticket | int, float, float | None]
 
 
@@ -208,7 +208,7 @@ class Telling(NamedTuple):
 
 
 def costs_of(tellings: Iterable[Telling], now: float) -> list[Event]:
-    """What pulls did cost that did not cost what was declared, for the log."""
+    """Actual costs that differ from the declared ones, for the log."""
     return [
         Event(Kind.COST, each.ticket, 1, repr(each.cost), now)
         for each in tellings
@@ -359,7 +359,7 @@ def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
 
 
 def _check_cost(telling: Telling, before: float | None) -> None:
-    """Refuse a second cost of a pull, unless it is the same or none is said."""
+    """Refuse a second cost of a pull, unless it is the same or none is given."""
     if telling.cost is not None and telling.cost != before:
         first = "none" if before is None else repr(before)
         raise ConflictingReward(
@@ -382,17 +382,17 @@ def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> Non
         )
 
 
-def _check_conflict(telling: Telling, before: float | None, beside: Telling | None) -> None:
+def _check_conflict(telling: Telling, before: float | None, same_call: Telling | None) -> None:
     """Refuse a second reward for a ticket, unless it is the same."""
     id_, _, reward, _ = telling
     if before is not None and before != reward:
         raise ConflictingReward(
             f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"
         )
-    if beside is not None and beside.reward != reward:
+    if same_call is not None and same_call.reward != reward:
         raise ConflictingReward(
-            f"ticket {id_} is told {beside.reward!r} and {reward!r} in the same call, but has one;"
-            " none was told"
+            f"ticket {id_} is told {same_call.reward!r} and {reward!r} in the same call, but has"
+            " one; none was told"
         )
 
 
@@ -406,8 +406,8 @@ def affordable(known: Replica, ids: IntArray, now: float) -> IntArray:
 
 
 def ending(known: Replica, now: float) -> list[Event]:
-    """What ends an experiment whose budget does not pay for the next ticket, when nobody has one
-    out that might turn out cheaper."""
+    """The entry that ends an experiment whose budget does not pay for the next ticket, when no
+    ticket is out that might turn out cheaper."""
     following = known.available("", now, 1)
     if not following.size or known.ledger.held(now).size or affordable(known, following, now).size:
         return []

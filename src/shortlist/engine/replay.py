@@ -42,11 +42,11 @@ from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rew
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, RewardRow, Store
 
-PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md
+PROVED = ("certified",)  # whose bound is about the remaining arms: docs/experiments.md
 
 
 def promised(top: Iterable[int], retired: Collection[int], algorithm: str) -> bool:
-    """Whether the bound of this choice holds among the arms that stay."""
+    """Whether the bound of this choice holds among the remaining arms."""
     return not retired or (algorithm in PROVED and not set(retired).intersection(top))
 
 
@@ -56,7 +56,7 @@ def staying(
     """The outcome as it is, if no arm that it chose has left and its bound is known to hold then.
 
     Otherwise nothing is promised, and the best of the others take the places of those that left,
-    ties broken by lot."""
+    ties broken at random."""
     top = outcome.answer.top
     if promised(top.tolist(), retired, algorithm):
         return outcome
@@ -74,14 +74,14 @@ def staying(
 
 
 def _feasible(constraint: Constraint, order: IntArray, k: int) -> IntArray:
-    """A feasible set that prefers arms that come first in `order`; those at its end have left."""
+    """A feasible set that prefers arms that come first in `order`; those at its end retired."""
     weights = np.empty(order.size)
     weights[order] = np.arange(order.size, 0, -1.0)
     return np.flatnonzero(best_set(constraint, weights, k))
 
 
-NOBODY = np.empty(0, dtype=np.int64)
-NOTHING = Pulls(NOBODY, NOBODY)
+NO_ARMS = np.empty(0, dtype=np.int64)
+NOTHING = Pulls(NO_ARMS, NO_ARMS)
 
 
 class Replay:
@@ -150,8 +150,8 @@ class Replay:
     ) -> None:
         """Answer the oldest batch with the rewards of its tickets, in their order.
 
-        `arms` are those that the log says they are of, `costs` what those tickets did cost that
-        did not cost what was declared, `retired` all arms that have left by now."""
+        `arms` are those of the log, `costs` the actual costs that differ from the declared ones, by
+        ticket, `retired` all arms that have retired by now."""
         numbering = self.numbering.oldest
         requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
@@ -210,9 +210,9 @@ class Replica:
     """The log as read so far, and the search as far as the log takes it.
 
     The invariant of every experiment: a replica changes in one way only, by reading the log.
-    Whoever has something to say appends it to the log and reads it back like everybody else. So all
-    programs that have read the same log agree, and a program that fails half-way has not changed
-    anything: what it did not append never happened."""
+    A program that has something to record appends it to the log and reads it back like all
+    others. So all programs that have read the same log agree, and a program that fails half-way
+    has not changed anything: what it did not append never happened."""
 
     def __init__(self, name: str, settings: Settings, origin: str | None = None) -> None:
         """`origin` is the name it was created with, if it was renamed."""
@@ -231,7 +231,7 @@ class Replica:
         self._halfway = False  # in reading
 
     def read(self, store: Store) -> None:
-        """Take in what is new in the log, and let the search go on as far as it can."""
+        """Take in what is new in the log, and let the search continue as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
         news = store.read(self.name, self.ledger.position)
@@ -257,7 +257,7 @@ class Replica:
         self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
 
     def _compare_steps(self) -> None:
-        """Refuse to go on if the search asks for something else than it once did.
+        """Refuse to continue if the search asks for something else than it once did.
 
         An update may have changed it."""
         both = min(len(self.replay.digests), len(self.ledger.steps))
@@ -305,7 +305,7 @@ class Replica:
         return [(ticket, arm, late, now) for ticket, arm in zip(missed.tolist(), arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:
-        """What the search asked for and nobody wrote down yet."""
+        """Batches of the search that are not in the log yet."""
         done = len(self.ledger.steps)
         steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
         return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
@@ -356,9 +356,9 @@ class Replica:
     def best_so_far(self) -> Label | None:
         """The best arm of the present choice by its mean, drawn to that of all by one pull.
 
-        None that left or is at its limit: if all of the choice are, the best of the others, and
-        nobody if there is none. Only what is counted bears on it: of two arms the one whose good
-        rewards are quicker would be preferred by what was told."""
+        Never one that retired or is at its limit: if all of the choice are, the best of the
+        others, and None if there is none. Only what is counted bears on it: of two arms the one
+        whose good rewards are quicker would be preferred by what was told."""
         problem, ledger = self.settings.problem, self.ledger
         tally = scored(problem, self.tally())
         usual = tally.sums.sum() / max(1, tally.pulls.sum())
@@ -372,7 +372,7 @@ class Replica:
         return None if closed[best] else self.settings.labels[best]
 
     def _chosen_so_far(self) -> IntArray:
-        """The present choice among the arms that stay, as `present` has it."""
+        """The present choice among the remaining arms, as `present` has it."""
         settings = self.settings
         how = settings.problem, settings.algorithm, settings.seed
         return staying(self._outcome_so_far(), self.ledger.retired, *how).answer.top
@@ -414,7 +414,7 @@ class Replica:
 
     @property
     def progress(self) -> Progress:
-        """How far the search is; its bound only if that holds among the arms that stay."""
+        """How far the search is; its bound only if that holds among the remaining arms."""
         progress = self.replay.progress
         if progress.top is None or promised(
             progress.top, self.ledger.retired, self.settings.algorithm
@@ -487,7 +487,7 @@ class Replica:
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
-        if self.ledger.retired:  # the search was sent rewards that nobody drew
+        if self.ledger.retired:  # the search was sent rewards that were not drawn
             tally = self.tally()
             pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
             outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
@@ -502,7 +502,7 @@ class Replica:
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
     def trouble(self) -> str:
-        """Why the experiment is stopped, in words; empty if it is not."""
+        """Why the experiment is stopped; empty if it is not."""
         event = self.ledger.stopped
         if event is None:
             return ""
@@ -510,7 +510,7 @@ class Replica:
         return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
 
     def missing(self) -> str:
-        """What the search waits for, in words."""
+        """A sentence about the pulls that the search waits for."""
         made = self.ledger.made
         were = "was" if made == 1 else "were"
         return (
@@ -519,7 +519,7 @@ class Replica:
 
     @property
     def _missing(self) -> int:
-        """Pulls that the search waits for: none of arms that left."""
+        """Pulls that the search waits for: none of retired arms."""
         if self.replay.outcome is not None:
             return 0
         missing = self.replay.end - self.ledger.told

@@ -1,6 +1,6 @@
-"""Arms that leave: what becomes of their tickets, and of the answer.
+"""Retired arms: their tickets, and the answer.
 
-A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
+A pull of a retired arm cannot be made any more. It counts as the worst reward that there is, so
 that every search drops the arm; `certified` is told who left, and its guarantee is then about the
 others: docs/experiments.md."""
 

@@ -32,7 +32,16 @@ class Runnable:
         seeded: bool = True,  # noqa: ARG002
         batch: int | None = 1,  # noqa: ARG002
     ) -> Block:
-        """`ask`, with the tickets as columns."""
+        """`ask`, with the tickets as columns.
+
+        Args:
+            limit: The most tickets to hand out, beyond those that the worker is `holding`.
+            worker: Name of the worker.
+            alive: As in `ask`.
+            holding: Tickets that the worker has already.
+            renew: Not used here: `ask` always renews leases.
+            seeded: Not used here.
+            batch: Not used here."""
         given = self.ask(limit + len(holding), worker, alive=alive)
         on_items = self.settings.on_items
         return Block(
@@ -51,7 +60,12 @@ class Runnable:
         rewards: list[float],
         costs: list[float | None] | None = None,
     ) -> Receipt:
-        """`tell_many`, with columns instead of tuples."""
+        """`tell_many`, with columns instead of tuples.
+
+        Args:
+            tickets: Numbers of tickets.
+            rewards: Their rewards.
+            costs: Actual costs of the pulls; default: the declared ones."""
         paid = [None] * len(tickets) if costs is None else costs
         return self.tell_many(list(zip(tickets, rewards, paid, strict=True)))
 
@@ -113,7 +127,20 @@ class Runnable:
         worker: str | None = None,
         progress: bool = True,
     ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
+        """`run` with an async function, in the event loop that is running.
+
+        Args:
+            pull: The async function.
+            workers: Calls under way at a time; default: 16.
+            retries: As in `run`.
+            worker: As in `run`.
+            progress: Whether to show progress on stderr.
+
+        Returns:
+            The result.
+
+        Raises:
+            Unfinished: The experiment stopped because a pull failed too often."""
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with show_progress(self, progress) as show:

@@ -88,12 +88,12 @@ class Status(Tabular):
 
     name: str  #: of the experiment
     state: State  #: whether there are tickets, an answer, or trouble
-    trouble: str  #: why it is stopped, in words; empty if it is not
+    trouble: str  #: why it is stopped; empty if it is not
     told: int  #: pulls that were made and whose reward counts
-    held: int  #: tickets that somebody works on
-    wanted: int  #: tickets that the search waits for and nobody works on
+    held: int  #: tickets that are held
+    wanted: int  #: tickets that the search waits for and that are not held
     failures: int  #: evaluations that failed since the experiment was resumed last
-    workers: Mapping[str, int]  #: tickets held by everybody who gave a name
+    workers: Mapping[str, int]  #: number of tickets per worker with a name
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
     overdue: int = 0  #: tickets held for longer than their lease, and waited for
@@ -106,7 +106,7 @@ class Status(Tabular):
     notes: tuple[
         str, ...
     ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
-    #: pulls that were not made, of arms that left: the search counts each as the worst reward
+    #: pulls that were not made, of retired arms: the search counts each as the worst reward
     undrawn: int = 0
     #: pulls that were made and told after their arm left: they cost, their reward is not used
     unused: int = 0
@@ -166,11 +166,14 @@ class Status(Tabular):
         }
 
     def table(self, rows: int = SHOWN) -> TextTable:
-        """The arms most likely to be the best, and then by their means, at most so many."""
+        """The arms most likely to be the best, and then by their means, at most this many.
+
+        Args:
+            rows: Maximum number of arms in it."""
         worth = -self.arms.means if self.arms.minimize else self.arms.means
-        untold = np.isnan(worth)  # they come after all others
+        unknown = np.isnan(worth)  # they come after all others
         likely = np.round(np.nan_to_num(self.arms.chances), 2)
-        best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
+        best_first = np.lexsort((-np.nan_to_num(worth), -likely, unknown))
         decided = self._decided
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
@@ -196,7 +199,7 @@ class Status(Tabular):
                 f"at most {bound_text(self.bound, 3)} {'would be' if self.warnings else 'is'} lost"
             )
             if self.among < len(self.arms.labels):
-                lost += " among the arms that stay"
+                lost += " among the remaining arms"
             facts.append(lost if decided else f"{lost} so far")
         if self.warnings:
             facts.append("but the rewards refute the declaration: nothing is guaranteed")

@@ -49,7 +49,7 @@ class Ticket:
 
     `draw` counts the pulls of an arm from 0. `seed` depends on nothing but the experiment's seed,
     the arm and the draw: an evaluation that takes its randomness from it gives the same reward
-    whoever makes it, and however often."""
+    whichever worker makes it, and however often."""
 
     id: int
     """Its number in the experiment, from 0."""
@@ -308,17 +308,17 @@ class OpenBatches:
 WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
 AGAIN: Literal["again"] = "again"  # hand the ticket out again; the first result counts
 
-FREE = 0.0  # the end of a lease that nobody holds any more
-# A ticket that is waited for is held so many seconds beyond its due time, for 35,000 years. A power
-# of 2, so that the due time comes back from the log as it is on the ticket.
+FREE = 0.0  # the end of a lease that was given up
+# A ticket that is waited for is held this many seconds beyond its due time, for 35,000 years. A
+# power of 2, so that the due time comes back from the log as it is on the ticket.
 FOREVER = 2.0**40
 
 
 @dataclass(slots=True)
 class Lease:
-    """Who was asked last to make a pull, and until when nobody else is."""
+    """Who was asked last to make a pull, and until when no other worker is."""
 
-    worker: str  # "" for somebody without a name
+    worker: str  # "" for a worker without a name
     end: float
 
     @property
@@ -341,7 +341,7 @@ HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
 MARGIN = 4.0  # times the longest pull so far: a lease that pulls of the same kind do not outlast
 NEAR = 0.5  # of its lease: a pull that takes longer is worth a warning
 REMEMBERED = 100_000  # tickets under way whose beginning is known; beyond, the oldest is forgotten
-NOBODY = Lease("", FREE)
+NO_LEASE = Lease("", FREE)
 logger = logging.getLogger("shortlist.engine")
 
 
@@ -367,7 +367,7 @@ class Durations:
         return max(HOUR, MARGIN * self.longest) if self._lease is None else self._lease
 
     def begin(self, tickets: list[int], renewed: IntArray, now: float) -> None:
-        """Note that tickets are handed out; the evaluation of those renewed goes on."""
+        """Note that tickets are handed out; the evaluation of those renewed continues."""
         again = set(renewed.tolist()) & self._begun.keys() if renewed.size else ()
         new = [each for each in tickets if each not in again] if again else tickets
         self._begun.update(dict.fromkeys(new, now))
@@ -379,7 +379,7 @@ class Durations:
         for ticket in tickets:
             begun = self._begun.pop(ticket, None)
             if begun is None or now - begun > self.longest:
-                self._take(lease_of(ticket) or NOBODY, begun, now)
+                self._take(lease_of(ticket) or NO_LEASE, begun, now)
 
     def _take(self, lease: Lease, begun: float | None, now: float) -> None:
         """Note one that took longer than all before, or may have."""
@@ -409,7 +409,7 @@ def _consequence(on_late: OnLate) -> str:
 
 
 def checked_worker(worker: object) -> str:
-    """The name of a worker; None and an empty one are nobody's."""
+    """The name of a worker; None and an empty one stand for a worker without a name."""
     return "" if worker is None else text("worker", worker)
 
 
@@ -433,7 +433,7 @@ def with_cost(value: Any, *, many: bool = False) -> tuple[Any, Any]:
 
 
 def checked_cost(cost: object, name: str) -> float | None:
-    """What a pull is said to have cost, if that is possible; None if nothing is said."""
+    """The reported cost of a pull, if it is possible; None if there is none."""
     if cost is None:
         return None
     number = math.nan if isinstance(cost, bool) else real(cost)

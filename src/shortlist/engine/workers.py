@@ -537,7 +537,7 @@ class Worker:
         self._resumed = time.monotonic()
 
     def _tell_one_by_one(self) -> None:
-        """A reward that came too late is logged, one that cannot be told is a failure."""
+        """A reward that came too late is logged, one that is refused is a failure."""
         for id_, reward, cost in zip(self._ids, self._rewards, self._costs, strict=True):
             try:
                 self.experiment.tell(id_, reward, cost)

@@ -34,7 +34,7 @@ from shortlist.reward_models import Binary
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.simulate import checked_prices
-from shortlist.spec import Certificate, Order
+from shortlist.spec import Certificate, Order, documented
 from shortlist.validation import (
     MOST_ARMS,
     MOST_RUNS,
@@ -152,7 +152,11 @@ class Forecast(Tabular):
     seconds: float  #: that all runs took together
 
     def prospect(self, algorithm: AlgorithmLike, budget: float | None = None) -> Prospect:
-        """The prospect of that algorithm for that budget, or for epsilon and delta."""
+        """The prospect of that algorithm for that budget, or for epsilon and delta.
+
+        Args:
+            algorithm: Name of the algorithm.
+            budget: One of the budgets; default: the goal epsilon."""
         name = algorithm if isinstance(algorithm, str) else find(algorithm).name
         for prospect in self.prospects:
             if (prospect.algorithm, prospect.budget) == (name, budget):
@@ -267,7 +271,8 @@ class Candidate:
     options: dict[str, object]
 
 
-def forecast(
+@documented("forecast")
+def forecast(  # noqa: D417  # `documented` adds the settings
     *,
     k: int,
     n: int | None = None,
@@ -301,32 +306,47 @@ def forecast(
 ) -> Forecast:
     """Simulate what searches would spend and lose on arms like these.
 
-    What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b)
-    means for `n` arms; or a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run
-    drawing means from their empirical-Bayes posterior, so that what a short pilot leaves open
-    widens the forecast. With `minimize` the best arms are those of the smallest means. Rewards
-    are 0 or 1, the noisiest there are in [0, 1] for their mean.
+    Describe the arms by `means`, by a `prior` or by a `pilot`. `epsilon` asks for the pulls until a
+    search stops on its own, every `budget` for the regret after it. All algorithms see the same
+    means in the same run. Rewards are 0 or 1, the noisiest in [0, 1] for their mean. The same
+    `seed` gives the same forecast for any `workers`.
 
-    With `items`, a number or a list, arms are scored on a test set, in one `order` or orders of
-    their own as in `select`: the scores of every run are made up by item response theory
-    (`instances.item_response_with`), pulls are cells, and what is lost is of the means over these
-    items. `Prospect.share` says which share of all cells is evaluated.
+    Args:
+        n: Number of arms, with a `prior`.
+        means: Guessed mean reward of every arm.
+        prior: (a, b): every run draws fresh Beta(a, b) means for `n` arms.
+        pilot: (pulls, sums of rewards in [0, 1]), one each per arm: every run draws means from
+            their empirical-Bayes posterior, so a short pilot widens the forecast.
+        {settings}
+        budget: Number of pulls, or several to be compared. With `costs` in their unit.
+        costs: Cost of a pull of every arm, in the order of `means`. Default: 1 each.
+        groups: Groups of the arms, in the order of `means`, for `quotas`.
+        limits: Maximum number of pulls per arm: one number, or one per arm in the order of
+            `means`, None without a limit. `Prospect.ended` reports how often limits end a run
+            before epsilon is reached, `Prospect.bound` what is proved.
+        algorithms: Names or search functions; each is tried with every goal that it serves.
+            Default: a good and a plain choice for each goal.
+        per_day: Pulls per day: the forecast has days, too.
+        delay: Days until a reward arrives.
+        runs: Number of simulated runs.
+        workers: Number of processes.
+        on_progress: Function that is called with the share of the work that is done.
 
-    `epsilon` with `delta` asks for the pulls until a search stops on its own, and every `budget`
-    for what is lost after it. With `costs` of a pull, one per arm in the order of `means`, budgets
-    are in their unit. `limits` are the most pulls of an arm: one number for all arms, or one per
-    arm in the order of `means`, None where there is no limit; `Prospect.ended` then says how often
-    they end a run before epsilon is reached, and `Prospect.bound` what is proved.
+    Returns:
+        A prospect per algorithm and goal.
 
-    All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
-    functions of your own, are tried with every goal they serve; without that it is a good and a
-    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch`, `window`
-    and `certificate` are as in `select`, for the algorithms that support them. So are `features`
-    and `linear`, with a row per arm in the order of `means`, and `quotas` and `constraint`, with
-    `groups` in the order of `means`. With `per_day` pulls per day and a `delay` in days until a
-    reward arrives, the forecast has days, too. `on_progress` is called with the share that is
-    done. The same `seed` gives the same forecast for any
-    `workers`."""
+    Raises:
+        InvalidInput: An argument is not valid, or arguments do not go together.
+
+    On a test set (`items`) the scores of every run are made up by item response theory
+    (`instances.item_response_with`), pulls are cells, and regret is that of the means over these
+    items; `Prospect.share` is the share of all cells that is evaluated.
+
+    Example:
+        >>> import shortlist
+        >>> dawn = shortlist.forecast(k=1, means=[0.9, 0.1], budget=40, runs=3)
+        >>> dawn.prospects[0].algorithm
+        'expected-loss'"""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
     epsilon, delta = asked["epsilon"], asked["delta"]

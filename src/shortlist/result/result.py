@@ -134,7 +134,16 @@ class Result(Tabular, Generic[LabelT]):
         seconds: float,
         retired: Collection[int] = (),
     ) -> "Result[LabelT]":
-        """Make a result of the outcome of a run; `retired` are numbers of arms."""
+        """Make a result of the outcome of a run; `retired` are numbers of arms.
+
+        Args:
+            outcome: What the search answered.
+            labels: Labels of all arms.
+            problem: The problem.
+            algorithm: Name of the algorithm.
+            seed: Seed of the run.
+            seconds: Duration of the run.
+            retired: Numbers of retired arms."""
         answer = outcome.answer
         means = outcome.means(problem)[answer.top]
         best_first = answer.top[np.argsort(-problem.sign * means, kind="stable")]
@@ -221,7 +230,11 @@ class Result(Tabular, Generic[LabelT]):
         return budget is not None and self.spent + highest > budget
 
     def doubted(self, warnings: Sequence[str], notes: Sequence[str]) -> "Result[LabelT]":
-        """Return a copy with the findings of the tests of the rewards."""
+        """Return a copy with the findings of the tests of the rewards.
+
+        Args:
+            warnings: Refuted declarations.
+            notes: Unusual observations."""
         reached = None if warnings else self.reached
         return replace(self, reached=reached, warnings=tuple(warnings), notes=tuple(notes))
 

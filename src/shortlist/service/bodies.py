@@ -1,4 +1,4 @@
-"""The body of a request: read within limits, and refused in words unless it is what is wanted."""
+"""The body of a request: read within limits, and refused with a reason unless it is valid."""
 
 import asyncio
 import json
@@ -142,7 +142,7 @@ def text(body: Json, name: str) -> str | None:
 
 
 def ticket(body: Json) -> Ticket | int:
-    """The ticket that is meant: its number, with as much about it as was said.
+    """The ticket of a body: its number, with all that is given about it.
 
     Who names the arm, and with it the item, learns if the ticket is of another one."""
     id_ = whole("ticket", body.get("ticket"), at_least=0)
@@ -162,7 +162,7 @@ def label(value: Any, of: str = "arm") -> Label:
 
 
 def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
-    """Tickets, their rewards, and what the pulls did cost."""
+    """Tickets, their rewards, and the actual costs of the pulls."""
     check_fields(body, ("results",), ("results",))
     given = body["results"]
     if not isinstance(given, list):

@@ -34,7 +34,7 @@ from shortlist.simulation.worlds import (
     model_of_scores,
     score_matrix,
 )
-from shortlist.spec import Certificate, Order, Seeds
+from shortlist.spec import Certificate, Order, Seeds, documented
 from shortlist.validation import (
     LARGEST,
     arm_means,
@@ -204,7 +204,8 @@ class Runs(Tabular):
         return (figures(self.summary(), verdict=verdict),)
 
 
-def simulate(
+@documented("simulate", "scores")
+def simulate(  # noqa: D417  # `documented` adds the settings
     algorithm: AlgorithmLike,
     means: npt.ArrayLike | None = None,
     *,
@@ -235,29 +236,41 @@ def simulate(
     linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
-    """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
+    """Run an algorithm many times on simulated arms with known means, shuffled in every run.
 
-    `algorithm` is a name, a search function of your own (problem, rng, *, option=...), or
-    "package.module:function"; with `workers` processes it must be defined at the top of a module.
-    The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
-    failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
-    of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `workers`. `rewards` are "bernoulli" (0 or 1), "beta", "gaussian" or "normal". The last three
-    have standard deviation `sd`, beta rewards the largest that their mean allows if that is less.
-    It is declared for "gaussian" rewards; for "normal" ones nothing is, and `sd` may have a number
-    per arm. With `seeds="shared"`, pulls of all arms on one seed have this `correlation`, from 0 to
-    1, if "normal"; if "bernoulli", the normal variables behind the rewards have it. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as
-    in `select`, and so are `features` and `linear`, with a row per arm in the order of `means`.
-    `groups` are the groups of the arms in the same order, and `quotas` least and most chosen arms
-    of them; a `constraint` is any other family of sets. What is lost is then measured against the
-    best feasible set.
-    `on_progress` is called with the number of runs done.
+    The same `seed` gives the same result for any `workers`.
 
-    Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
-    of them, may be given: then a run draws the order of the items, the same for all arms unless
-    `order` is "independent", and no cell is drawn twice. `Runs.summary()` says which share of the
-    cells."""
+    Args:
+        algorithm: Name, search function (problem, rng, *, option=...), or
+            "package.module:function". With several `workers` it must be defined at the top of a
+            module.
+        means: True mean reward of every arm.
+        scores: Instead of `means`: scores of every arm (row) on every item (column) of a test set,
+            or a file of them. A run draws the order of the items, and no cell twice.
+        {settings}
+        groups: Groups of the arms, in the order of `means`, for `quotas`.
+        costs: Cost of a pull of every arm, in the order of `means`; the budget is in their unit.
+            Default: 1 each.
+        runs: Number of runs.
+        workers: Number of processes.
+        rewards: Distribution of the rewards: "bernoulli" (0 or 1), "beta", "gaussian" with a
+            declared standard deviation, or "normal" without.
+        sd: Standard deviation of the rewards, one number; for "normal" also one per arm. Beta
+            rewards have the largest that their mean allows, if that is less.
+        correlation: Correlation of the rewards of all arms on one seed, where `seeds` are shared.
+        on_progress: Function that is called with the number of runs done.
+
+    Returns:
+        Pulls, regret and failures of every run.
+
+    Raises:
+        InvalidInput: An argument is not valid, or arguments do not go together.
+
+    Example:
+        >>> import shortlist
+        >>> runs = shortlist.simulate("uniform", [0.9, 0.5, 0.1], k=1, budget=300, runs=5)
+        >>> int(runs.pulls.max())
+        300"""
     asked = arguments(locals(), "simulate")
     runs, workers, seed = manners(runs, workers, seed)
     epsilon = asked["epsilon"]

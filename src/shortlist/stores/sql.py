@@ -265,7 +265,7 @@ class SQLStore:
             self._in_block().arrived = lambda: self._found(LIST, SETTINGS, (identity,), settings)
 
     def _check_free(self, name: str) -> None:
-        """Refuse a name that is or was used; nobody else may use it meanwhile."""
+        """Refuse a name that is or was used; no other program may use it meanwhile."""
         self._locked_head(LIST)
         if self._database.query(TAKEN, (name,))[0][0]:
             raise StoreExists(name_taken(name, self._place))
@@ -291,7 +291,7 @@ class SQLStore:
                 self._check_free(new_name)
             self._locked_head(LIST)
             identity = self._id(name)
-            self._head(name)  # nobody writes to it meanwhile
+            self._head(name)  # no other program writes to it meanwhile
             self._note(kind, identity, new_name, author)
             if kind is Kind.RENAME:
                 self._database.query(SET_NAME, (new_name, identity))
