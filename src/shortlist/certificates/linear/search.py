@@ -54,7 +54,7 @@ class _Look:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Task:
-    """A problem with features that means are declared linear in, and how to go on without."""
+    """A problem with features that means are declared linear in, and how to continue without it."""
 
     problem: Problem
     rng: np.random.Generator
