@@ -166,6 +166,62 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     return np.where(np.arange(n) < n // 2 + surplus, 0.5 + eta, 0.5 - eta)
 
 
+def levels(n: int, groups: int = 20) -> tuple[FloatArray, list[str]]:
+    """Means in groups of different levels: under quotas every group has a boundary of its own.
+
+    Group levels are evenly spread from .2 to .8, and means within a group evenly from .2 below to
+    .2 above its level.
+
+    Args:
+        n: Number of arms, a multiple of `groups`, at least two per group.
+        groups: Number of groups, at least 2.
+
+    Returns:
+        The means and the names of the groups, "0", "1", ..., group by group: (n,) each.
+
+    Raises:
+        InvalidInput: If `n` is no such multiple.
+
+    Example:
+        >>> import shortlist
+        >>> means, names = shortlist.instances.levels(4, groups=2)
+        >>> means.round(2).tolist(), names
+        ([0.4, 0.0, 1.0, 0.6], ['0', '0', '1', '1'])
+    """
+    groups = whole("groups", groups, at_least=2)
+    n = whole("n", n, at_least=2 * groups, at_most=MOST_ARMS)
+    if n % groups:
+        raise InvalidInput(f"`n` is {n}, but must be a multiple of the {groups} groups")
+    size = n // groups
+    own = np.linspace(0.2, 0.8, groups)[:, None] + np.linspace(0.2, -0.2, size)
+    names = [str(group) for group in range(groups) for _ in range(size)]
+    return np.clip(own, 0.0, 1.0).ravel(), names
+
+
+def matching(size: int) -> tuple[FloatArray, list[int], list[int]]:
+    """Means of all pairs of a row and a column, uniform on [0, 1], drawn once from a fixed seed.
+
+    Args:
+        size: Number of rows, and of columns, at least 2.
+
+    Returns:
+        The means, and the row and the column of every arm: (size^2,) each.
+
+    Raises:
+        InvalidInput: If `size` breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> means, rows, columns = shortlist.instances.matching(2)
+        >>> rows, columns
+        ([0, 0, 1, 1], [0, 1, 0, 1])
+    """
+    size = whole("size", size, at_least=2, at_most=int(MOST_ARMS**0.5))
+    means = np.random.default_rng(size).random(size**2)
+    places = np.arange(size**2)
+    return means, (places // size).tolist(), (places % size).tolist()
+
+
 def item_response(
     n: int,
     n_items: int,

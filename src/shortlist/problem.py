@@ -410,7 +410,9 @@ class Problem:
             budget = int(budget)  # of pulls
         goal = FixedConfidence(self._confidence_goal().epsilon, self.delta, budget)
         items = None if self.items is None else self.items.among(arms)
-        family = None if self.constraint is None else family_among(self.constraint, arms)
+        family = self.constraint
+        if family is not None and not np.array_equal(arms, np.arange(self.n_arms)):
+            family = family_among(family, arms)
         return replace(
             self,
             n_arms=arms.size,

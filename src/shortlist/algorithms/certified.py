@@ -9,7 +9,7 @@ import numpy as np
 from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
 from shortlist.certificates.differences.search import differences_search
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.exchange import check_matroid, log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
@@ -33,7 +33,7 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ("pairs", "split")  # certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "split", "items")  # certificates that support constraints
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -83,6 +83,8 @@ def certified(
     if problem.items is not None or certificate == "items":
         _check_items(problem, certificate)
         _check_constraint(problem, "items")
+        if problem.constraint is not None:
+            check_matroid(problem.constraint)
         width = _width(min_batch, window, max_rounds, min_items)
         return informed(items_search(problem, rng, retired, width), retired)
     _refuse("only the certificate on items plans batches ahead", window=window)

@@ -248,7 +248,7 @@ if TYPE_CHECKING:
 
     Means = tuple[FloatArray, FloatArray | None]
 
-INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound")
+INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound", "levels", "matching")
 
 
 def instance_options(command: Command) -> Command:
@@ -258,7 +258,7 @@ def instance_options(command: Command) -> Command:
             click.option(
                 "--instance",
                 type=click.Choice(INSTANCES),
-                help="An instance of the paper's experiments.",
+                help="An instance of the paper's experiments; levels: 20 groups; matching: pairs.",
             ),
             click.option("-n", type=int, help="Number of arms; rte and --means bring their own."),
             setting_option("k", required=True),
@@ -305,9 +305,31 @@ def _made(instance: str, n: int | None, k: int, p: float | None) -> "FloatArray"
         return shortlist.instances.synthetic(p, n, k)
     if instance == "uniform":
         return shortlist.instances.uniform(n)
+    if instance == "levels":
+        return shortlist.instances.levels(n)[0]
+    if instance == "matching":
+        return shortlist.instances.matching(_side(n))[0]
     if instance == "lower-bound":
         return shortlist.instances.lower_bound(n)
     return shortlist.instances.two_group(n, k)
+
+
+def _side(n: int) -> int:
+    """Rows of n pairs, which must be a square."""
+    side = math.isqrt(max(n, 0))
+    if side**2 != n:
+        raise InvalidInput(f"`n` is {n}, but pairs of as many rows as columns are a square number")
+    return side
+
+
+def sets_of(instance: str | None, n: int | None, k: int) -> dict[str, Any]:
+    """The groups of an instance, or the sets that may be chosen, if it has any."""
+    if instance == "levels" and n is not None:
+        return {"groups": shortlist.instances.levels(n)[1]}
+    if instance == "matching" and n is not None:
+        _, rows, columns = shortlist.instances.matching(_side(n))
+        return {"constraint": shortlist.Matching(rows, columns, k=k)}
+    return {}
 
 
 def _with_n(means: "Means", n: int | None, source: str) -> "Means":

@@ -10,6 +10,7 @@ from shortlist.cli.files import FILE, groups_of, with_features, with_quotas
 from shortlist.cli.options import (
     instance_options,
     means_of,
+    sets_of,
     setting_option,
     setting_options,
 )
@@ -121,6 +122,7 @@ def simulate(
           --rewards beta --sd 0.1
       shortlist simulate --means means.csv -k 2 --algorithm certified --epsilon 0.1 \\
           --groups groups.csv --quotas quotas.csv
+      shortlist simulate --instance matching -n 16 -k 4 --algorithm expected-loss --budget 400
       shortlist simulate --scores scores.csv -k 5 --epsilon 0.02 --runs 20 --format json
     """
     arms: dict[str, Any] = {"scores": None}
@@ -137,8 +139,8 @@ def simulate(
             algorithm,
             k=k,
             runs=runs,
-            groups=groups_of(groups, path),
             on_progress=progress,
+            **{"groups": groups_of(groups, path), **sets_of(instance, n, k)},
             **arms,
             **known,
         )

@@ -279,9 +279,15 @@ def refined_bounds(
 class DifferenceBounds:
     """Bounds on differences and arms that are out; neither is ever taken back."""
 
-    def __init__(self, n_arms: int, k: int, delta: float, retired: int = 0) -> None:
-        """`retired` arms took part at first, besides these `n_arms`."""
+    def __init__(
+        self, n_arms: int, k: int, delta: float, retired: int = 0, *, ranked: bool = True
+    ) -> None:
+        """`retired` arms took part at first, besides these `n_arms`.
+
+        `ranked`: every arm of B is at least as good as every other one. That is false where not
+        every set is feasible, and then no arm is put out by sums of wealth."""
         self.k = k
+        self.ranked = ranked
         self.level = (k + retired) * (n_arms - k + retired) / delta  # Lemma 6, or 3 if none has
         # [i, j]: how much better than i can j be, at most
         self.bounds: FloatArray = np.ones((n_arms, n_arms))
@@ -300,7 +306,7 @@ class DifferenceBounds:
             least = steps[wealth.grid.size - rejected.sum(0)]  # wealth grows with m: Lemma 2
             self.bounds[pairs] = np.minimum(self.bounds[pairs], least)
         promising = against[0].sum(0) >= self.level  # (columns,)
-        if promising.any():
+        if self.ranked and promising.any():
             fair = self._without_largest(against[0][:, promising])
             self.out[columns[0, promising]] |= fair >= self.level
 

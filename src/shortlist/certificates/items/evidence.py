@@ -8,6 +8,7 @@ is missing, and there are K such statements, not one for every pair (Lemma 5).""
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.exchange import ExchangeGraph
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import (
     EXACT,
@@ -28,6 +29,7 @@ class PairedEvidence:
         """`retired` arms took part at first, besides those of the problem."""
         n, k = problem.n_arms, problem.k
         self.k = k
+        self.graph = None if problem.constraint is None else ExchangeGraph(problem)
         self.first = tuning.FIRST_ITEMS
         allowed = k * problem.sharp_epsilon
         grid = np.array(tuning.BOUNDS) * problem.epsilon
@@ -36,7 +38,8 @@ class PairedEvidence:
         gaps = np.array(tuning.GAPS)[: weights.size] * problem.epsilon * np.sqrt(k)
         before = np.where(cells.known, cells.scores, np.nan)
         self.wealth = PairWealth(grid, gaps, weights, before)
-        self.proved = DifferenceBounds(n, k, problem.delta, retired)
+        ranked = problem.constraint is None
+        self.proved = DifferenceBounds(n, k, problem.delta, retired, ranked=ranked)
         self.variance = tuning.VARIANCE  # expected of a difference after the first items
         # arms that others are compared with: not those that look hopeless
         self.opponents: BoolArray = np.ones(n, dtype=np.bool_)
@@ -82,8 +85,16 @@ class PairedEvidence:
         """Compare no more arms with those that look hopeless."""
         means = self.means(cells) - self.out
         spread = np.sqrt(self.variance / np.maximum(cells.reached, 1))
-        kth = np.sort(means)[-self.k]
+        kth = np.sort(means)[-self.k] if self.graph is None else self._replaceable(means)
         self.opponents &= means >= kth - tuning.HOPELESS_ARM * spread
+
+    def _replaceable(self, means: FloatArray) -> FloatArray:
+        """The least mean of a chosen arm that each may come in for, or its own: (arms,)."""
+        assert self.graph is not None
+        chosen = self.graph.first(np.argsort(-means, kind="stable"))
+        swaps = self.graph.swaps(chosen)
+        least = np.where(swaps, means, np.inf).min(axis=1)
+        return np.where(chosen, means, least)
 
     def means(self, cells: ScoredCells) -> FloatArray:
         """An estimate of every arm's mean, all as if on the items of the arm that has most.

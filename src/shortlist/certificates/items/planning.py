@@ -133,7 +133,7 @@ class Steps:
         race = self.race
         if self.foresees:
             ahead = race.evidence.foreseen(race.cells, race.top, race.outside, self.asked)
-            ahead[:, race.evidence.out[race.outside]] = 0.0
+            ahead = race.feasible(ahead, race.outside)
             if largest_matching(ahead) > race.allowed + EXACT:
                 return self._pairs(ahead)
             self.foresees = False

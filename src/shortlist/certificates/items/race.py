@@ -4,6 +4,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.budget import Budget
+from shortlist.certificates.exchange import ExchangeGraph
 from shortlist.certificates.frame import Retired
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import ScoredCells
@@ -37,6 +38,7 @@ class ItemsRace:
         self.mirrored = problem.k > problem.n_arms / 2
         self.arms: IntArray = np.arange(problem.n_arms)
         self.problem = self._sought()
+        self.graph = self._graph()
         assert self.problem.items is not None
         self.cells = ScoredCells(self.problem.items, problem.n_arms)
         self.evidence = evidence_for(self.problem, self.cells)
@@ -48,6 +50,9 @@ class ItemsRace:
         """The problem of the remaining arms: to find the best, or those to reject."""
         among = self.asked.among(self.arms, self.asked.goal.budget)
         return among.complement().mirrored() if self.mirrored else among
+
+    def _graph(self) -> ExchangeGraph | None:
+        return None if self.problem.constraint is None else ExchangeGraph(self.problem)
 
     def _reset_choice(self) -> None:
         """Forget the present choice."""
@@ -97,6 +102,7 @@ class ItemsRace:
         before = self.evidence
         self.arms, self.ties, self.cells = self.arms[stay], self.ties[stay], self.cells.among(stay)
         self.problem = self._sought()
+        self.graph = self._graph()
         if isinstance(before, PairedEvidence):
             self.evidence = PairedEvidence(self.problem, self.cells, self.retired.count)
         else:
@@ -109,6 +115,10 @@ class ItemsRace:
         """Keep the choice unless an arm outside looks clearly better than one inside."""
         means = self.evidence.means(self.cells) - self.evidence.out  # arms that are out come last
         ranked = np.lexsort((self.ties, -means))
+        if self.graph is not None:
+            self.top = np.flatnonzero(self.graph.first(ranked))
+            self.outside, self.bounds = self._table()
+            return
         top = list(self.top) or list(ranked[: self.problem.k])
         margin = 0.0 if self.finished else tuning.STICKY * self.problem.epsilon
         outside = [arm for arm in ranked if arm not in top]
@@ -124,8 +134,16 @@ class ItemsRace:
         """The arms outside, and how much better each can be than one inside: (inside, outside)."""
         outside = np.setdiff1d(np.arange(self.arms.size), self.top)
         bounds = self.evidence.bounds(self.cells, self.top, outside)
+        return outside, self.feasible(bounds, outside)
+
+    def feasible(self, bounds: FloatArray, outside: IntArray) -> FloatArray:
+        """The same bounds, 0 where two arms may not change places, or one is out."""
         bounds[:, self.evidence.out[outside]] = 0.0
-        return outside, bounds
+        if self.graph is None:
+            return bounds
+        chosen = np.isin(np.arange(self.arms.size), self.top)
+        swaps = self.graph.swaps(chosen)[np.ix_(outside, self.top)].T  # (inside, outside)
+        return np.where(swaps, bounds, 0.0)
 
     def refined(self) -> FloatArray:
         """The bounds at the end of a budget: pairs look between the points of their grid, single
@@ -134,7 +152,8 @@ class ItemsRace:
             self.evidence.thorough = True
             _, bounds = self._table()
             return bounds
-        return self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
+        refined = self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
+        return self.feasible(refined, self.outside)
 
     def regret(self, bound: float) -> float:
         """A bound on the total loss of the choice as one on its regret.
