@@ -48,12 +48,12 @@ from shortlist.engine.status import ArmsTold, Status, arms_told
 from shortlist.engine.tickets import (
     AGAIN,
     WAIT,
-    Block,
     Durations,
     Handout,
     Receipt,
     State,
     Ticket,
+    TicketBlock,
     checked_worker,
     due_of,
 )
@@ -286,7 +286,7 @@ class Experiment(Runnable):
         renew: bool = False,
         seeded: bool = True,
         batch: int | None = 1,
-    ) -> Block:
+    ) -> TicketBlock:
         """`ask`, with the tickets as columns: for workers that make many short pulls.
 
         Args:
@@ -296,7 +296,7 @@ class Experiment(Runnable):
             holding: Tickets that the worker has already, and is not handed again ...
             renew: ... unless their leases are to begin again.
             seeded: Whether the tickets need their seeds, which take longest to compute.
-            batch: The most pulls of one call, for `Block.calls`; None for any number."""
+            batch: The most pulls of one call, for `TicketBlock.calls`; None for any number."""
         asking = Asking(limit + len(holding), worker, None, alive)
         with self._handing_out(asking, () if renew else holding) as (ids, due, state):
             block = self._known.block(ids, due, state, seeded=seeded, batch=batch)

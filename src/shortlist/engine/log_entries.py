@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arms import Label
-from shortlist.arrays import FloatArray, IntArray
-from shortlist.budget import ROUNDED
+from shortlist.arrays import IntArray
+from shortlist.budget import Budget
 from shortlist.engine.replay import Replica
 from shortlist.engine.state import Ledger
 from shortlist.engine.tickets import (
@@ -400,9 +400,13 @@ def affordable(known: Replica, ids: IntArray, now: float) -> IntArray:
     """The first of these tickets that the budget pays for; those that are held are paid for."""
     if not ids.size or not _is_short(known):
         return ids
-    prices = _prices(known, ids)
-    prices[np.isin(ids, known.ledger.held(now))] = 0.0
-    return ids[np.cumsum(prices) <= _room(known, now)]
+    held = known.ledger.held(now)
+    account = Budget(known.settings.problem, spent=known.ledger.spent)
+    if held.size:
+        arms = known.replay.numbering.arms(held)
+        account.spent += account.price(arms, np.ones_like(arms)).sum().item()
+    new = ~np.isin(ids, held)
+    return ids[account.affords(known.replay.numbering.arms(ids), new.astype(np.int64))]
 
 
 def ending(known: Replica, now: float) -> list[Event]:
@@ -415,25 +419,10 @@ def ending(known: Replica, now: float) -> list[Event]:
 
 
 def _is_short(known: Replica) -> bool:
-    """Whether the budget may not pay for all that the search asked for."""
-    budget, ledger = known.settings.problem.goal.budget, known.ledger
-    if budget is None or not (ledger.costs or ledger.unused):
+    """Whether the budget may not pay for all that the search asked for: its batches are within the
+    budget by declared costs, so this takes an actual cost."""
+    ledger, problem = known.ledger, known.settings.problem
+    if not (ledger.costs or ledger.unused):
         return False
-    asked = float(known.replay.asked @ known.settings.problem.prices)
-    return ledger.spent + asked - ledger.declared > budget * (1 + ROUNDED)
-
-
-def _room(known: Replica, now: float) -> float:
-    """What is left of the budget beyond what is under way."""
-    budget = known.settings.problem.goal.budget
-    assert budget is not None
-    under_way = float(np.sum(_prices(known, known.ledger.held(now))))
-    return budget * (1 + ROUNDED) - known.ledger.spent - under_way
-
-
-def _prices(known: Replica, tickets: IntArray) -> FloatArray:
-    """What these tickets, which are not told, are declared to cost."""
-    if not tickets.size:
-        return np.empty(0)
-    prices: FloatArray = known.settings.problem.prices[known.replay.numbering.arms(tickets)]
-    return prices
+    asked = known.replay.asked @ problem.prices - ledger.declared
+    return not Budget(problem, spent=ledger.spent).covers(asked).all()

@@ -57,7 +57,7 @@ class Lines:
         """Leave the lines."""
 
 
-class Bar:
+class ProgressBar:
     """A bar that appears after two seconds and vanishes at the end."""
 
     patience = 2.0
@@ -138,7 +138,7 @@ class Display:
 @contextmanager
 def displayed(total: int | None, before: int | None = None) -> Iterator[Display]:
     """A display of work that has `total` steps, if that is known."""
-    surface: Surface = Bar() if sys.stderr.isatty() else Lines()
+    surface: Surface = ProgressBar() if sys.stderr.isatty() else Lines()
     try:
         yield Display(surface, total, before)
     finally:

@@ -21,12 +21,12 @@ from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import (
     FREE,
-    Block,
     Numbering,
     OpenBatches,
     Received,
     State,
     Ticket,
+    TicketBlock,
     by_entry,
     draw_seed,
     due_of,
@@ -340,7 +340,7 @@ class Replica:
 
     def block(
         self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
-    ) -> Block:
+    ) -> TicketBlock:
         """The same as columns; `batch` is the most pulls that one call makes, None for any."""
         settings, numbering = self.settings, self.replay.numbering
         _, places, draws = numbering.places(ids)
@@ -351,7 +351,7 @@ class Replica:
         cells = settings.cells
         items = None if cells is None else [cells.label(*each) for each in both]
         labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]
-        return Block(ids.tolist(), labels, nth, due, state, seeds, items, calls)
+        return TicketBlock(ids.tolist(), labels, nth, due, state, seeds, items, calls)
 
     def best_so_far(self) -> Label | None:
         """The best arm of the present choice by its mean, drawn to that of all by one pull.

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from shortlist.engine.calls import asynchronous, refuse_executor, run_here
 from shortlist.engine.eta import Underway
 from shortlist.engine.log_entries import Report
-from shortlist.engine.tickets import Block, Handout, Receipt, State
-from shortlist.engine.workers import Job, Kept, show_progress, work, work_async
+from shortlist.engine.tickets import Handout, Receipt, State, TicketBlock
+from shortlist.engine.workers import Job, RunWork, show_progress, work, work_async
 from shortlist.errors import InvalidInput, Unfinished
 from shortlist.result import Result
 from shortlist.settings import Settings
@@ -31,7 +31,7 @@ class Runnable:
         renew: bool = False,  # noqa: ARG002  # `ask` always does
         seeded: bool = True,  # noqa: ARG002
         batch: int | None = 1,  # noqa: ARG002
-    ) -> Block:
+    ) -> TicketBlock:
         """`ask`, with the tickets as columns.
 
         Args:
@@ -44,7 +44,7 @@ class Runnable:
             batch: Not used here."""
         given = self.ask(limit + len(holding), worker, alive=alive)
         on_items = self.settings.on_items
-        return Block(
+        return TicketBlock(
             [each.id for each in given],
             [each.arm for each in given],
             [each.draw for each in given],
@@ -78,7 +78,7 @@ class Runnable:
         return None
 
     def run(
-        self: "Kept",
+        self: "RunWork",
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
@@ -119,7 +119,7 @@ class Runnable:
         return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
 
     async def run_async(
-        self: "Kept",
+        self: "RunWork",
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
@@ -162,7 +162,7 @@ class Asked(Protocol):
         """Record the rewards of many tickets: all of them, or after an error none."""
 
 
-def _over(kept: Kept, state: State) -> Result:
+def _over(kept: RunWork, state: State) -> Result:
     """The result, when there is nothing to do any more; or why there is none."""
     if state is State.STOPPED:
         raise Unfinished(kept.status().trouble)

@@ -124,7 +124,7 @@ class Handout(list[Ticket]):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TicketBlock:
     """Tickets handed out together, as columns: to make a `Ticket` of each takes longer than a short
     evaluation."""
 

@@ -33,10 +33,10 @@ from shortlist.engine.progress import display
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import (
     FOREVER,
-    Block,
     Receipt,
     State,
     Ticket,
+    TicketBlock,
     checked_cost,
     checked_reward,
     checked_rewards,
@@ -84,7 +84,7 @@ class Work(Protocol):
         renew: bool = False,
         seeded: bool = True,
         batch: int | None = 1,
-    ) -> Block:
+    ) -> TicketBlock:
         """Up to `limit` tickets beyond those that the worker is holding."""
 
     def tell_block(
@@ -358,7 +358,7 @@ class Worker:
         slow = self._ahead and self._size <= self.capacity  # calls, so that none is queued
         return free if self._careful or slow else max(free, self._size)
 
-    def _queue(self, block: Block) -> None:
+    def _queue(self, block: TicketBlock) -> None:
         """Queue the calls of the tickets that are new; the others were renewed."""
         new = [place for place, id_ in enumerate(block.ids) if id_ not in self._held]
         self._held.update(zip(block.ids, block.due, strict=True))
@@ -372,7 +372,7 @@ class Worker:
             self._members[block.ids[places[0]]] = [block.ids[place] for place in places]
             self.queue.append(self._call(block, places))
 
-    def _call(self, block: Block, places: list[int]) -> Call:
+    def _call(self, block: TicketBlock, places: list[int]) -> Call:
         first, self._begun = places[0], self._begun + 1
         seed = None if block.seeds is None else block.seeds[first]
         item = None
@@ -590,7 +590,7 @@ def _log(call: Call, reason: str) -> None:
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
 
 
-class Kept(Work, Protocol):
+class RunWork(Work, Protocol):
     """What it takes to be run: an experiment here or at a service."""
 
     @property
@@ -611,7 +611,7 @@ class Kept(Work, Protocol):
 
 
 @contextmanager
-def show_progress(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
+def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]:
     """What a worker is to call after every step."""
     if not flag("progress", progress):
         yield _show_nothing

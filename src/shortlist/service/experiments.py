@@ -32,7 +32,7 @@ MAX_CALLERS = 100  # in one transaction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Write:
+class QueuedWrite:
     """What one caller writes: results, or any other act."""
 
     done: asyncio.Future[Any]
@@ -48,7 +48,7 @@ class GroupCommit:
         self._opened = opened
         self._lane = lane
         self._most = most  # writes that may wait
-        self._waiting: list[Write] = []
+        self._waiting: list[QueuedWrite] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -64,7 +64,7 @@ class GroupCommit:
             message = f"{len(self._waiting):,} writes wait: try again in a second"
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1")
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        write = Write(done, results, act, author)
+        write = QueuedWrite(done, results, act, author)
         self._waiting.append(write)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all())
@@ -85,7 +85,7 @@ class GroupCommit:
             for write, outcome in zip(batch, outcomes, strict=True):
                 _resolve(write.done, outcome)
 
-    def _next(self) -> list[Write]:
+    def _next(self) -> list[QueuedWrite]:
         """As many as fit into one transaction, and at least one."""
         size = total = 0
         for write in self._waiting[:MAX_CALLERS]:
@@ -97,12 +97,12 @@ class GroupCommit:
         del self._waiting[:size]
         return batch
 
-    def _commit(self, batch: Sequence[Write]) -> list[Any]:
+    def _commit(self, batch: Sequence[QueuedWrite]) -> list[Any]:
         experiment = self._opened()
         return retry(lambda: commit(experiment, batch))
 
 
-def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:
+def commit(experiment: Experiment, batch: Sequence[QueuedWrite]) -> list[Any]:
     """Make all writes in one transaction: what each returns, or its error if it is refused.
 
     If the transaction fails, this raises, and nothing is written. Results come last: the search
