@@ -117,7 +117,7 @@ def bound_over_ball(
         live = np.flatnonzero(offsets > -reach * (1 + ROUNDED) - ROUNDED)  # others lose nothing
         for spread in tuning.SPREADS:
             usual = spread * reach[live] / math.sqrt(coefficients.size)
-            arms = _Parabolas.of(offsets[live], reach[live] * (1 + ROUNDED), usual)
+            arms = _ArmParabolas.of(offsets[live], reach[live] * (1 + ROUNDED), usual)
             found = _largest(arms, sides[live], moved[live], radius)
             if best is None or found < best.total:
                 best = BallBound(found, (moved[live] * arms.curve[:, None]).T @ moved[live])
@@ -126,7 +126,7 @@ def bound_over_ball(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Parabolas:
+class _ArmParabolas:
     """(a + r)+ <= constant + slope r + curve r^2 for |r| <= R, per arm (Lemma 2)."""
 
     constant: FloatArray
@@ -135,7 +135,7 @@ class _Parabolas:
     size: FloatArray  # |a| + R: the numbers that rounding errors are relative to
 
     @classmethod
-    def of(cls, a: FloatArray, reach: FloatArray, usual: FloatArray) -> "_Parabolas":
+    def of(cls, a: FloatArray, reach: FloatArray, usual: FloatArray) -> "_ArmParabolas":
         """Of two kinds the one that is smaller where errors are as `usual`."""
         far = np.abs(a)
         t = np.hypot(a, usual) + 1e-300  # (i): (r + a + t)^2 / 4t
@@ -149,7 +149,7 @@ class _Parabolas:
         )
 
 
-def _largest(arms: _Parabolas, sides: FloatArray, moved: FloatArray, radius: float) -> float:
+def _largest(arms: _ArmParabolas, sides: FloatArray, moved: FloatArray, radius: float) -> float:
     """The largest sum of the parabolas over the ball, by its dual, rounded up.
 
     Every multiplier above the largest eigenvalue gives an upper bound (docs/linear.md)."""

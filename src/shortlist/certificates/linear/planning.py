@@ -17,7 +17,7 @@ MOST_PULLS = 2.0**61  # more can be neither counted nor made
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Draft:
+class LinearDesign:
     """A design: the share of pulls of every arm, and how many pulls the first look takes."""
 
     shares: FloatArray  # (n,)
@@ -142,7 +142,7 @@ class LinearPilot:
         """The k arms of largest estimated mean."""
         return best_arms(self.basis @ self.estimate()[0], k, rng)
 
-    def draft(self, wanted: Wanted, rng: np.random.Generator) -> Draft | None:
+    def draft(self, wanted: Wanted, rng: np.random.Generator) -> LinearDesign | None:
         """The design that should do in its first look; None if none is expected to.
 
         The bound at a size is predicted for coefficients drawn from the pilot's uncertainty about
@@ -163,7 +163,7 @@ class LinearPilot:
             shares = self._mixed(_optimal(self.basis, curvature, self.costs))
             expected = self._expected(shares, size, estimate, noise, radius + bias, wanted.k, rng)
             if expected <= wanted.allowed:
-                return Draft(shares, math.ceil(size))
+                return LinearDesign(shares, math.ceil(size))
             size *= min(max((expected / wanted.allowed) ** 0.7, 1.1), 4.0)
         raise OverflowError(f"more than {MOST_PULLS:.1e} pulls are needed")
 

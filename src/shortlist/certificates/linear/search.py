@@ -17,7 +17,7 @@ from shortlist.certificates.linear.bound import bound_over_ball, fit_of
 from shortlist.certificates.linear.lack_of_fit import LackOfFit, lack_of_fit
 from shortlist.certificates.linear.planning import (
     ArmSums,
-    Draft,
+    LinearDesign,
     LinearPilot,
     Wanted,
     best_arms,
@@ -177,7 +177,7 @@ def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
 
 
 def _tested_again(
-    task: _Task, found: _Look, draft: Draft, pilot: LinearPilot, fresh: ArmSums
+    task: _Task, found: _Look, draft: LinearDesign, pilot: LinearPilot, fresh: ArmSums
 ) -> Generator[Pulls, Rewards, _Look]:
     """Double the pulls of the design, as far as the budget allows, and test all rewards.
 
@@ -200,7 +200,7 @@ def _proved(task: _Task, found: _Look | None) -> bool:
     return found is not None and found.bound <= task.target
 
 
-def _next_size(draft: Draft, spent: int) -> int:
+def _next_size(draft: LinearDesign, spent: int) -> int:
     """Fresh pulls to add for the next look. They depend on the pilot alone."""
     return draft.size if spent == 0 else math.ceil((tuning.LOOK_GROWTH - 1) * spent)
 
@@ -212,7 +212,7 @@ def _batch(times: IntArray, looks: int) -> Pulls:
 
 def _piloted(
     task: _Task, pilot: LinearPilot, looks: int
-) -> Generator[Pulls, Rewards, Draft | None]:
+) -> Generator[Pulls, Rewards, LinearDesign | None]:
     """Pull until the pilot is large enough for the design that it drafts; None if there is none.
 
     With a budget, the pilot has a share of it at most."""
@@ -225,7 +225,7 @@ def _piloted(
     if rank == 0 or allowed <= 0:
         return None
     shares, size = pilot.spread(), least
-    draft: Draft | None = None
+    draft: LinearDesign | None = None
     while pilot.spent < min(size, most) and not task.retired.any():
         more = min(min(size, most) - pilot.spent, max(least, pilot.spent))
         pulls = _batch(whole_pulls(shares, more, task.rng), 0)
