@@ -21,6 +21,8 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
+from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
+from shortlist.engine.live import CountsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
 from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
 from shortlist.engine.runnable import Runnable
@@ -36,10 +38,12 @@ from shortlist.settings import Settings, arguments, body_of
 from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
 from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
+    counts_to_json,
     error_of,
     handout_of,
     receipt_of,
     result_of,
+    shares_of,
     status_of,
 )
 
@@ -335,6 +339,11 @@ class Client(Runnable):
         constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
+        drift: bool | None = None,
+        per_day: int | None = None,
+        delay: int = 0,
+        skip_blocks: int = 0,
+        min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
@@ -468,6 +477,53 @@ class Client(Runnable):
             attempts: How many attempts failed."""
         body = {**lease_to_json(ticket), "reason": words(reason), "attempts": attempts}
         self._call("POST", "/fail", body)
+
+    def shares(self, block: str | None = None) -> Shares:
+        """Open a block of a live test, or repeat the shares of one that exists.
+
+        Args:
+            block: Name of the block. Default: the date in UTC, by the clock of the service.
+
+        Returns:
+            The name of the block, and the share of every arm in percent.
+
+        Raises:
+            InvalidInput: The experiment was not created with `drift` or `per_day`."""
+        query = "" if block is None else f"?block={quote(checked_block(block), safe='')}"
+        return shares_of(self._call("GET", f"/shares{query}"))
+
+    def assign(self, visitor: str, block: str | None = None) -> Assignment:
+        """Assign a visitor of a live test to an arm: the same visitor always gets the same arm.
+
+        Args:
+            visitor: Identifier of the visitor; the service keeps a hash of it.
+            block: Name of the block, as in `shares`.
+
+        Returns:
+            The arm to show, the block that the results of this visitor belong to, and whether this
+            is the first visit.
+
+        Raises:
+            InvalidInput: The experiment was not created with `drift` or `per_day`."""
+        body = {"visitor": checked_block(visitor, "visitor"), "block": block}
+        return Assignment(**self._call("POST", "/assign", body))
+
+    def tell_counts(self, block: str, counts: CountsGiven) -> CountsReceipt:
+        """Tell a block of a live test, once and completely.
+
+        Args:
+            block: Name of the block, as `shares` gave it.
+            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`.
+
+        Returns:
+            Whether the block counts, waits for an earlier one, was skipped or refused.
+
+        Raises:
+            UnknownName: There is no such block or arm.
+            InvalidInput: The counts are incomplete or contradict the settings.
+            ConflictingReward: The block was told before, with other counts."""
+        body = {"block": checked_block(block), "counts": counts_to_json(counts)}
+        return CountsReceipt(**self._call("POST", "/counts", body))
 
     def retire(self, arm: Label, reason: str = "") -> None:
         """Retire an arm, for example because it cannot be pulled any more.

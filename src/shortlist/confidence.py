@@ -177,6 +177,8 @@ def estimates(problem: Problem, pulls: IntArray, sums: FloatArray) -> Estimates:
     means = problem.means(pulls, sums)
     drawn = np.divide(sums, pulls, out=np.full(sums.size, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, drawn)
+    if problem.traffic is not None:  # the level moves: nothing is proved about single arms
+        low, high = np.full(sums.size, -np.inf), np.full(sums.size, np.inf)
     if problem.items is not None:
         exact = high == low  # every cell has its score: as it is, not rounded twice
         low, high = np.where(exact, means, low), np.where(exact, means, high)

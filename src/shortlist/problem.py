@@ -35,6 +35,22 @@ from shortlist.validation import (
     word,
 )
 
+NOT_LIVE = "a test with drift compares pairs of arms within blocks of visitors, and nothing else"
+MOST_IN_BLOCKS = 1000  # arms of a live test: every pair of them is compared
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """A live test: visitors come in blocks, such as days, and are assigned to arms at random.
+
+    The level of all arms may drift; only differences within blocks are compared (docs/drift.md)."""
+
+    per_day: int | None = None  # visitors per block; None if not known
+    delay: int = 0  # blocks that pass before the results of one are complete
+    skip_blocks: int = 0  # first blocks that do not count
+    min_blocks: int = 0  # blocks that count before the test may end
+
+
 # a row per arm and a column per item, NaN: unknown; or the name of a file
 ScoresGiven = npt.ArrayLike | PathLike[str]
 
@@ -236,6 +252,7 @@ class Problem:
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
         constraint: The sets that may be chosen. Default None: all sets of k arms.
         features: Known features of the arms. Default None: there are none.
+        traffic: How visitors of a live test come, whose level may drift. Default None: it does not.
         shared_seeds: Whether all arms in a batch run on the same seeds. Default False: every pull
             has a seed of its own, and arms are independent.
 
@@ -262,6 +279,7 @@ class Problem:
     costs: tuple[float, ...] | None = None
     constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
     features: Features | None = None  # known features of the arms; None if there are none
+    traffic: Traffic | None = None  # of a live test whose level may drift; None for all others
     shared_seeds: bool = False  # whether the r-th pulls of all arms in a batch have one seed
 
     def __post_init__(self) -> None:
@@ -288,6 +306,8 @@ class Problem:
             check_family(self.constraint, self.n_arms, self.k)
             if getattr(self.constraint, "is_free", False):  # all sets of k arms: no constraint
                 plain(self, constraint=None)
+        if self.traffic is not None:
+            self._check_live()
         if self.features is not None:
             self.features.check(self.n_arms)
             if self.items is not None:
@@ -298,6 +318,27 @@ class Problem:
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
+
+    def _check_live(self) -> None:
+        """Refuse what a live test with drift does not support."""
+        absent = {
+            "items are": self.items,
+            "limits are": self.limits,
+            "a budget is": self.goal.budget,
+            "a constraint is": self.constraint,
+            "features are": self.features,
+            "shared seeds are": self.shared_seeds or None,
+        }
+        for name, value in absent.items():
+            if value is not None:
+                raise InvalidInput(f"`drift` is True and {name} given, but {NOT_LIVE}")
+        if not self.rewards.has_range:
+            rule = "must have a range in a test with `drift`: cap them, and say (low, high)"
+            raise InvalidInput(f"`rewards` have no range, but {rule}")
+        if self.n_arms > MOST_IN_BLOCKS:
+            raise InvalidInput(
+                f"`arms` are {self.n_arms}, but must be at most {MOST_IN_BLOCKS} with `drift`"
+            )
 
     def _check_shared(self) -> None:
         """Refuse what has no meaning, or no proof, on shared seeds."""

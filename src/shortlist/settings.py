@@ -28,7 +28,15 @@ from shortlist.errors import (
     UnknownName,
 )
 from shortlist.features import Features, checked_linear, features_of
-from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
+from shortlist.problem import (
+    FixedConfidence,
+    Goal,
+    Problem,
+    ScoresGiven,
+    Traffic,
+    budget_of,
+    goal_of,
+)
 from shortlist.quotas import checked_quotas, constraint_record, given_family
 from shortlist.reading.scores import named_scores
 from shortlist.reward_models import (
@@ -141,9 +149,12 @@ class Settings:
         values = {name: field.default for name, field in FIELDS.items()} | dict(values)
         goal = goal_of(values["epsilon"], values["delta"], values["budget"])
         search = _search(values["algorithm"], goal)
+        values["min_batch"] = _least_batch(values)
         told = search.told(values["options"], *(values[name] for name in CUTS))
         asked = _Asked.of(values, goal, told)
         search.check(asked.problem, asked.options)
+        if asked.problem.traffic is not None:
+            _check_live(values, search)
         caution_about(asked.problem, search, asked.options)
         values["on_late"] = checked_late(values["on_late"], values["lease"], asked.problem.rewards)
         spec = _spec(values, asked, search, told) if stored else None
@@ -289,6 +300,7 @@ class _Asked:
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
         of_arms["features"] = described_features(values)
+        of_arms["traffic"] = traffic_of(values)
         of_arms["shared_seeds"] = values["seeds"] == "shared"
         of_arms["constraint"] = given_family(
             groups, values["quotas"], values["constraint"], values["k"]
@@ -300,6 +312,43 @@ class _Asked:
         control = values["control"]
         against = None if control is None else checked_control(control, labels, problem)
         return cls(labels, problem, options, cells, against, groups)
+
+
+def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
+    """How visitors come, if the settings are those of a live test with drift."""
+    per_day, drift = values["per_day"], values["drift"]
+    by_name = values["certificate"] == "drift"
+    if drift is False and by_name:
+        raise InvalidInput("`certificate` is 'drift', but `drift` is False")
+    if per_day is None and values["delay"]:
+        raise InvalidInput(f"`delay` is {values['delay']}, but needs `per_day`, too")
+    if drift or by_name or (drift is None and per_day is not None):
+        names = ("per_day", "delay", "skip_blocks", "min_blocks")
+        return Traffic(*(values[name] for name in names))
+    for name in ("skip_blocks", "min_blocks"):
+        if values[name]:
+            raise InvalidInput(
+                f"`{name}` is {values[name]}, but only a test with `drift` has blocks"
+            )
+    return None
+
+
+def _least_batch(values: Mapping[str, Any]) -> int | None:
+    """The minimum size of batches: by default as many pulls as come while one batch is awaited."""
+    least: int | None = values["min_batch"]
+    if least is None and values["drift"] is False and values["per_day"] is not None:
+        return int(values["per_day"]) * max(1, int(values["delay"]))
+    return least
+
+
+def _check_live(values: Mapping[str, Any], search: Algorithm) -> None:
+    """Refuse other algorithms, and settings of tickets where visitors are told as counts."""
+    if search.name != "certified":
+        raise InvalidInput(f"`algorithm` is {search.name!r}, but with `drift` must be 'certified'")
+    for name in ("lease", "on_late", "retries", "on_failure"):
+        if values[name] != FIELDS[name].default:
+            rule = "a test with `drift` has no tickets: its visitors are told as counts"
+            raise InvalidInput(f"`{name}` is {shown(values[name])}, but {rule}")
 
 
 def _proves(options: Mapping[str, Any]) -> bool:
@@ -376,6 +425,7 @@ def _plain(asked: _Asked, values: Mapping[str, Any]) -> dict[str, Any]:
         "order": record["order"],
         "control": kept,
         "features": _features_record(problem.features),
+        "drift": problem.traffic is not None,
         "budget": problem.goal.budget,
         **_constraint_record(values),
     }

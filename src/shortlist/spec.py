@@ -17,7 +17,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
-Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences"]
+Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences", "drift"]
 Seeds = Literal["own", "shared"]  # of pulls: one per pull, or one for a pull of every arm
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
@@ -69,6 +69,8 @@ Row = tuple[float | None, ...]
 
 NO_TICKETS = "there are no tickets to hand out"
 BY_MEANS = "arms are given by their means"
+AT_ONCE = "a function returns its rewards at once; `Experiment.create` has live tests"
+BY_FORECAST = "`forecast` simulates days"
 
 
 def setting(text: str, **absent: str) -> Meta:
@@ -173,6 +175,41 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "Declare that means are linear in the features, or at most this far from linear ones."
         ),
     ] = False
+    drift: Annotated[
+        bool | None,
+        setting(
+            "Live test whose level may move: visitors are assigned at random and told as counts per"
+            " block. Default: if per_day is given.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+        ),
+    ] = None
+    per_day: Annotated[
+        Count | None,
+        setting(
+            "Visitors per day, or per block, of a live test.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="it is any number of pulls there",
+        ),
+    ] = None
+    delay: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting(
+            "Days, or blocks, until the results of a block are complete.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="it is any number of days there",
+        ),
+    ] = 0
+    skip_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting("Number of first blocks that do not count.", select=AT_ONCE, simulate=BY_FORECAST),
+    ] = 0
+    min_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting("Minimum number of blocks that count.", select=AT_ONCE, simulate=BY_FORECAST),
+    ] = 0
     control: Annotated[
         LabelRecord | None,
         setting(

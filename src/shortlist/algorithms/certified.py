@@ -9,6 +9,7 @@ import numpy as np
 from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
 from shortlist.certificates.differences.search import differences_search
+from shortlist.certificates.drift.search import drift_search
 from shortlist.certificates.exchange import check_matroid, log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.planning import Width
@@ -60,6 +61,7 @@ def certified(
       split certificate takes over.
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
+    - "drift" (docs/drift.md) for live tests: arms are compared within blocks of visitors.
     - "differences" (docs/normal.md) where rewards are normal with unknown variances, or seeds are
       shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
@@ -109,6 +111,12 @@ def _search_by(
             "`features` are given without `linear`, but the certificates other than 'linear' do not"
             " use them"
         )
+    if problem.traffic is not None or certificate == "drift":
+        _check_drift(problem, certificate)
+        _refuse(
+            "a test with drift has one batch per block", max_rounds=max_rounds, min_batch=min_batch
+        )
+        return drift_search(problem, rng)
     paired = problem.shared_seeds or not problem.rewards.knows_spread
     if paired or certificate == "differences":
         _check_differences(problem, certificate)
@@ -160,6 +168,15 @@ def _only_set(problem: Problem) -> Search:
     top = np.flatnonzero(best_set(problem.constraint, np.zeros(problem.n_arms), problem.k))
     return answered(problem, top, 0.0, {"certificate": "the only feasible set"})
     yield  # a search that asks for nothing
+
+
+def _check_drift(problem: Problem, certificate: str) -> None:
+    if problem.traffic is None or certificate not in ("auto", "drift"):
+        given = "is" if problem.traffic is not None else "is not"
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `drift` {given} given, but 'drift' is the"
+            " certificate of live tests that are created with it, and only of these"
+        )
 
 
 def _check_items(problem: Problem, certificate: str) -> None:

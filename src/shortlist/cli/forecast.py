@@ -140,6 +140,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     show_default=True,
     help="Days until the reward of a pull is there.",
 )
+@setting_options("drift", "skip_blocks", "min_blocks")
 @click.option(
     "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
 )
@@ -184,6 +185,7 @@ def forecast(
       shortlist forecast -k 4 --means means.csv --budget 500 --budget 2000 --format csv
       shortlist forecast -n 20 -k 2 --prior 8,8 --items 200 --epsilon 0.05 --runs 5
       shortlist forecast -n 50 -k 5 --prior 8,2 --limit 40 --epsilon 0.1 --runs 5
+      shortlist forecast -k 1 --means means.csv --epsilon 0.02 --per-day 5000 --delay 3 --runs 5
     """
     from shortlist.forecasting.picture import check_file, save
 

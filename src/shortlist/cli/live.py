@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shortlist.cli.blocks import tell_counts
 from shortlist.cli.files import (
     arms_argument,
     labelled,
@@ -56,10 +57,10 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     known = with_features(with_quotas(with_test_set(settings, labels)), arms, labels)
     made = create_experiment(given, k=k, store=store, **named(name), **known)
     status = made.status()
-    note(
-        f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms,"
-        f" {made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
-    )
+    begins = f"{made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
+    if made.settings.problem.traffic is not None:
+        begins = "open the first block with `shortlist shares`"
+    note(f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms, {begins}")
     made.close()
 
 
@@ -120,6 +121,14 @@ def ask(
     metavar="FILE",
     help="CSV with columns `ticket`, `reward`, optionally `cost`: all or none; - is stdin.",
 )
+@click.option(
+    "--counts",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="CSV of a live test with columns `arm`, `visitors`, `sum` or `conversions`, optionally"
+    " `block` and `squares`; - is stdin.",
+)
+@click.option("--block", metavar="NAME", help="Block of --counts, if it has no column `block`.")
 @click.option("--cost", type=float, help="Actual cost of the pull; default: the declared cost.")
 @click.option(
     "--failed", metavar="REASON", help="Report a failed pull instead of a reward, with this reason."
@@ -130,12 +139,14 @@ def tell(
     ticket: int | None,
     reward: float | None,
     path: str | None,
+    counts: str | None,
+    block: str | None,
     cost: float | None,
     failed: str | None,
     store: str,
     name: str | None,
 ) -> None:
-    """Tell the reward of a ticket, or of many.
+    """Tell the reward of a ticket, of many, or the counts of a live test.
 
     The reward is on the disk when the command ends. Repeating a tell changes nothing; another
     reward for the same ticket is refused.
@@ -145,7 +156,15 @@ def tell(
       shortlist tell 0 0.75 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
+      shortlist tell --counts day.csv --block 2026-03-02 --store tests.db
     """
+    if counts is not None:
+        if (ticket, reward, path, failed, cost) != (None,) * 5:
+            raise InvalidInput("`counts` is given, but goes with --block alone")
+        tell_counts(counts, block, store, name)
+        return
+    if block is not None:
+        raise InvalidInput(f"`block` is {block!r}, but goes with --counts only")
     given = (ticket is not None, reward is not None, path is not None, failed is not None)
     if given not in {
         (True, True, False, False),
@@ -153,7 +172,8 @@ def tell(
         (False, False, True, False),
     }:
         raise InvalidInput(
-            "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
+            "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE, or"
+            " --counts FILE"
         )
     if cost is not None and reward is None:
         raise InvalidInput(

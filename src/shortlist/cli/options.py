@@ -183,7 +183,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
     "lease": {"metavar": "SECONDS"},
     "on_late": {"callback": _late, "metavar": "wait|again|REWARD"},
 }
-NAMES = {"k": ("-k",), "options": ("--option", "options")}  # not --name
+NAMES = {  # not --name
+    "k": ("-k",),
+    "options": ("--option", "options"),
+    "drift": ("--drift/--no-drift",),
+}
 
 
 def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
@@ -191,7 +195,7 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
     field = FIELDS[name]
     about: dict[str, Any] = {"help": field.text}
     if field.kind is bool:
-        about["is_flag"] = True
+        about |= {"is_flag": True, "default": field.default}
     elif field.plain:
         about["type"] = Word(name, field.words) if field.words else field.kind
         if not field.required:

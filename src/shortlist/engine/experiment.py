@@ -14,8 +14,10 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
+from shortlist.engine.block_replay import replica_of
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
+from shortlist.engine.live import Live, with_tickets
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -40,7 +42,6 @@ from shortlist.engine.log_entries import (
     triples,
     unused_costs,
 )
-from shortlist.engine.replay import Replay, Replica
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
@@ -76,7 +77,7 @@ WINDOW = 1000  # tickets looked through at a time for those of retired arms
 GOING = (State.READY, State.PENDING)  # states in which there may be tickets
 
 
-class Experiment(Runnable):
+class Experiment(Live, Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
@@ -102,7 +103,7 @@ class Experiment(Runnable):
         self._owned = owned
         self._lock = RLock()
         self._origin = store.origin(name)
-        self._known = Replica(name, settings, self._origin)
+        self._known = replica_of(name, settings, self._origin)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
@@ -136,6 +137,11 @@ class Experiment(Runnable):
         constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
+        drift: bool | None = None,
+        per_day: int | None = None,
+        delay: int = 0,
+        skip_blocks: int = 0,
+        min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
         seeds: Seeds = "own",
@@ -205,7 +211,7 @@ class Experiment(Runnable):
             new: Settings of one that is made now, with defaults for what is left open."""
         name = checked_name(name)
         wide = settings if new is None else new
-        Replay(wide)  # refuses what cannot be begun, before there is a file
+        replica_of(name, wide)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
             made = retry(lambda: made_in(place, name, settings, exist_ok, wide))
             experiment = cls(place, name, made, clock, place is not store)
@@ -308,6 +314,7 @@ class Experiment(Runnable):
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
+        with_tickets(self._known, "ask")
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -397,6 +404,7 @@ class Experiment(Runnable):
     def _tell(
         self, told: Sequence[tuple[Ticket | int, float, float | None]]
     ) -> tuple[Sequence[Telling], Receipt]:
+        with_tickets(self._known, "tell")
         with self._writing() as now:
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
@@ -422,6 +430,7 @@ class Experiment(Runnable):
         Raises:
             UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
+        with_tickets(self._known, "fail")
         attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
@@ -488,6 +497,7 @@ class Experiment(Runnable):
 
         Returns:
             The number of tickets that were released."""
+        with_tickets(self._known, "release")
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -711,7 +721,7 @@ class Experiment(Runnable):
                     self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known = Replica(self.name, self.settings, self._origin)
+                    self._known = replica_of(self.name, self.settings, self._origin)
                     self._arms = None
                 raise
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
+from shortlist.engine.block_replay import OF_BLOCKS, replica_of
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import present_author, told_reward
 from shortlist.engine.replay import Replica
@@ -211,7 +212,7 @@ def _begun(settings: str, where: str) -> "ImportedLog":
 def _replayable(settings: str, where: str) -> Replica | None:
     """A search that has yet to begin; None if only another version of the package has it."""
     try:
-        return Replica(where, Settings.from_json(settings, where))
+        return replica_of(where, Settings.from_json(settings, where))
     except CannotReplay:
         return None
 
@@ -270,6 +271,8 @@ class ImportedLog:
         kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0, at_most=inf)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         limit = len(self._arms) - 1 if kind is Kind.RETIRE else limit  # it is about an arm
+        if kind in OF_BLOCKS:
+            limit = int(MOST_PULLS)
         ticket = _ticket(entry, span, limit)
         text, author = _stored(entry["text"]), _stored(entry.get("author", ""))
         self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
@@ -423,7 +426,8 @@ def _verdict(store: Store, name: str) -> Verdict:
     rows = None
     try:
         rows = store.read(name).last
-        Replica(name, Settings.from_json(store.settings(name), f"experiment {name!r}")).read(store)
+        settings = Settings.from_json(store.settings(name), f"experiment {name!r}")
+        replica_of(name, settings).read(store)
     except StoreError as error:
         return Verdict(name, rows, str(error), "")
     except CannotReplay as error:

@@ -40,7 +40,7 @@ from shortlist.result import Result
 from shortlist.result.result import Ending
 from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards
 from shortlist.settings import Settings
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores import Event, Kind, News, RewardRow, Store
 
 PROVED = ("certified",)  # whose bound is about the remaining arms: docs/experiments.md
 
@@ -223,30 +223,38 @@ class Replica:
 
     def _forget(self) -> None:
         """Know nothing of the log."""
-        self.replay = Replay(self.settings)
+        self.replay = self._begin()
         self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
         self._last_answer: tuple[int, Result] | None = None  # as the log was at that position
         self._gone: set[int] = set()  # arms that the search was told have left
         self._compared = 0  # steps of the search that are those of the log
         self._halfway = False  # in reading
 
+    def _begin(self) -> Replay:
+        """The search, before it has read any rewards."""
+        return Replay(self.settings)
+
     def read(self, store: Store) -> None:
         """Take in what is new in the log, and let the search continue as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
-        news = store.read(self.name, self.ledger.position)
+        news = store.read(self.name, self.ledger.position, hints=True)
         if news.last == self.ledger.position:
             return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
+        self._advance(news)
+        self._halfway = False
+
+    def _advance(self, news: News) -> None:  # noqa: ARG002  # the ledger has it
+        """Let the search continue as far as the rewards take it."""
         while self.replay.outcome is None and self.ledger.is_complete(self.replay.oldest):
             self._answer(self.replay.oldest)
         self._compare_steps()
         self._check_asked()
         if self.ledger.spent_at is not None and self.replay.outcome is None:
             self.replay.cut(self._outcome_so_far())
-        self._halfway = False
 
     def _answer(self, batch: Numbering) -> None:
         """Send the search the rewards of a batch that is told."""
@@ -410,6 +418,7 @@ class Replica:
             bound=self._bound(),
             warnings=self.replay.checks.warnings,
             notes=self.replay.checks.notes,
+            live=self.live(),
         )
 
     @property
@@ -493,13 +502,21 @@ class Replica:
             outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
         how = settings.problem, settings.algorithm, settings.seed
         outcome = staying(outcome, self.ledger.retired, *how)
-        outcome = replace(outcome, spending=self.ledger.spending())
+        outcome = replace(outcome, spending=self._spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
         result = Result.of(outcome, settings.labels, problem, *run)
         result = replace(result, control=settings.control)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
+
+    def _spending(self) -> FloatArray:
+        """The cost of the pulls of every arm that were made and told: (n,)."""
+        return self.ledger.spending()
+
+    def live(self) -> str:
+        """The present state of the blocks of a live test; empty for other experiments."""
+        return ""
 
     def trouble(self) -> str:
         """Why the experiment is stopped; empty if it is not."""

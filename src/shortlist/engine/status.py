@@ -111,6 +111,7 @@ class Status(Tabular):
     #: pulls that were made and told after their arm left: they cost, their reward is not used
     unused: int = 0
     late: int = 0  #: tickets whose lease was over: each counts as the experiment's `on_late`
+    live: str = ""  #: state of the blocks of a live test; empty for other experiments
 
     @property
     def waiting(self) -> int:
@@ -162,6 +163,7 @@ class Status(Tabular):
             "among": self.among,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
+            "live": self.live,
             "arms": list(self.arms.rows()),
         }
 
@@ -224,6 +226,8 @@ class Status(Tabular):
     @property
     def _waiting(self) -> str:
         """What the search waits for."""
+        if self.live:
+            return self.live
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
         waiting += f" and {self.overdue:,} of those overdue" if self.overdue else ""
         most = sorted(self.workers.items(), key=lambda each: -each[1])

@@ -1,8 +1,10 @@
 """Forecast by simulation: the pulls and the regret of searches on means drawn for every run."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -27,7 +29,7 @@ from shortlist.formatting import (
     given_text,
     readable,
 )
-from shortlist.problem import FixedBudget, FixedConfidence, Problem, budget_of, goal_of
+from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic, budget_of, goal_of
 from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.regret import ROUNDING
 from shortlist.reward_models import Binary
@@ -48,6 +50,7 @@ from shortlist.validation import (
 )
 
 QUANTILES = (0.1, 0.5, 0.9)
+LIVE = "live test"  # name of the forecast of `Experiment.create(per_day=…)`
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +173,13 @@ class Forecast(Tabular):
         return [self._table(budget, budget == budgets[0]) for budget in budgets]
 
     def _table(self, budget: float | None, first: bool) -> TextTable:
-        rows = [_cells(each) for each in self.prospects if each.budget == budget]
+        here = [each for each in self.prospects if each.budget == budget]
+        rows = [_cells(each, late=self._live) for each in here]
         shares = tuple(quantiles(np.zeros(1)))
         timed = any(each.days is not None for each in self.prospects)
         share = ["share"] * (self._unit == "cells")
-        last = ("rounds", *(["days"] * timed), *share, "failure rate")
+        timing = (["days"] * timed) + (["days p90"] * self._live)
+        last = ("rounds", *timing, *share, "failure rate")
         about = f"The best {self.k:,} of {self.arms}, {self.runs} runs of every algorithm\n\n"
         return TextTable(
             ("algorithm", *shares, *last),
@@ -182,6 +187,11 @@ class Forecast(Tabular):
             title=(about if first else "") + self._heading(budget),
             verdict=self._verdict(budget),
         )
+
+    @property
+    def _live(self) -> bool:
+        """Whether a live test is among the prospects."""
+        return any(each.algorithm == LIVE for each in self.prospects)
 
     @property
     def _unit(self) -> str:
@@ -236,13 +246,16 @@ def quantiles(values: FloatArray | IntArray) -> dict[str, float]:
     }
 
 
-def _cells(prospect: Prospect) -> tuple[str, ...]:
-    """A row: the pulls where the search stops on its own, the regret where a budget ends it."""
+def _cells(prospect: Prospect, *, late: bool = False) -> tuple[str, ...]:
+    """A row: the pulls where the search stops on its own, the regret where a budget ends it.
+
+    `late` adds the days that 90 % of the runs take at most."""
     spent = prospect.pulls if prospect.spent is None else prospect.spent
     shares = quantiles(spent if prospect.budget is None else prospect.regret)
     others: list[float | None] = [quantiles(prospect.rounds)["p50"]]
     if prospect.days is not None:
-        others.append(quantiles(prospect.days)["p50"])
+        days = quantiles(prospect.days)
+        others += [days["p50"], *([days["p90"]] if late else [])]
     if prospect.share is not None:
         others.append(prospect.share)
     others.append(prospect.failure_rate)
@@ -269,6 +282,11 @@ class Candidate:
     budget: float | None
     problem: Problem
     options: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        """Its name in the forecast."""
+        return self.algorithm.name if self.problem.traffic is None else LIVE
 
 
 @documented("forecast")
@@ -297,8 +315,11 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
+    drift: bool | None = None,
     per_day: float | None = None,
     delay: float = 0.0,
+    skip_blocks: int = 0,
+    min_blocks: int = 0,
     runs: int = 20,
     seed: int = 0,
     workers: int = 1,
@@ -326,7 +347,8 @@ def forecast(  # noqa: D417  # `documented` adds the settings
             before epsilon is reached, `Prospect.bound` what is proved.
         algorithms: Names or search functions; each is tried with every goal that it serves.
             Default: a good and a plain choice for each goal.
-        per_day: Pulls per day: the forecast has days, too.
+        per_day: Pulls per day: the forecast has days, too, and next to `certified`, which waits for
+            every batch, a "live test", which does not (docs/ab-test.md), unless `drift` is False.
         delay: Days until a reward arrives.
         runs: Number of simulated runs.
         workers: Number of processes.
@@ -385,6 +407,9 @@ def forecast(  # noqa: D417  # `documented` adds the settings
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
+    traffic = _traffic(pace, drift, skip_blocks, min_blocks)
+    if traffic is not None:
+        candidates += filter(None, [_live(each, traffic) for each in candidates])
     started = time.perf_counter()
     prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, workers, on_progress)
     seconds = time.perf_counter() - started
@@ -413,13 +438,13 @@ def _simulated(
     rows = rows.reshape(runs, len(candidates), 5)  # pulls, regret, rounds, cost and bound
     return tuple(
         Prospect(
-            candidate.algorithm.name,
+            candidate.name,
             candidate.budget,
             rows[:, j, 0].astype(np.int64),
             rows[:, j, 1],
             epsilon,
             rows[:, j, 2].astype(np.int64),
-            _days(pace, rows[:, j, 0], rows[:, j, 2]),
+            rows[:, j, 2] if candidate.name == LIVE else _days(pace, rows[:, j, 0], rows[:, j, 2]),
             scene.n_cells,
             None if scene.costs is None else rows[:, j, 3],
             None if scene.limits is None else rows[:, j, 4],
@@ -475,6 +500,30 @@ def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | 
             raise InvalidInput(f"`delay` is {shown(delay)}, but days need `per_day`, too")
         return None
     return number("per_day", per_day, above=0), late
+
+
+def _traffic(
+    pace: tuple[float, float] | None, drift: bool | None, skip_blocks: int, min_blocks: int
+) -> Traffic | None:
+    """The visitors of a live test, if one is to be forecast; parts of a day count as days."""
+    if pace is None or drift is False:
+        given = {"drift": drift or None, "skip_blocks": skip_blocks, "min_blocks": min_blocks}
+        for name, value in given.items():
+            if value:
+                rule = "goes with `per_day` only" if pace is None else "needs `drift`"
+                raise InvalidInput(f"`{name}` is {value}, but {rule}")
+        return None
+    per_day, delay = pace
+    return Traffic(max(1, round(per_day)), math.ceil(delay), skip_blocks, min_blocks)
+
+
+def _live(candidate: Candidate, traffic: Traffic) -> Candidate | None:
+    """The same as a live test; None where it cannot be one."""
+    if candidate.algorithm.name != "certified" or candidate.options or candidate.budget:
+        return None
+    with suppress(InvalidInput):
+        return replace(candidate, problem=replace(candidate.problem, traffic=traffic))
+    return None
 
 
 def _days(

@@ -35,7 +35,7 @@ from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
 from shortlist.result.arm_result import ArmResult, LabelT
 from shortlist.result.groups import GroupResult, groups_of, table_of
-from shortlist.result.lift import Lift, lift_of
+from shortlist.result.lift import BlockLeads, Lift, lift_of
 from shortlist.result.plots import frame_of
 from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer
@@ -118,6 +118,8 @@ class Result(Tabular, Generic[LabelT]):
     #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
     items: int | None = field(default=None, repr=False)  #: number of items of the test set, if any
+    #: leads within the blocks of a live test; None for other experiments
+    leads: BlockLeads | None = field(default=None, repr=False)
     #: every group with a quota: chosen arms, quota, and the estimated price of the quota
     groups: tuple[GroupResult, ...] = field(default=(), repr=False)
     #: the sets that may be chosen; None: all sets of k arms
@@ -327,6 +329,8 @@ class Result(Tabular, Generic[LabelT]):
         against = position_of(control, labels)
         if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+        if self.leads is not None:
+            return self.leads.lift(labels, against, self.goal)
         if self.items is not None:
             raise InvalidInput("`lift` needs independent rewards, but these are scores on items")
         if isinstance(self.rewards, Unranged):
@@ -466,6 +470,7 @@ class Result(Tabular, Generic[LabelT]):
             "arms": plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
             **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
             **({} if self.control is None else {"lift": self.lift().to_dict()}),
+            **({} if self.leads is None else {"leads": asdict(self.leads)}),
         }
 
     def to_json(self) -> str:

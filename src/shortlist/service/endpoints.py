@@ -26,7 +26,13 @@ from shortlist.settings import arms_of_json, rewards_of
 from shortlist.spec import FIELDS, REQUIRED, Json
 from shortlist.stores.base import Kind, Listed
 from shortlist.validation import shown, whole
-from shortlist.wire import MOST_TICKETS, handout_to_json, status_to_json
+from shortlist.wire import (
+    MOST_TICKETS,
+    counts_of,
+    handout_to_json,
+    shares_to_json,
+    status_to_json,
+)
 
 PAGE = 100  # experiments per page of the list
 LINES = 1000  # of an export per chunk
@@ -211,6 +217,24 @@ def resume(experiment: Experiment, body: Json) -> None:
     """Continue an experiment that stopped after failed pulls."""
     check_fields(body, ())
     experiment.resume()
+
+
+def shares(experiment: Experiment, body: Json) -> Json:
+    """Open a block of a live test, or repeat the shares of one that exists."""
+    check_fields(body, ("block",))
+    return shares_to_json(experiment.shares(body.get("block")))
+
+
+def assign(experiment: Experiment, body: Json) -> Json:
+    """Assign a visitor of a live test to an arm."""
+    check_fields(body, ("visitor", "block"), ("visitor",))
+    return asdict(experiment.assign(body["visitor"], body.get("block")))
+
+
+def counts(experiment: Experiment, body: Json) -> Json:
+    """Tell a block of a live test."""
+    check_fields(body, ("block", "counts"), ("block", "counts"))
+    return asdict(experiment.tell_counts(body["block"], counts_of(body["counts"])))
 
 
 def status(inquiry: Inquiry) -> Reply:

@@ -114,6 +114,25 @@ ASK = record(
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     alive={"type": ["number", "null"], "exclusiveMinimum": 0},
 )
+SHARES = every(
+    block=TEXT, shares=array(every(arm=LABEL, percent={**NUMBER, "minimum": 0, "maximum": 100}))
+)
+NAMED_TEXT: Schema = {**TEXT, "minLength": 1, "maxLength": 200}
+ASSIGN = record(("visitor",), visitor=NAMED_TEXT, block={**nullable("string"), "minLength": 1})
+ASSIGNED = every(arm=LABEL, block=TEXT, first=FLAG)
+ARM_COUNTS = record(
+    ("arm", "visitors", "sum"),
+    arm=LABEL,
+    visitors=COUNT,
+    sum=NUMBER,
+    squares={"type": ["number", "null"], "minimum": 0},
+)
+COUNTS = record(("block", "counts"), block=NAMED_TEXT, counts=array(ARM_COUNTS))
+COUNTED = every(
+    block=TEXT,
+    state={"enum": ["counted", "waiting", "skipped", "refused", "unused"]},
+    reason=TEXT,
+)
 TELL = record(("results",), results=array(RESULT_TOLD))
 FAIL = record(
     ("ticket", "reason"),
@@ -178,6 +197,7 @@ STATUS = every(
     among=COUNT,
     warnings=array(TEXT),
     notes=array(TEXT),
+    live=TEXT,
     arms=array(ARM),
     progress=PROGRESS,
     minimize=FLAG,
@@ -209,5 +229,6 @@ RESULT: Schema = every(
     arms=array(CHOSEN_ARM),
 )
 RESULT["properties"]["lift"] = ANYTHING  # where there is a control
+RESULT["properties"]["leads"] = ANYTHING  # of a live test
 HEALTH = every(status={"const": "ok"}, version=TEXT)
 ERROR = every(error=every(kind=TEXT, message=TEXT))

@@ -65,6 +65,11 @@ class Kind(StrEnum):
     LATE = "late"  # their lease had ended at `time`: their reward is `on_late`
     # the pull was told at `time`, after its arm was retired; it cost the number `text`
     UNUSED = "unused"
+    # block number `ticket` of a live test was opened at `time`, with the terms `text`
+    OPEN = "open"
+    COUNTS = "counts"  # block number `ticket` was told at `time`: the counts per arm are `text`
+    # a visitor, whose hash is `text`, was assigned to arm number `span` in block number `ticket`
+    ASSIGN = "assign"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
     AUTHOR = "author"  # the author of this event told their rewards at `time`
     # in the list of experiments, about the experiment with the number `ticket`
@@ -223,8 +228,12 @@ class Store(Protocol):
 
         Its writes are durable when it ends; if it raises, nothing is written."""
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
-        """Return the entries of a log after this position, up to the position `until` if given."""
+    def read(
+        self, name: str, after: int = 0, until: int | None = None, *, hints: bool = False
+    ) -> News:
+        """Return the entries of a log after this position, up to the position `until` if given.
+
+        With `hints`, a store may use checkpoints: copies of entries in compact form."""
 
     def append(
         self,
@@ -549,7 +558,14 @@ class MemoryStore:
                 log.told.difference_update(part.told.tickets.tolist())
             del log.parts[length:]
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+    def read(
+        self,
+        name: str,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        hints: bool = False,  # noqa: ARG002
+    ) -> News:
         """What was added to a log after that position, up to the position `until` if given."""
         with self._lock:
             log = self._log(name)

@@ -180,6 +180,14 @@ TABLES: tuple[str, ...] = (
         kept text NOT NULL                  -- active, archived or deleted
     ) WITH (fillfactor = 50)                -- its rows change with every step""",
     "INSERT INTO heads VALUES (0, 0, 0, 0, 0, '', 'active')",
+    """CREATE TABLE checkpoints (           -- hints: they may be removed at any time
+        experiment bigint NOT NULL,
+        first bigint NOT NULL,              -- position before its first entry
+        last bigint NOT NULL,               -- position of its last entry
+        link bigint NOT NULL,               -- and its link
+        content bytea NOT NULL,
+        PRIMARY KEY (experiment, first)
+    )""",
     "CREATE INDEX names_taken ON events (text) WHERE experiment = 0",
     """CREATE TABLE tokens (
         number bigint GENERATED ALWAYS AS IDENTITY,

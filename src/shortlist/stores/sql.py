@@ -8,7 +8,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import local
 from types import TracebackType
@@ -43,6 +43,7 @@ from shortlist.stores.base import (
     retried,
     token_exists,
 )
+from shortlist.stores.checkpoints import ROWS, joined, packed, unpacked
 from shortlist.stores.checksums import (
     EMPTY,
     Head,
@@ -81,12 +82,18 @@ SET_KEPT = "UPDATE heads SET kept = ? WHERE experiment = ?"
 DELETE = (
     "DELETE FROM rewards WHERE experiment = ?",
     "DELETE FROM events WHERE experiment = ?",
+    "DELETE FROM checkpoints WHERE experiment = ?",
     "UPDATE experiments SET settings = '', summary = '' WHERE id = ?",
     "UPDATE heads SET first = 0, last = 0, link = 0, told = 0, state = '' WHERE experiment = ?",
 )
 FIRST = "SELECT first FROM heads WHERE experiment = ?"
 LINK = """SELECT link FROM rewards WHERE experiment = ? AND seq = ? UNION ALL
           SELECT link FROM events WHERE experiment = ? AND seq = ?"""
+CHECKPOINTS = """SELECT first, last, link, content FROM checkpoints
+                 WHERE experiment = ? AND last <= ? ORDER BY first"""
+CHECKPOINT = """INSERT INTO checkpoints (experiment, first, last, link, content)
+                VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+CHECKED = "SELECT coalesce(max(last), 0) FROM checkpoints WHERE experiment = ?"
 ORPHANS = """SELECT experiment, seq FROM (SELECT experiment, seq FROM rewards UNION ALL
                                           SELECT experiment, seq FROM events) AS entry
              WHERE seq > coalesce((SELECT last FROM heads
@@ -192,6 +199,7 @@ class Block:
     cache: Cache
     locked: dict[str, Head] = field(default_factory=dict)  # heads of logs that it has locked
     frozen: set[str] = field(default_factory=set)  # those of them that are archived
+    due: set[str] = field(default_factory=set)  # those that need another checkpoint
     # whether its last write is in the database; then all of the block is
     arrived: Callable[[], bool] = bool
 
@@ -327,11 +335,16 @@ class SQLStore:
             self._shared = Cache()
             raise
         self._shared = block.cache
+        for name in block.due:
+            with suppress(ShortlistError):  # a checkpoint is only a hint
+                self._make_checkpoints(name)
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+    def read(
+        self, name: str, after: int = 0, until: int | None = None, *, hints: bool = False
+    ) -> News:
         """Return the entries of a log after this position; verify their checksums.
 
-        With `until`, only those up to that position."""
+        With `until`, only those up to that position. With `hints`, checkpoints may be used."""
         # All entries up to the head exist, whatever is added meanwhile: they were written with it.
         head = self._head(name)
         if head.position < after:
@@ -347,7 +360,10 @@ class SQLStore:
         if written is not None and between == (before, head):
             cache.heads[name] = head
             return written
-        news = self._read(name, before, head)
+        if hints and after == 0 and head.position >= ROWS:
+            news = self._read_with_hints(name, before, head)
+        else:
+            news = self._read(name, before, head)
         cache.heads[name] = head
         return news
 
@@ -356,6 +372,40 @@ class SQLStore:
         events = self._database.query(EVENTS, new)
         with self._database.streamed(REWARDS, new) as rewards:
             return verified(before, head, rewards, events, self._where(name))
+
+    def _read_with_hints(self, name: str, before: Head, head: Head) -> News:
+        """The entries between two heads, from checkpoints as far as they can be believed."""
+        parts: list[News] = []
+        end = before
+        for first, last, link, content in self._checkpoints(name, head):
+            news = unpacked(content, end, Head(last, link)) if first == end.position else None
+            if news is None:
+                break
+            parts.append(news)
+            end = Head(last, link)
+        if not parts or self._before(name, end.position) != end:
+            return self._read(name, before, head)
+        return joined([*parts, self._read(name, end, head)])
+
+    def _checkpoints(self, name: str, head: Head) -> list[Any]:
+        try:
+            rows = self._database.query(CHECKPOINTS, (self._id(name), head.position))
+        except StoreDamaged:  # of the hints
+            return []
+        return [row for row in rows if all(isinstance(number, int) for number in row[:3])]
+
+    def _make_checkpoints(self, name: str) -> None:
+        """Add checkpoints for the complete stretches of a log that have none."""
+        with self.exclusive():
+            identity, head = self._id(name), self._head(name)
+            position = self._database.query(CHECKED, (identity,))[0][0]
+            while position + ROWS <= head.position:
+                before = self._before(name, position)
+                end = self._before(name, position + ROWS)
+                content = packed(self._read(name, before, end), before, end)
+                row = (identity, position, end.position, end.link, content)
+                self._database.query(CHECKPOINT, row)
+                position = end.position
 
     def append(
         self,
@@ -376,6 +426,8 @@ class SQLStore:
             return
         if name in block.frozen:
             raise StoreReadOnly(archived(name, self._place))
+        if head.position // ROWS > before.position // ROWS:
+            block.due.add(name)
         self._database.insert("rewards", REWARD, identity, rewards)
         self._database.insert("events", EVENT, identity, others)
         self._database.query(SET_HEAD, (*head, len(rewards), state, identity))

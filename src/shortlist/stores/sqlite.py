@@ -239,6 +239,14 @@ TABLES: tuple[str, ...] = (
         kept TEXT NOT NULL               -- active, archived or deleted
     ) STRICT""",
     "INSERT INTO heads VALUES (0, 0, 0, 0, 0, '', 'active')",
+    """CREATE TABLE checkpoints (        -- hints: they may be removed at any time
+        experiment INTEGER NOT NULL,
+        first INTEGER NOT NULL,          -- position before its first entry
+        last INTEGER NOT NULL,           -- position of its last entry
+        link INTEGER NOT NULL,           -- and its link
+        content BLOB NOT NULL,
+        PRIMARY KEY (experiment, first)
+    ) STRICT""",
     "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
     "CREATE INDEX names_taken ON events (text) WHERE experiment = 0",
     *append_only("rewards", "events"),

@@ -10,10 +10,10 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates.drift import planning, tuning
 from shortlist.certificates.drift.bound import BlockTerms, BlockWealth, log_level
 from shortlist.certificates.drift.planning import Rate
-from shortlist.certificates.drift.search import BlockTest, Pace, drift_search
+from shortlist.certificates.drift.search import BlockTest, drift_search
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.pairs.bound import StageRewards
-from shortlist.problem import FixedConfidence, Problem
+from shortlist.problem import FixedConfidence, Problem, Traffic
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, advance
 
@@ -26,17 +26,18 @@ FAMILIES = [  # just above epsilon, ties, K = 1, K = n - 1, n = 2
 ]
 
 
-def problem(n_arms: int, k: int, epsilon: float = EPSILON, delta: float = DELTA) -> Problem:
-    return Problem(n_arms, k, FixedConfidence(epsilon, delta), Binary()).unit()
+def problem(n_arms: int, k: int, traffic: Traffic) -> Problem:
+    goal = FixedConfidence(EPSILON, DELTA)
+    return Problem(n_arms, k, goal, Binary(), traffic=traffic).unit()
 
 
 class Run:
     """A simulated test, with the average lead of every pair by the weights of the theorem."""
 
-    def __init__(self, means: list[float], k: int, level: str, seed: int, pace: Pace) -> None:
+    def __init__(self, means: list[float], k: int, level: str, seed: int, traffic: Traffic) -> None:
         self.rng = np.random.default_rng([5, seed])
         self.rates = self.rng.permutation(np.array(means))
-        self.test = BlockTest(problem(self.rates.size, k), self.rng, pace)
+        self.test = BlockTest(problem(self.rates.size, k, traffic), self.rng)
         self.level = LEVELS[level]
         self.leads = np.zeros((self.rates.size, self.rates.size))
         self.weights = np.zeros_like(self.leads)
@@ -83,7 +84,7 @@ def test_the_choice_loses_at_most_epsilon_at_confidence_under_drift(level: str) 
     runs, failures = number_of_runs(40, 2000), 0
     for seed in range(runs):
         means, k = FAMILIES[seed % len(FAMILIES)]
-        run = Run(means, k, level, seed, Pace(240))
+        run = Run(means, k, level, seed, Traffic(240))
         while not run.test.done:
             run.block(run.test.terms())
         failures += run.lost > EPSILON
@@ -96,7 +97,7 @@ def test_bounds_of_all_times_hold_at_confidence_while_arms_leave_and_return(leve
     """Two of four arms are best and tied with a third; shares are drawn anew for every block."""
     runs, failures = number_of_runs(40, 2000), 0
     for seed in range(runs):
-        run = Run([0.4, 0.3, 0.3, 0.2], 2, level, seed, Pace())
+        run = Run([0.4, 0.3, 0.3, 0.2], 2, level, seed, Traffic())
         for _ in range(25):
             shares = run.rng.dirichlet(np.ones(4)) * (run.rng.random(4) < 0.8) + 0.02
             if run.rng.random() < 0.3:
@@ -138,7 +139,7 @@ def test_booking_blocks_in_the_order_of_their_results_would_be_false_too_often()
 
 
 def test_a_refused_block_leaves_wealth_and_clock_and_costs_its_probability() -> None:
-    run = Run([0.4, 0.3, 0.3], 1, "steady", 0, Pace(240))
+    run = Run([0.4, 0.3, 0.3], 1, "steady", 0, Traffic(240))
     run.block(run.test.terms())
     before, clock = run.test.bounds.copy(), run.test._wealth.clock.copy()
     run.test.refuse()
@@ -149,7 +150,7 @@ def test_a_refused_block_leaves_wealth_and_clock_and_costs_its_probability() -> 
 
 
 def test_skipped_blocks_do_not_count_and_teach_the_rate() -> None:
-    run = Run([0.4, 0.3, 0.3], 1, "steady", 0, Pace(240, skip_blocks=2))
+    run = Run([0.4, 0.3, 0.3], 1, "steady", 0, Traffic(240, skip_blocks=2))
     for _ in range(2):
         assert run.test.skipping
         run.block(run.test.terms())
@@ -161,7 +162,7 @@ def test_skipped_blocks_do_not_count_and_teach_the_rate() -> None:
 
 
 def test_a_test_lasts_for_its_least_number_of_blocks() -> None:
-    run = Run([0.9, 0.1], 1, "steady", 0, Pace(2400, min_blocks=5))
+    run = Run([0.9, 0.1], 1, "steady", 0, Traffic(2400, min_blocks=5))
     while not run.test.done:
         run.block(run.test.terms(), 2400)
     assert run.blocks == 5
@@ -169,7 +170,7 @@ def test_a_test_lasts_for_its_least_number_of_blocks() -> None:
 
 
 def test_a_retired_arm_is_neither_chosen_nor_in_play_and_others_keep_their_bounds() -> None:
-    run = Run([0.5, 0.3, 0.3, 0.3], 1, "steady", 1, Pace(240))
+    run = Run([0.5, 0.3, 0.3, 0.3], 1, "steady", 1, Traffic(240))
     for _ in range(4):
         run.block(run.test.terms())
     best, before = int(np.argmax(run.rates)), run.test.bounds.copy()
@@ -183,7 +184,7 @@ def test_what_a_retired_arm_shows_changes_no_bound_of_the_others() -> None:
     """Visitors given to an arm that retired within the block see something else."""
     tests = []
     for shown in (0.0, 1.0):
-        run = Run([0.5, 0.3, 0.3], 1, "steady", 1, Pace(240))
+        run = Run([0.5, 0.3, 0.3], 1, "steady", 1, Traffic(240))
         terms = run.test.terms()
         times = np.array([80, 75, 85])
         sums = np.array([30.0, 20.0, 85 * shown])
@@ -194,7 +195,7 @@ def test_what_a_retired_arm_shows_changes_no_bound_of_the_others() -> None:
 
 
 def test_arms_leave_play_and_return_when_the_leader_retires() -> None:
-    test = BlockTest(problem(3, 1), np.random.default_rng(0), Pace(3000))
+    test = BlockTest(problem(3, 1, Traffic(3000)), np.random.default_rng(0))
     test.bounds = np.array([[0, -0.01, 0.15], [0.3, 0, 0.3], [0.2, 0.1, 0]])
     test._choose()
     assert test.terms().shares.tolist() == [0.5, 0, 0.5]
@@ -237,10 +238,10 @@ def test_blind_steps_are_small_where_many_visitors_come_before_the_first_result(
     assert many < unknown < few < usual
 
 
-def drive(pace: Pace, means: FloatArray, seed: int, k: int = 1) -> tuple[Answer, int]:
+def drive(traffic: Traffic, means: FloatArray, seed: int, k: int = 1) -> tuple[Answer, int]:
     """The search, with rewards at the means; its answer and the number of its blocks."""
     rng = np.random.default_rng(seed)
-    run = drift_search(problem(means.size, k), rng, pace)
+    run = drift_search(problem(means.size, k, traffic), rng)
     turn, blocks = advance(run, None), 0
     while isinstance(turn, Pulls):
         sums = rng.binomial(turn.times, means[turn.arms]).astype(float)
@@ -251,13 +252,13 @@ def drive(pace: Pace, means: FloatArray, seed: int, k: int = 1) -> tuple[Answer,
 
 def test_late_results_cost_the_delay_in_blocks_and_little_more() -> None:
     means = np.array([0.6, 0.4, 0.4])
-    prompt = np.mean([drive(Pace(600), means, seed)[1] for seed in range(8)])
-    late = np.mean([drive(Pace(600, delay=3), means, seed)[1] for seed in range(8)])
+    prompt = np.mean([drive(Traffic(600), means, seed)[1] for seed in range(8)])
+    late = np.mean([drive(Traffic(600, delay=3), means, seed)[1] for seed in range(8)])
     assert prompt + 2 <= late <= prompt + 5
 
 
 def test_the_answer_of_a_search_has_its_evidence() -> None:
-    answer, blocks = drive(Pace(600), np.array([0.6, 0.4, 0.4]), 1)
+    answer, blocks = drive(Traffic(600), np.array([0.6, 0.4, 0.4]), 1)
     assert answer.top.tolist() == [0]
     assert answer.confidence == 1 - DELTA
     assert answer.regret_bound is not None
@@ -266,5 +267,5 @@ def test_the_answer_of_a_search_has_its_evidence() -> None:
 
 
 def test_more_than_one_arm_is_chosen_by_effects_within_blocks() -> None:
-    answer, _ = drive(Pace(900), np.array([0.6, 0.2, 0.6, 0.2]), 2, k=2)
+    answer, _ = drive(Traffic(900), np.array([0.6, 0.2, 0.6, 0.2]), 2, k=2)
     assert answer.top.tolist() == [0, 2]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.items.bound import largest_matching
@@ -152,7 +152,7 @@ def is_plausible(visitors: IntArray, shares: FloatArray) -> bool:
     sound test fails it with probability REFUSAL at most."""
     in_play = shares > 0
     total, seen, share = int(visitors.sum()), visitors[in_play], shares[in_play]
-    tail = np.minimum(binom.cdf(seen, total, share), binom.sf(seen - 1, total, share))
+    tail = np.minimum(bdtr(seen, total, share), bdtrc(seen - 1, total, share))
     return bool((2 * tail * seen.size >= REFUSAL).all())
 
 

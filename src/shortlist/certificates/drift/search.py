@@ -1,7 +1,6 @@
 """A live test, block by block: terms before a block, counts after it, and the bound so far."""
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,27 +14,17 @@ from shortlist.certificates.drift.bound import (
 )
 from shortlist.certificates.frame import answered
 from shortlist.certificates.pairs.bound import StageRewards
-from shortlist.problem import Problem
+from shortlist.problem import Problem, Traffic
 from shortlist.search import Answer, Progress, Pulls, Search
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How blocks come: visitors per block, and how long they are waited for."""
-
-    per_block: int | None = None  # visitors; None if not known
-    delay: int = 0  # blocks that are opened before the results of one are complete
-    skip_blocks: int = 0  # first blocks that do not count
-    min_blocks: int = 0  # blocks that count before the test may end
 
 
 class BlockTest:
     """The certificate of a test, on the unit scale. Blocks come in the order of their opening."""
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, pace: Pace) -> None:
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self.problem = problem
         self._rng = rng
-        self._pace = pace
+        self._traffic = problem.traffic or Traffic()
         self._wealth = BlockWealth(problem.n_arms)
         self._rate = planning.Rate.guessed(problem.epsilon)
         self._leads = planning.Leads(problem.n_arms)
@@ -48,7 +37,7 @@ class BlockTest:
     @property
     def skipping(self) -> bool:
         """Whether the next block in order does not count."""
-        return self.passed < self._pace.skip_blocks
+        return self.passed < self._traffic.skip_blocks
 
     def terms(self) -> BlockTerms:
         """The terms of a block that is opened now."""
@@ -65,8 +54,8 @@ class BlockTest:
     @property
     def _blind_visitors(self) -> float | None:
         """Visitors who come before any result is known."""
-        pace = self._pace
-        return None if pace.per_block is None else float(pace.per_block * (pace.delay + 1))
+        per_day = self._traffic.per_day
+        return None if per_day is None else float(per_day * (self._traffic.delay + 1))
 
     def take(self, terms: BlockTerms, told: StageRewards) -> None:
         """Count the next block in order, unless the first blocks are skipped."""
@@ -104,10 +93,17 @@ class BlockTest:
         self.others: IntArray = np.setdiff1d(np.flatnonzero(self.staying), self.top)
         self.bound: float = regret_bound(self.bounds, self.top, self.others)
 
+    def leads(self) -> tuple[FloatArray, FloatArray]:
+        """Estimates of arm effects, and bounds on all leads that hold for all pairs at once."""
+        problem = self.problem
+        pairs = problem.n_arms * (problem.n_arms - 1)
+        level = log_level(pairs, problem.delta, self.passed)
+        return self._leads.effects(), np.minimum(self._wealth.bounds(level), 1.0)
+
     @property
     def done(self) -> bool:
         """Whether the test may end."""
-        enough = self.counted >= self._pace.min_blocks
+        enough = self.counted >= self._traffic.min_blocks
         return enough and self.bound <= self.problem.k * self.problem.sharp_epsilon
 
     def progress(self) -> Progress:
@@ -128,22 +124,23 @@ class BlockTest:
         return answered(self.problem, self.top, bound, evidence)
 
 
-def drift_search(problem: Problem, rng: np.random.Generator, pace: Pace) -> Search:
+def drift_search(problem: Problem, rng: np.random.Generator) -> Search:
     """A test whose visitors are pulls: every block is a batch, and counts `delay` blocks later.
 
     The numbers of visitors per arm are drawn here, as if each were assigned at random."""
-    assert pace.per_block is not None, "a search asks for a number of visitors"
-    test = BlockTest(problem, rng, pace)
+    traffic = problem.traffic
+    assert traffic is not None
+    assert traffic.per_day is not None, "a search asks for a number of visitors"
+    test = BlockTest(problem, rng)
     waiting: deque[tuple[BlockTerms, StageRewards]] = deque()
-    while True:
+    while not test.done:
         terms = test.terms()
-        times = rng.multinomial(pace.per_block, terms.shares)
+        times = rng.multinomial(traffic.per_day, terms.shares)
         arms = np.flatnonzero(times)
         given = yield Pulls(arms, times[arms], test.progress())
         sums, squares = np.zeros((2, problem.n_arms))
         sums[arms], squares[arms] = given.sums, given.squares
         waiting.append((terms, StageRewards(times, sums, squares)))
-        if len(waiting) > pace.delay:
+        if len(waiting) > traffic.delay:
             test.take(*waiting.popleft())
-            if test.done:
-                return test.answer()
+    return test.answer()

@@ -275,6 +275,9 @@ EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
     Kind.UNUSED: lambda event: (
         f"Ticket {event.ticket:,} was told after its arm was retired: not used"
     ),
+    Kind.OPEN: lambda event: f"Block {event.ticket + 1:,} was opened",
+    Kind.COUNTS: lambda event: f"Block {event.ticket + 1:,} was told",
+    Kind.ASSIGN: lambda event: f"A visitor was assigned in block {event.ticket + 1:,}",
     Kind.AUTHOR: lambda event: f"Rewards of {_tickets(event)} were told",
     Kind.SPENT: lambda _event: "The rest of the budget does not cover the next pulls",
 }
