@@ -21,7 +21,7 @@ from shortlist.certificates.linear.search import SET_ASIDE, linear_search, look_
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.features import Features
-from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic
+from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary
 from shortlist.search import Answer, Pulls, Rewards, Search, advance
@@ -300,8 +300,6 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "no declaration": ({"features": None}, {"certificate": "linear"}, "say `linear`"),
     "unknown variances": ({"rewards": shortlist.Normal()}, {}, "needs a range or a sigma"),
-    "drift": ({"traffic": Traffic(per_day=100)}, {}, "means that do not move"),
-    "shared seeds": ({"shared_seeds": True}, {}, "arms that are independent"),
     "rounds": ({}, {"max_rounds": 3}, "sets it itself"),
     "batches": ({}, {"min_batch": 3}, "sets it itself"),
     "a large misfit": (

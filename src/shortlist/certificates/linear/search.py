@@ -106,16 +106,6 @@ def check_linear(problem: Problem, certificate: str = "auto") -> None:
             "`linear` is declared and rewards have unknown variances, but the linear bound needs a"
             " range or a sigma"
         )
-    if problem.traffic is not None:
-        raise UnsupportedGoal(
-            "`linear` is declared for a live test with drift, but the linear bound needs means that"
-            " do not move"
-        )
-    if problem.shared_seeds:
-        raise UnsupportedGoal(
-            "`linear` is declared and seeds are shared, but the linear bound needs rewards of"
-            " different arms that are independent"
-        )
     if problem.limits is not None:
         raise InvalidInput(
             "arms have limits and `linear` is declared, but the design pulls few arms often"
