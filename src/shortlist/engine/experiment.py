@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import inf
 from threading import RLock
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from shortlist.cells import ItemsGiven
 from shortlist.engine.block_replay import replica_of
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
-from shortlist.engine.live import Live, with_tickets
+from shortlist.engine.live import Live
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -319,7 +318,7 @@ class Experiment(Live, Runnable):
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
-        with_tickets(self._known, "ask")
+        self._known.need_tickets("ask")
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -423,7 +422,7 @@ class Experiment(Live, Runnable):
 
     @retried
     def _tell(self, told: Sequence[ToldResult]) -> tuple[Sequence[Telling], Receipt]:
-        with_tickets(self._known, "tell")
+        self._known.need_tickets("tell")
         with self._writing() as now:
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
@@ -449,7 +448,7 @@ class Experiment(Live, Runnable):
         Raises:
             UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
-        with_tickets(self._known, "fail")
+        self._known.need_tickets("fail")
         attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
@@ -516,7 +515,7 @@ class Experiment(Live, Runnable):
 
         Returns:
             The number of tickets that were released."""
-        with_tickets(self._known, "release")
+        self._known.need_tickets("release")
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -726,12 +725,7 @@ class Experiment(Live, Runnable):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
