@@ -7,25 +7,35 @@ on which it loses no more than both. Rejects are Audibert, Bubeck, Munos (2010) 
 their own for arms, and on shared items, synchronized (Lyu, Nejma, Wegel, Yang, Dorner 2026, SySRs);
 both reject the worst arm a phase until k are left, and spend what full arms leave over."""
 
+from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
 from itertools import product
 
 import click
 import numpy as np
 
 from shortlist import instances
+from shortlist.algorithms import find
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.items import tuning as items_tuning
+from shortlist.driver import counted
 from shortlist.exploration import items as of_budget
 from shortlist.exploration.items import explore_items
-from shortlist.problem import FixedBudget, Items, Problem
+from shortlist.problem import FixedBudget, FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
-from shortlist.search import Pulls, advance, rewards_of
+from shortlist.search import Dialogue, Pulls, advance, rewards_of
 from shortlist.simulation.simulate import simulate
+from shortlist.simulation.worlds import ScoreTable
 
 ARMS = 80
 SIZES = (500, 1000, 2000)
 SHARES = (0.05, 0.15)
+PARTS = ["certified", "budget", "prompts", "evidence", "tuning", "width"]
+SIGMA = 0.5  # of the logarithm of latencies of mean 1
+# items, k, workers
+WIDE = ((500, 1, 100), (500, 5, 100), (500, 10, 100), (1000, 1, 100), (1000, 5, 100))
+NARROW = ((500, 1, 16), (500, 5, 16))
 
 
 @click.command()
@@ -34,7 +44,7 @@ SHARES = (0.05, 0.15)
 @click.option("--seed", default=0, show_default=True, help="Of the first matrix.")
 @click.option("-k", "ks", multiple=True, default=(1, 5), show_default=True, help="For a budget.")
 @click.option("--share", "shares", multiple=True, default=SHARES, show_default=True)
-@click.option("--only", type=click.Choice(["certified", "budget", "prompts", "evidence", "tuning"]))
+@click.option("--only", type=click.Choice(PARTS))
 def main(
     matrices: int,
     runs: int,
@@ -49,6 +59,9 @@ def main(
     if only == "evidence":
         for n, k in ((6, 1), (12, 1), (24, 3), (12, 4), (24, 8), (60, 12)):
             print_evidence(n, k, matrices, seed)
+    if only == "width":
+        for size, k, workers in (*WIDE, *NARROW):
+            print_width(size, k, workers, matrices, seed)
     if only == "tuning":
         print_tuning(matrices, runs, seed)
     if only in (None, "prompts"):
@@ -74,6 +87,70 @@ def print_certified(size: int, k: int, matrices: int, seed: int) -> None:
         f"{ARMS} x {size}, k={k}: share {np.mean(shares):.3f}, most {max(shares):.3f},"
         f" {failures} failed, {np.mean(seconds):.2f} s a run"
     )
+
+
+class Pool:
+    """Workers that take cells in order; a simulated clock."""
+
+    def __init__(self, workers: int, latency: Callable[[int], FloatArray]) -> None:
+        self.free = [0.0] * workers
+        self.latency = latency
+        self.clock = 0.0
+
+    def work(self, cells: int) -> float:
+        """When the last of these cells is evaluated, which are handed out now."""
+        end = self.clock
+        for seconds in self.latency(cells):
+            done = max(heappop(self.free), self.clock) + float(seconds)
+            heappush(self.free, done)
+            end = max(end, done)
+        return end
+
+
+def timed(scores: FloatArray, k: int, seed: int, pool: Pool, **options: int) -> tuple[int, float]:
+    """Cells asked for, and the time until the answer."""
+    n, size = scores.shape
+    problem = Problem(n, k, FixedConfidence(0.02, 0.05), items=Items(size))
+    table = ScoreTable(scores, np.random.default_rng([seed, 1]), "shared")
+    rng = np.random.default_rng([seed, 2])
+    dialogue = Dialogue(counted(find("certified"), problem, rng, **options))
+    ends = deque(pool.work(each.total) for each in dialogue.new)
+    cells = sum(each.total for each in dialogue.new)
+    while dialogue.result is None:
+        pool.clock = max(pool.clock, ends.popleft())
+        dialogue.reply(table.pull(dialogue.unanswered[0]))
+        ends.extend(pool.work(each.total) for each in dialogue.new)
+        cells += sum(each.total for each in dialogue.new)
+    return cells, pool.clock
+
+
+def print_width(size: int, k: int, workers: int, matrices: int, seed: int) -> None:
+    """Cells relative to one by one, time relative to evaluating all cells, and busy workers.
+
+    Calls take equal time, with `min_batch` as many cells as workers and no window; or they take
+    lognormal times, with the defaults for this number of workers."""
+    rng = np.random.default_rng(seed)
+    kinds: dict[str, tuple[Callable[[int], FloatArray], dict[str, int]]] = {
+        "constant": (np.ones, {"min_batch": workers, "window": 0}),
+        "lognormal": (
+            lambda cells: rng.lognormal(-(SIGMA**2) / 2, SIGMA, cells),
+            {"min_batch": workers // 2, "window": 3 * workers},
+        ),
+    }
+    found: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
+    for each in range(seed, seed + matrices):
+        scores = np.random.default_rng([each, 0]).permutation(made(size, each))
+        alone, _ = timed(scores, k, each, Pool(1, np.ones))
+        for kind, (latency, options) in kinds.items():
+            cells, time = timed(scores, k, each, Pool(workers, latency), **options)
+            everything = scores.size / workers
+            found[kind].append((cells / alone, time / everything, cells / workers / time))
+    for kind, rows in found.items():
+        more, time, busy = np.mean(rows, axis=0)
+        click.echo(
+            f"{ARMS} x {size}, k={k}, {workers} workers, {kind}: cells {more:.2f}, time {time:.3f},"
+            f" busy {busy:.2f}"
+        )
 
 
 def print_evidence(n: int, k: int, matrices: int, seed: int) -> None:

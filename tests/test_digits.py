@@ -17,6 +17,7 @@ from shortlist.formatting import (
     interval_text,
     mean_text,
     percent_text,
+    range_of,
 )
 
 RANGES = [(0.0, 1.0), (1000.0, 1001.0), (1e-9, 2e-9), (-1e6, 1e6), (-1001.0, -1000.0), (0.0, 1e60)]
@@ -185,3 +186,12 @@ def test_what_is_not_certain_is_not_called_so(chance: float, text: str) -> None:
 )
 def test_an_amount_has_all_digits_before_its_point(amount: float, text: str) -> None:
     assert amount_text(amount) == text
+
+
+def test_means_without_intervals_have_the_digits_in_which_they_differ() -> None:
+    ends = -math.inf, math.inf
+    among = range_of([1e9, 1e9 + 0.25, None, math.nan])
+    assert mean_text(1e9 + 0.125, *ends, among=among) == "1,000,000,000.125"
+    assert mean_text(1e9 + 0.125, *ends) == "1,000,000,000"
+    assert mean_text(0.5, *ends, among=range_of([])) == "0.5"
+    assert mean_text(0.5, 0.4, 0.6, among=(0.0, 1e6)) == "0.500"

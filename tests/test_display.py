@@ -11,7 +11,7 @@ import pytest
 from shortlist import select
 from shortlist.engine.eta import Expected
 from shortlist.engine.progress import counting, display, displayed, standing
-from shortlist.formatting import in_words
+from shortlist.formatting import duration_text
 from shortlist.problem import FixedBudget, FixedConfidence, Problem
 from shortlist.reward_models import Bounded
 from shortlist.search import Progress
@@ -137,7 +137,7 @@ def test_a_caller_may_know_better_how_much_time_is_left(
 
 def test_lengths_of_time_in_words() -> None:
     lengths = (0.2, 89, 150, 86 * 60, 5 * 3600, 72 * 3600)
-    assert [in_words(each) for each in lengths] == [
+    assert [duration_text(each) for each in lengths] == [
         "0 s",
         "89 s",
         "2 min",

@@ -64,7 +64,7 @@ def fresh(problem: Problem | None = None, tally: Tally | None = None) -> Underwa
     request = next(begin())
     nothing = Partly(np.zeros_like(request.times), np.zeros(3), np.zeros(3))
     problem = Problem(3, 1, FixedConfidence(0.2, 0.1)) if problem is None else problem
-    return Underway(begin, problem, (), nothing, Tally(3) if tally is None else tally)
+    return Underway(begin, problem, (), (nothing,), Tally(3) if tally is None else tally)
 
 
 def test_simulations_take_no_more_than_their_share_of_the_time(clocks: Clocks) -> None:
@@ -187,7 +187,7 @@ def test_rewards_of_0_and_1_stay_so_and_who_left_gives_the_worst() -> None:
     empty = fresh(tally=tally)
     leaving = Underway(begin, empty.problem, (), empty.partly, tally, retired=frozenset({1}))
     world = World(leaving, np.random.default_rng(0))
-    drawn = world.reply(Pulls(np.arange(3), np.full(3, 50)), empty.partly)
+    drawn = world.reply(Pulls(np.arange(3), np.full(3, 50)), empty.partly[0])
     assert np.array_equal(drawn.sums, drawn.squares)
     assert drawn.sums[1] == 0 < drawn.sums[0]
 

@@ -62,7 +62,7 @@ def test_a_function_of_many_items_gives_the_same_result() -> None:
     scores = matrix(8, 100, 5)
     asked = {"arms": 8, "k": 2, "epsilon": 0.04, "items": 100, "progress": False}
     one = shortlist.select(Cell(scores), **asked)  # type: ignore[arg-type]
-    many = shortlist.select(pull_many=Cell(scores).many, batch=7, **asked)  # type: ignore[arg-type]
+    many = shortlist.select(pull_many=Cell(scores).many, **asked)  # type: ignore[arg-type]
 
     assert many == one
 
@@ -219,10 +219,10 @@ def nothing(arm: object, item: object) -> float:
         ({"items": 2, "algorithm": "lucb"}, "lucb does not support items"),
         ({"items": 2, "rewards": shortlist.SubGaussian(0.5)}, "scores on items need one"),
         (
-            {"items": 2, "options": {"max_rounds": 3}},
-            "`max_rounds` is 3, but the certificate on items",
+            {"items": 2, "options": {"window": 3, "min_batch": 4}},
+            "`window` is 3, but must be 0 or at least `min_batch` = 4",
         ),
-        ({"items": 2, "min_batch": 9}, "`min_batch` is 9, but the certificate on items"),
+        ({"window": 9}, "`window` is 9, but only the certificate on items plans batches ahead"),
         ({"items": 2, "options": {"certificate": "split"}}, "'split' and items are given"),
     ],
 )

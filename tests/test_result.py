@@ -288,12 +288,26 @@ def test_a_picture_shows_every_arm_and_its_interval(monkeypatch: pytest.MonkeyPa
         result().plot()
 
 
-def test_a_picture_of_many_arms_leaves_out_their_names() -> None:
-    outcome = Outcome(Answer(np.array([1])), np.full(60, 5), np.arange(60.0) / 20)
-    problem = Problem(60, 1, FixedBudget(300))
+@pytest.mark.parametrize(("k", "named"), [(1, ["1"]), (3, ["2", "1", "0"]), (50, [])])
+def test_a_picture_of_many_arms_names_the_chosen_ones(k: int, named: list[str]) -> None:
+    chosen = np.arange(k) if k > 1 else np.array([1])
+    outcome = Outcome(Answer(chosen), np.full(60, 5), np.arange(60.0) / 20)
+    problem = Problem(60, k, FixedBudget(300))
     figure = Result.of(outcome, range(60), problem, "sar", 0, 0.1).plot()
-    assert not figure.axes[0].get_yticklabels()
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == named
     assert "60 arms" in figure.axes[0].get_ylabel()
+    assert figure.get_size_inches()[1] < 20
+
+
+def test_a_notebook_shows_a_picture_without_pyplot() -> None:
+    png = result().plot()._repr_png_()  # type: ignore[attr-defined]
+    assert png.startswith(b"\x89PNG")
+
+
+def test_a_notebook_marks_the_chosen_arms() -> None:
+    chosen, others = result()._repr_html_().split("<tbody")[1:]
+    assert chosen.startswith(' style="font-weight: bold">')
+    assert others.startswith(">")
 
 
 @pytest.mark.parametrize("delta", [1e-5, 1e-12, 1e-40])

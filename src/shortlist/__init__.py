@@ -25,6 +25,7 @@ __all__ = [
     "Laminar",
     "Matching",
     "Matroid",
+    "Normal",
     "Problem",
     "Prospect",
     "Pulls",
@@ -32,6 +33,7 @@ __all__ = [
     "Result",
     "Rewards",
     "Runs",
+    "Score",
     "Search",
     "Status",
     "SubGaussian",
@@ -60,10 +62,11 @@ _DEFINED_IN = {
     "constraints": ("Laminar", "Matching", "Matroid", "Quotas"),
     "engine.command": ("Command",),
     "engine": ("Experiment", "Status", "Ticket"),
+    "engine.tickets": ("Score",),
     "forecasting": ("Forecast", "Prospect", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
     "result": ("Result",),
-    "reward_models": ("Binary", "Bounded", "SubGaussian"),
+    "reward_models": ("Binary", "Bounded", "Normal", "SubGaussian"),
     "search": ("Answer", "Pulls", "Rewards", "Search"),
     "selection": ("select", "select_async"),
     "simulation.simulate": ("Runs", "simulate"),
@@ -81,10 +84,11 @@ if TYPE_CHECKING:
     from shortlist.constraints import Laminar, Matching, Matroid, Quotas
     from shortlist.engine import Experiment, Status, Ticket
     from shortlist.engine.command import Command
+    from shortlist.engine.tickets import Score
     from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem
     from shortlist.result import Result
-    from shortlist.reward_models import Binary, Bounded, SubGaussian
+    from shortlist.reward_models import Binary, Bounded, Normal, SubGaussian
     from shortlist.search import Answer, Pulls, Rewards, Search
     from shortlist.selection import select, select_async
     from shortlist.simulation.simulate import Runs, simulate

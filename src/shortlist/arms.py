@@ -31,12 +31,13 @@ RULE = "must be a text or a whole number, a tuple of these, or a member of an En
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm: its label, the cost of a pull, the most pulls, and its features.
+    """An arm: its label, the cost of a pull, the most pulls, its group and its features.
 
     Args:
         label: A text or a whole number, a tuple of these, or a member of an Enum.
         cost: Cost of a pull, above 0, in the unit of the budget. Default 1.
         limit: The most pulls, at least 1. Default None: no limit.
+        group: Name of its group, for `quotas`. Default None: it is in no group.
         features: Known features, numbers in the same order for all arms. Default None: none.
 
     Raises:
@@ -51,6 +52,7 @@ class Arm:
     label: OwnLabel  #: its name
     cost: float = 1.0  #: of a pull, in the unit of the budget
     limit: int | None = None  #: the most pulls; None if there is no limit
+    group: str | None = field(default=None, repr=False)  #: for quotas; None if it is in none
     features: Sequence[float] | None = field(default=None, repr=False)  #: known of the arm
 
     def __post_init__(self) -> None:
@@ -58,6 +60,8 @@ class Arm:
         plain(self, cost=number(f"cost of {shown(self.label)}", self.cost, above=0))
         if self.limit is not None:
             plain(self, limit=whole(f"limit of {shown(self.label)}", self.limit, at_least=1))
+        if self.group is not None:
+            plain(self, group=group_name(self.group))
         if self.features is not None:
             plain(self, features=_features(self.label, self.features))
 
@@ -80,17 +84,19 @@ def arms_of(arms: object) -> tuple[Arm, ...] | None:
 
 
 def _rows(frame: Any) -> Iterator[Arm]:
-    """The arms of a data frame: columns `arm`, and `cost` and `limit` if present."""
+    """The arms of a data frame: columns `arm`, and `cost`, `limit` and `group` if present."""
     names = [str(name) for name in frame.columns]
     if "arm" not in names:
         raise InvalidInput(
             f"`arms` has the columns {', '.join(names)}, but must have one that is called `arm`"
         )
-    known = [name for name in ("cost", "limit") if name in names]
+    known = [name for name in ("cost", "limit", "group") if name in names]
     for label, *terms in zip(*(list(frame[name]) for name in ("arm", *known)), strict=True):
         given = dict(zip(known, terms, strict=True))
         if "limit" in given:
             given["limit"] = _limit(given["limit"])
+        if "group" in given:
+            given["group"] = _group(given["group"])
         yield Arm(label, **given)
 
 
@@ -99,6 +105,22 @@ def _limit(value: Any) -> Any:
     if isinstance(value, float) and (isnan(value) or value.is_integer()):
         return None if isnan(value) else int(value)
     return value
+
+
+def _group(value: Any) -> Any:
+    """A group in a data frame: NaN is none."""
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+def group_name(group: object) -> str:
+    """The name of a group as a text; whole numbers are taken for their digits."""
+    if isinstance(group, Integral) and not isinstance(group, bool):
+        return str(int(group))
+    if not isinstance(group, str) or not group.strip() or not encodable(group):
+        raise InvalidInput(
+            f"a group is called {shown(group)}, but must be a text or a whole number"
+        )
+    return str(group)
 
 
 def labels_of(arms: object) -> tuple[OwnLabel, ...]:

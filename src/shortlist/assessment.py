@@ -25,6 +25,7 @@ from shortlist.reward_models import (
     RewardModel,
     RewardsDeclared,
     Undeclared,
+    check_spread,
     model_of,
 )
 from shortlist.validation import check_choice, flag, number, shown, whole
@@ -84,13 +85,19 @@ class Assessment(Tabular):
     def to_frame(self, library: str | None = None) -> Any:
         """All arms as a data frame of pandas, or of polars if only that is installed.
 
-        Columns: arm, pulls, mean, low, high, chosen, tier."""
+        Columns: arm, pulls, mean, low, high, chosen, tier.
+
+        Args:
+            library: "pandas", "polars" or "pyarrow"."""
         return frame_of_rows(self._records(), library)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the chosen arms against the rest, with intervals, into `ax` or a new figure.
 
-        Filled circles are arms in tier "in", open circles are tied, crosses are "out"."""
+        Filled circles are arms in tier "in", open circles are tied, crosses are "out".
+
+        Args:
+            ax: Axes of matplotlib to draw into; default: those of a new figure."""
         from shortlist.result.plots import Mark, draw
 
         chosen, others = self._best_first()
@@ -286,6 +293,7 @@ def _model(rewards: RewardsDeclared | None, counts: Counts) -> RewardModel:
     model = model_of(rewards)
     if isinstance(model, Undeclared):
         raise InvalidInput(f"`rewards` is {shown(rewards)}, but must be declared to prove anything")
+    check_spread(model, "`assess`")
     return model
 
 

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.problem import Problem
@@ -31,11 +33,11 @@ class Budget:
     A batch counts at its declared cost; once it is paid, at its actual cost. Pulls are counted in
     whole numbers as long as every pull costs 1."""
 
-    def __init__(self, problem: Problem, budget: float | None = None) -> None:
-        """`budget` instead of that of the problem, if it is given."""
+    def __init__(self, problem: Problem, budget: float | None = None, *, spent: float = 0) -> None:
+        """`budget` instead of that of the problem, if it is given; `spent` of it already."""
         self.total = problem.goal.budget if budget is None else budget
         self.costs = None if problem.costs is None else problem.prices  # (n,)
-        self.spent: float = 0
+        self.spent: float = spent
 
     @property
     def left(self) -> float:
@@ -67,13 +69,25 @@ class Budget:
 
     def affords(self, arms: IntArray, times: IntArray) -> BoolArray:
         """The first entries of a batch that the budget pays for: (entries,)."""
-        if self.total is None:
-            return np.ones(times.size, dtype=np.bool_)
-        spent = self.spent + np.cumsum(self.price(arms, times))
-        result: BoolArray = spent <= self.total * (1 + ROUNDED)
+        return self.covers(np.cumsum(self.price(arms, times)))
+
+    def covers(self, costs: npt.NDArray[Any]) -> BoolArray:
+        """Whether the rest of the budget pays for each of these costs."""
+        total = math.inf if self.total is None else self.total * (1 + ROUNDED)
+        result: BoolArray = self.spent + costs <= total
         return result
 
     def pay(self, request: Pulls, rewards: Rewards) -> None:
         """Pay for a batch: its actual cost if reported, else the declared one."""
         costs = self.price(request.arms, request.times) if rewards.costs is None else rewards.costs
         self.spent += costs.sum().item()
+
+    def commit(self, request: Pulls) -> None:
+        """Count a batch at its declared cost when it is asked for; `settle` it once answered."""
+        self.spent += self.price(request.arms, request.times).sum().item()
+
+    def settle(self, request: Pulls, rewards: Rewards) -> None:
+        """Correct a batch that was committed by its actual cost, if that was reported."""
+        if rewards.costs is not None:
+            declared = self.price(request.arms, request.times).sum().item()
+            self.spent += rewards.costs.sum().item() - declared

@@ -11,7 +11,6 @@ from ipaddress import ip_address
 from math import isfinite
 from numbers import Integral, Real
 from threading import local
-from types import TracebackType
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -21,24 +20,36 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
+from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
+from shortlist.engine.live import CountsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
-from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
+from shortlist.engine.log_entries import (
+    Asking,
+    Report,
+    named_tickets,
+    report,
+    told_results,
+    told_reward,
+)
 from shortlist.engine.runnable import Runnable
-from shortlist.engine.tickets import checked_cost
+from shortlist.engine.tickets import Score, checked_cost, checked_info
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
-from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order
+from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
 from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
 from shortlist.wire import (
+    counts_to_json,
     error_of,
     handout_of,
     receipt_of,
     result_of,
+    shares_of,
     status_of,
 )
 
@@ -309,7 +320,8 @@ class Client(Runnable):
         other._describe()
         return other
 
-    def create(
+    @documented("create", "algorithm")
+    def create(  # noqa: D417  # `documented` adds the settings
         self,
         arms: Arms,
         k: int,
@@ -327,11 +339,20 @@ class Client(Runnable):
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
+        window: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
+        drift: bool | None = None,
+        per_day: int | None = None,
+        delay: int = 0,
+        skip_blocks: int = 0,
+        min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
+        seeds: Seeds = "own",
         lease: float | None = None,
         on_late: OnLate = "wait",
         retries: int = 2,
@@ -340,8 +361,16 @@ class Client(Runnable):
     ) -> "Client":
         """Create an experiment at the service and return a client of it.
 
-        The arguments are those of `Experiment.create`, without `store`. `algorithm` must be one of
-        the package: a service imports no code of callers.
+        Args:
+            {settings}
+            algorithm: Name of an algorithm of the package: a service imports no code of callers.
+                Default: 'auto'.
+            name: Name of the experiment.
+            exist_ok: Whether to open an experiment of that name with the same settings, if there
+                is one.
+
+        Returns:
+            A client of the experiment.
 
         Raises:
             InvalidInput: An argument is invalid.
@@ -394,7 +423,13 @@ class Client(Runnable):
         self._note(reply)
         return handout_of(reply)
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self,
+        ticket: Ticket | int,
+        reward: float | Score,
+        cost: float | None = None,
+        info: Any = None,
+    ) -> Receipt:
         """Record the reward of a ticket. It is in the store when this returns.
 
         Repeating a tell changes nothing. If `on_late` is a reward, late rewards are discarded, by
@@ -402,8 +437,9 @@ class Client(Runnable):
 
         Args:
             ticket: The ticket, or its number.
-            reward: The reward.
+            reward: The reward, or a `Score`.
             cost: Actual cost of the pull; None for the declared cost.
+            info: Anything that JSON can hold, up to 64 KiB, stored with the reward.
 
         Returns:
             The tickets whose rewards were discarded.
@@ -412,46 +448,98 @@ class Client(Runnable):
             InvalidInput: The reward or the cost is not allowed.
             ConflictingReward: Another reward was told before, which stays.
             UnknownTicket: There is no such ticket."""
-        return self.tell_many([(ticket, reward, cost)])
+        return self.tell_many([(ticket, reward, cost, info)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets: all of them, or none if there is an error.
 
         Args:
-            results: Pairs of ticket and reward, or triples with the actual cost.
+            results: Pairs of ticket and reward, or with the actual cost, or with cost and info.
 
         Returns:
             The tickets whose rewards were discarded."""
-        given = [self._told(*each) for each in triples(results)]
+        given = [self._told(*each) for each in told_results(results)]
         if not given:
             return Receipt()
         receipt = receipt_of(self._call("POST", "/tell", {"results": given}))
         report(receipt, "`on_late`")
         return receipt
 
-    def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
+    def _told(self, ticket: Ticket | int, reward: float, cost: float | None, info: Any) -> Json:
         """A reward as JSON; values without a JSON type are refused here, as at the service."""
         data = ticket_to_json(ticket)
         paid = checked_cost(cost, f"the cost of ticket {data['ticket']}")
         if paid is not None:
             data["cost"] = paid
+        noted = checked_info(info, f"the info of ticket {data['ticket']}")
+        if noted is not None:
+            data["info"] = json.loads(noted)["info"]
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards
             told_reward(reward, data["ticket"], data.get("arm", "?"), model)
         return {**data, "reward": value}
 
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
         """Report a failed pull.
 
-        The ticket is handed out again, up to `retries` times. Then the experiment stops, or with
-        `on_failure` "retire" the arm is retired. If the ticket was told, or its lease has ended,
-        this changes nothing.
+        The ticket is handed out again until more than `retries` attempts failed. Then the
+        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
+        or its lease has ended, this changes nothing.
 
         Args:
             ticket: The ticket, or its number.
-            reason: Text for the log."""
-        self._call("POST", "/fail", {**lease_to_json(ticket), "reason": words(reason)})
+            reason: Text for the log.
+            attempts: How many attempts failed."""
+        body = {**lease_to_json(ticket), "reason": words(reason), "attempts": attempts}
+        self._call("POST", "/fail", body)
+
+    def shares(self, block: str | None = None) -> Shares:
+        """Open a block of a live test, or repeat the shares of one that exists.
+
+        Args:
+            block: Name of the block. Default: the date in UTC, by the clock of the service.
+
+        Returns:
+            The name of the block, and the share of every arm in percent.
+
+        Raises:
+            InvalidInput: The experiment was not created with `drift` or `per_day`."""
+        query = "" if block is None else f"?block={quote(checked_block(block), safe='')}"
+        return shares_of(self._call("GET", f"/shares{query}"))
+
+    def assign(self, visitor: str, block: str | None = None) -> Assignment:
+        """Assign a visitor of a live test to an arm: the same visitor always gets the same arm.
+
+        Args:
+            visitor: Identifier of the visitor; the service keeps a hash of it.
+            block: Name of the block, as in `shares`.
+
+        Returns:
+            The arm to show, the block that the results of this visitor belong to, and whether this
+            is the first visit.
+
+        Raises:
+            InvalidInput: The experiment was not created with `drift` or `per_day`."""
+        body = {"visitor": checked_block(visitor, "visitor"), "block": block}
+        return Assignment(**self._call("POST", "/assign", body))
+
+    def tell_counts(self, block: str, counts: CountsGiven) -> CountsReceipt:
+        """Tell a block of a live test, once and completely.
+
+        Args:
+            block: Name of the block, as `shares` gave it.
+            counts: Per arm `(visitors, sum)` or `(visitors, sum, squares)`.
+
+        Returns:
+            Whether the block counts, waits for an earlier one, was skipped or refused.
+
+        Raises:
+            UnknownName: There is no such block or arm.
+            InvalidInput: The counts are incomplete or contradict the settings.
+            ConflictingReward: The block was told before, with other counts."""
+        body = {"block": checked_block(block), "counts": counts_to_json(counts)}
+        return CountsReceipt(**self._call("POST", "/counts", body))
 
     def retire(self, arm: Label, reason: str = "") -> None:
         """Retire an arm, for example because it cannot be pulled any more.
@@ -489,6 +577,26 @@ class Client(Runnable):
     def resume(self) -> None:
         """Continue an experiment that stopped after failed pulls; the failures no longer count."""
         self._call("POST", "/resume", {})
+
+    def rename(self, new_name: str) -> None:
+        """Rename the experiment. Its tickets stay valid, and its old name stays taken.
+
+        Args:
+            new_name: Its new name."""
+        self._call("POST", "/rename", {"name": checked_name(new_name)})
+        self._name = new_name
+
+    def archive(self, *, restore: bool = False) -> None:
+        """Archive the experiment: it is read-only then, and left out of lists and metrics.
+
+        Args:
+            restore: Make it active again instead."""
+        self._call("POST", "/restore" if flag("restore", restore) else "/archive", {})
+
+    def delete(self) -> None:
+        """Delete the experiment for good, with its settings, labels, rewards and events."""
+        body = {"confirm": self.name}
+        self._connection.call("POST", f"{self._path}/delete", body, repeatable=False)
 
     def status(self) -> Status:
         """Return the status: state, counts, arms, workers."""
@@ -549,12 +657,7 @@ class Client(Runnable):
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import betaln, lambertw, xlog1py, xlogy
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.constraints import MatroidConstraint, best_set
 from shortlist.problem import FixedConfidence, Goal, Items, Problem
 from shortlist.reward_models import UNIT_SIGMA, Unranged
 
@@ -135,12 +136,13 @@ def intervals(
     where there is none.
 
     With probability at least 1 - delta all of them hold at all times: each with 1 - delta / n.
-    Undeclared rewards are treated as rewards in [0, 1]; if one is not, intervals are infinite. On a
+    Undeclared rewards are treated as rewards in [0, 1]; if one is not, intervals are infinite, as
+    they are where the variance is unknown. On a
     test set intervals hold for sure: they show how much the items that were not scored leave open.
     Scores known before count as scored, so an arm known on all items has its exact mean."""
     if problem.items is not None:
         return _left_open(problem, problem.items, pulls, means)
-    if isinstance(problem.rewards, Unranged):
+    if isinstance(problem.rewards, Unranged) or not problem.rewards.knows_spread:
         return np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     level = np.full(problem.n_arms, log(problem.n_arms / delta_of(problem.goal)))
     low, high = mixture_of(problem, pulls, means).edges(level)
@@ -175,6 +177,8 @@ def estimates(problem: Problem, pulls: IntArray, sums: FloatArray) -> Estimates:
     means = problem.means(pulls, sums)
     drawn = np.divide(sums, pulls, out=np.full(sums.size, np.nan), where=pulls > 0)
     low, high = intervals(problem, pulls, drawn)
+    if problem.traffic is not None:  # the level moves: nothing is proved about single arms
+        low, high = np.full(sums.size, -np.inf), np.full(sums.size, np.inf)
     if problem.items is not None:
         exact = high == low  # every cell has its score: as it is, not rounded twice
         low, high = np.where(exact, means, low), np.where(exact, means, high)
@@ -190,6 +194,50 @@ def places(low: FloatArray, high: FloatArray, k: int) -> tuple[str, ...]:
     must_be_above = low.size - np.searchsorted(np.sort(low), high, side="right")
     inside, outside = may_be_above < k, must_be_above >= k
     return tuple(np.where(inside, "in", np.where(outside, "out", "undecided")).tolist())
+
+
+MOST_PLACED = 300  # arms under a constraint whose places are found one by one
+
+
+def feasible_places(
+    problem: Problem, low: FloatArray, high: FloatArray, stay: BoolArray
+) -> tuple[str, ...]:
+    """The same under a constraint, of the arms that `stay`; large means are the good ones.
+
+    The best basis of a matroid has an arm at all means within the intervals if it has it where the
+    arm is at its lower end and all others at their upper ends. Other families, and many arms:
+    nothing is known."""
+    family, several = problem.constraint, int(stay.sum())
+    if not isinstance(family, MatroidConstraint) or several > MOST_PLACED:
+        return ("undecided",) * several
+    where = []
+    for arm in np.flatnonzero(stay).tolist():
+        inside = _in_best(problem, family, _but_one(high, arm, low[arm]), arm, stay, last=True)
+        outside = not _in_best(problem, family, _but_one(low, arm, high[arm]), arm, stay)
+        where.append("in" if inside else "out" if outside else "undecided")
+    return tuple(where)
+
+
+def _in_best(
+    problem: Problem,
+    family: MatroidConstraint,
+    values: FloatArray,
+    arm: int,
+    stay: BoolArray,
+    *,
+    last: bool = False,
+) -> bool:
+    """Whether the best feasible set has an arm, which comes first or `last` among equal ones."""
+    turn = np.zeros(values.size)
+    turn[arm] = 1 if last else -1
+    order = np.lexsort((turn, -values, ~stay))
+    weights = np.empty(values.size)
+    weights[order] = np.arange(values.size, 0, -1)
+    return bool(best_set(family, weights, problem.k)[arm])
+
+
+def _but_one(values: FloatArray, arm: int, value: float) -> FloatArray:
+    return np.where(np.arange(values.size) == arm, value, values)
 
 
 def differences(

@@ -129,7 +129,10 @@ class Laminar:
             )
 
     def best(self, weights: npt.ArrayLike) -> IntArray:
-        """The arms of a feasible set of largest total weight, in increasing order."""
+        """The arms of a feasible set of largest total weight, in increasing order.
+
+        Args:
+            weights: Weight of every arm."""
         values = _weights(weights, self.n_arms)
         required, optional = self._root.greedy(values)
         return np.sort(np.array(required + optional[: self.k - len(required)], dtype=np.int64))
@@ -146,7 +149,10 @@ class Laminar:
     def exchangeable(self, chosen: BoolArray) -> BoolArray:
         """[j, i]: whether j outside may come in for i inside: (n, n).
 
-        No group that j joins may be full, and none that i leaves may be at its least."""
+        No group that j joins may be full, and none that i leaves may be at its least.
+
+        Args:
+            chosen: Numbers of the chosen arms."""
         members = self._members()
         counts = members @ chosen
         limits = np.array(list(self.limits.values()), dtype=np.int64).reshape(-1, 2)
@@ -162,7 +168,10 @@ class Laminar:
         return members
 
     def among(self, arms: IntArray) -> "Laminar":
-        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
+        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         place = {arm: position for position, arm in enumerate(arms.tolist())}
         groups = {
             name: [place[arm] for arm in members if arm in place]
@@ -203,7 +212,10 @@ class Quotas(Laminar):
         self.most: IntArray = np.array([self.limits[name][1] for name in members])
 
     def best_of_each(self, weights: FloatArray) -> BoolArray:
-        """The masks of the best sets for many vectors of weights: (rows, n)."""
+        """The masks of the best sets for many vectors of weights: (rows, n).
+
+        Args:
+            weights: Weight of every arm."""
         order = np.argsort(-weights, axis=1, kind="stable")
         group = self._group[order]  # (rows, n), best first
         same = group[:, :, None] == np.arange(self.least.size)
@@ -216,7 +228,10 @@ class Quotas(Laminar):
         return chosen
 
     def among(self, arms: IntArray) -> "Quotas":
-        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them."""
+        """The same quotas for these arms only, numbered from 0; refused if no set keeps to them.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         rest = [self.group_of[arm] for arm in arms.tolist()]
         gone = set(self.groups) - set(rest)
         for name in gone:
@@ -271,13 +286,19 @@ class Matching:
             )
 
     def best(self, weights: npt.ArrayLike) -> IntArray:
-        """The arms of a feasible set of largest total weight, in increasing order."""
+        """The arms of a feasible set of largest total weight, in increasing order.
+
+        Args:
+            weights: Weight of every arm."""
         arms = self._assigned(_weights(weights, self.n_arms))
         assert arms is not None  # settled when it was made
         return arms
 
     def among(self, arms: IntArray) -> "Matching":
-        """The same pairs without those of other arms; refused if too few remain."""
+        """The same pairs without those of other arms; refused if too few remain.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         rows = [self.rows[arm] for arm in arms.tolist()]
         return Matching(rows, [self.columns[arm] for arm in arms.tolist()], k=self.k)
 
@@ -331,12 +352,18 @@ class Matroid:
             raise InvalidInput(f"`k` is {self.k}, but the bases of the matroid have {rank} arms")
 
     def best(self, weights: npt.ArrayLike) -> IntArray:
-        """The arms of a basis of largest total weight, in increasing order."""
+        """The arms of a basis of largest total weight, in increasing order.
+
+        Args:
+            weights: Weight of every arm."""
         order = np.argsort(-_weights(weights, self.n_arms), kind="stable")
         return np.sort(np.array(self._basis(order.tolist()), dtype=np.int64))
 
     def exchangeable(self, chosen: BoolArray) -> BoolArray:
-        """[j, i]: whether j outside may come in for i inside: (n, n)."""
+        """[j, i]: whether j outside may come in for i inside: (n, n).
+
+        Args:
+            chosen: Numbers of the chosen arms."""
         inside = np.flatnonzero(chosen).tolist()
         swaps = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)
         for i in inside:
@@ -346,7 +373,10 @@ class Matroid:
         return swaps
 
     def among(self, arms: IntArray) -> "Matroid":
-        """The same matroid without the other arms; refused if its bases become smaller."""
+        """The same matroid without the other arms; refused if its bases become smaller.
+
+        Args:
+            arms: Numbers of the arms that remain."""
         names = arms.tolist()
         return Matroid(
             lambda some: self.independent([names[arm] for arm in some]), arms.size, k=self.k
@@ -432,6 +462,37 @@ def check_family(constraint: Constraint, n_arms: int, k: int) -> None:
     best_set(constraint, np.zeros(n_arms), k)
 
 
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """The same family with its arms in another order."""
+
+    family: Constraint
+    order: IntArray  # the arm that is at every place now
+
+    def best(self, weights: FloatArray) -> IntArray:
+        """The arms of a feasible set of largest total weight."""
+        own = np.empty_like(weights)
+        own[self.order] = weights
+        return np.flatnonzero(np.isin(self.order, np.asarray(self.family.best(own))))
+
+
+def reordered(constraint: Constraint, order: IntArray) -> Constraint:
+    """The same constraint with its arms in this order."""
+    own = hasattr(constraint, "among")
+    return family_among(constraint, order) if own else Reordered(constraint, order)
+
+
+def best_by(
+    constraint: Constraint, values: FloatArray, ties: FloatArray | IntArray, k: int
+) -> BoolArray:
+    """The mask of the best set by these values; of a matroid, equal ones count by `ties`."""
+    if not isinstance(constraint, MatroidConstraint):
+        return best_set(constraint, values, k)
+    ranks = np.empty(values.size)  # which settle the best basis of a matroid
+    ranks[np.lexsort((ties, values))] = np.arange(values.size)
+    return best_set(constraint, ranks, k)
+
+
 def family_among(constraint: Constraint, arms: IntArray) -> Constraint:
     """The same constraint for these arms only; refused if it cannot be restricted."""
     restrict: Callable[[IntArray], Constraint] | None = getattr(constraint, "among", None)
@@ -441,6 +502,12 @@ def family_among(constraint: Constraint, arms: IntArray) -> Constraint:
             " can"
         )
     return restrict(arms)
+
+
+def feasible_without(constraint: Constraint, n_arms: int, k: int, arms: Collection[int]) -> bool:
+    """Whether a feasible set has none of these arms."""
+    left = np.isin(np.arange(n_arms), list(arms))
+    return not (best_set(constraint, np.where(left, -1.0, 0.0), k) & left).any()
 
 
 def check_feasible(constraint: Constraint, chosen: BoolArray) -> None:
@@ -521,7 +588,8 @@ def _tree(
 ) -> _Node:
     """All groups below one that holds every arm."""
     names = sorted(members, key=lambda name: -len(members[name]))
-    inside: dict[Hashable | None, list[Hashable]] = {None: [], **{name: [] for name in names}}
+    every = object()  # no name of a group, which None may be
+    inside: dict[Hashable, list[Hashable]] = {every: [], **{name: [] for name in names}}
     for place, name in enumerate(names):
         larger = [other for other in names[:place] if members[other] & members[name]]
         for other in larger:
@@ -530,15 +598,15 @@ def _tree(
                     f"groups {shown(other)} and {shown(name)} overlap, but one must lie in the"
                     " other: overlapping groups are no matroid"
                 )
-        inside[larger[-1] if larger else None].append(name)
+        inside[larger[-1] if larger else every].append(name)
 
-    def node(name: Hashable | None, arms: frozenset[int], limit: Range) -> _Node:
+    def node(name: Hashable, arms: frozenset[int], limit: Range) -> _Node:
         nodes = tuple(node(each, members[each], limits[each]) for each in inside[name])
         deeper = frozenset().union(*(members[each] for each in inside[name]))
         own = np.array(sorted(arms - deeper), dtype=np.int64)
-        return _Node("all arms" if name is None else name, own, nodes, *limit)
+        return _Node("all arms" if name is every else name, own, nodes, *limit)
 
-    return node(None, frozenset(range(n_arms)), (0, k))
+    return node(every, frozenset(range(n_arms)), (0, k))
 
 
 def _split(groups: IntArray) -> BoolArray:

@@ -5,7 +5,8 @@ evenly spread arms before it starts, and warns of an epsilon that any choice rea
 budget or limits hardly reach."""
 
 import math
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,8 +21,9 @@ from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, scored, shown_answer
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.reward_models import FARTHEST, Undeclared
-from shortlist.search import Answer, Progress, Pulls, Rewards, advance, total_before
+from shortlist.search import Answer, Dialogue, Progress, Pulls, Rewards, advance, total_before
 
+FARTHEST_NORMAL = 1e12  # from 0, in units of epsilon: beyond, rewards are rounded by too much
 MOST_PULLS = 2.0**62  # counts are 64-bit
 COUNTABLE = (
     f"at most {MOST_PULLS:.1e} can be counted; a larger `epsilon` or a smaller `budget` asks for"
@@ -36,10 +38,11 @@ class Outcome:
     answer: Answer
     pulls: IntArray
     sums: FloatArray
-    rounds: int = 0  # requests, each of which waited for the rewards of the one before
+    rounds: int = 0  # batches
     spending: FloatArray | None = None  # per arm what its pulls cost; None if as declared
     waiting: IntArray | None = None  # per arm rewards that are not counted; None if all are
     complete: bool = True  # whether all pulls are counted, except those of retired arms
+    ahead: IntArray | None = None  # per arm pulls asked for and not answered when it ended
 
     def means(self, problem: Problem) -> FloatArray:
         """The mean of every arm, known scores included; NaN where there is nothing."""
@@ -47,10 +50,6 @@ class Outcome:
 
 
 Run = Generator[Pulls, Rewards, Outcome]
-
-
-class BudgetEnded(Exception):
-    """Pulls cost more than was declared, and what is left does not pay for the present request."""
 
 
 def counted(
@@ -67,26 +66,43 @@ def counted(
     prices = problem.prices
     asked = 0.0
     rounds = 0
+    unanswered: deque[Pulls] = deque()
     reply: Rewards | None = None
     while True:
         with _countable(algorithm.name):
             turn = advance(search, reply)
             if isinstance(turn, Answer):
-                return Outcome(to_user_scale(turn, problem), pulls, sums, rounds, spending)
+                answer = to_user_scale(turn, problem)
+                ahead = _total(unanswered, problem.n_arms)
+                return Outcome(answer, pulls, sums, rounds, spending, ahead=ahead)
             asked += float(turn.times.sum(dtype=np.float64))
             _check_countable(asked)
             np.subtract.at(left, turn.arms, turn.times)
             _check_cells(algorithm.name, left)
-        rounds += 1
+        if turn.total or not unanswered:
+            unanswered.append(turn)
+            rounds += 1
         rewards = yield turn
-        _check_near(rewards, turn, problem)
-        if rounds == 1 and isinstance(problem.rewards, Undeclared):
-            _check_apart(rewards.sums / turn.times)
-        np.add.at(pulls, turn.arms, turn.times)
-        np.add.at(sums, turn.arms, rewards.sums)
-        costs = turn.times * prices[turn.arms] if rewards.costs is None else rewards.costs
-        np.add.at(spending, turn.arms, costs)
-        reply = to_unit_scale(rewards, turn, problem)
+        if turn.more:
+            reply = None
+            continue
+        batch = unanswered.popleft()
+        _check_near(rewards, batch, problem)
+        if not pulls.any() and isinstance(problem.rewards, Undeclared):
+            _check_apart(rewards.sums / batch.times)
+        np.add.at(pulls, batch.arms, batch.times)
+        np.add.at(sums, batch.arms, rewards.sums)
+        costs = batch.times * prices[batch.arms] if rewards.costs is None else rewards.costs
+        np.add.at(spending, batch.arms, costs)
+        reply = to_unit_scale(rewards, batch, problem)
+
+
+def _total(batches: Iterable[Pulls], n_arms: int) -> IntArray:
+    """Pulls of every arm in some batches: (n,)."""
+    total = np.zeros(n_arms, dtype=np.int64)
+    for each in batches:
+        np.add.at(total, each.arms, each.times)
+    return total
 
 
 def present_outcome(problem: Problem, tally: Tally, progress: Progress, seed: int) -> Outcome:
@@ -110,18 +126,10 @@ def unit_tally(problem: Problem, tally: Tally) -> Tally:
 
 def finish(run: Run, pull: Callable[[Pulls], Rewards]) -> Outcome:
     """Answer every request by `pull` until the run is over."""
-    turn = advance(run, None)
-    while isinstance(turn, Pulls):
-        turn = advance(run, pull(turn))
-    return turn
-
-
-async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) -> Outcome:
-    """Answer every request by awaiting `pull` until the run is over."""
-    turn = advance(run, None)
-    while isinstance(turn, Pulls):
-        turn = advance(run, await pull(turn))
-    return turn
+    dialogue = Dialogue(run)
+    while dialogue.result is None:
+        dialogue.reply(pull(dialogue.unanswered[0]))
+    return dialogue.result
 
 
 def to_unit_scale(rewards: Rewards, request: Pulls, problem: Problem) -> Rewards:
@@ -168,11 +176,16 @@ def _check_near(rewards: Rewards, request: Pulls, problem: Problem) -> None:
     if problem.rewards.has_range:  # it was refused when it was declared
         return
     means = rewards.sums / request.times
-    wrong = np.flatnonzero(~np.asarray(problem.rewards.admits(means)))
+    admitted, rule = np.asarray(problem.rewards.admits(means)), problem.rewards.rule
+    if not problem.rewards.knows_spread and isinstance(problem.goal, FixedConfidence):
+        farthest = FARTHEST_NORMAL * problem.goal.epsilon
+        admitted &= np.abs(means) <= farthest
+        rule = f"at most {FARTHEST_NORMAL:g} epsilon = {farthest:.15g} from 0: subtract a constant"
+    wrong = np.flatnonzero(~admitted)
     if wrong.size:
         raise InvalidReward(
             f"the mean of what arm {request.arms[wrong[0]]} gave is {means[wrong[0]]:.15g}, but"
-            f" rewards must be {problem.rewards.rule}"
+            f" rewards must be {rule}"
         )
 
 

@@ -128,7 +128,10 @@ class Unreachable(StoreError, ConnectionError):
 
 
 def caution(message: str) -> None:
-    """Warn the caller of the package, at the calling line."""
+    """Warn the caller of the package, at the calling line.
+
+    Args:
+        message: The text."""
     warnings.warn(Doubtful(message), stacklevel=_callers())
 
 

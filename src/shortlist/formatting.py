@@ -17,12 +17,12 @@ of the number as it is here. JSON and CSV do not come here: they have all digits
 
 Tables of text: how results are printed in a terminal, in a notebook and by the command line."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 from io import StringIO
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import TYPE_CHECKING
 
 
@@ -65,14 +65,31 @@ def end_texts(low: float, high: float, *, sign: bool = False) -> tuple[str, str]
     return (_short(below), _short(above)) if below == above else (below, above)
 
 
-def mean_text(mean: float | None, low: float, high: float, *, sign: bool = False) -> str:
-    """An estimate with the digits of the interval around it; a dash if there is none."""
+def mean_text(
+    mean: float | None,
+    low: float,
+    high: float,
+    *,
+    sign: bool = False,
+    among: tuple[float, float] | None = None,
+) -> str:
+    """An estimate with the digits of the interval around it; a dash if there is no estimate.
+
+    Without an interval, its digits are those of the range that all estimates lie in, `among`."""
     if mean is None or isnan(mean):
         return "-"
     if not isfinite(high - low):
-        return _significant(mean, BOUND, ROUND_HALF_EVEN, sign)
+        if among is None or not isfinite(among[1] - among[0]):
+            return _significant(mean, BOUND, ROUND_HALF_EVEN, sign)
+        low, high = among
     nearest = _at(mean, _place(low, high), ROUND_HALF_EVEN, sign)
     return _short(nearest) if low == high else nearest
+
+
+def range_of(means: Iterable[float | None]) -> tuple[float, float]:
+    """The range that all estimates lie in."""
+    known = [mean for mean in means if mean is not None and isfinite(mean)]
+    return min(known, default=inf), max(known, default=-inf)
 
 
 def confidence_text(confidence: float) -> str:
@@ -182,6 +199,7 @@ if TYPE_CHECKING:
 COLUMNS = 100  # columns, where no terminal says how many it has
 SHORT = 40  # characters of a first cell that are never broken into lines
 LARGE_IN_TABLES = 10_000  # from here on a fraction says nothing any more
+BOLD = ' style="font-weight: bold"'  # rows above those of less interest, such as the chosen arms
 Cells = Sequence[str]
 
 
@@ -216,7 +234,9 @@ class TextTable:
     def _repr_html_(self) -> str:
         caption = f"<caption>{_html_lines(self.title)}</caption>" if self.title else ""
         head = f"<thead>{_html_row('th', self.header)}</thead>" if self.header else ""
-        bodies = "".join(_html_body(rows) for rows in (self.rows, self.faint) if rows)
+        marked = BOLD if self.faint else ""
+        parts = ((self.rows, marked), (self.faint, ""))
+        bodies = "".join(_html_body(rows, style) for rows, style in parts if rows)
         verdict = f"<p>{_html_lines(self.verdict)}</p>" if self.verdict else ""
         return f"<table>{caption}{head}{bodies}</table>{verdict}"
 
@@ -302,8 +322,8 @@ def readable(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _html_body(rows: Sequence[Cells]) -> str:
-    return "<tbody>" + "".join(_html_row("td", row) for row in rows) + "</tbody>"
+def _html_body(rows: Sequence[Cells], style: str) -> str:
+    return f"<tbody{style}>" + "".join(_html_row("td", row) for row in rows) + "</tbody>"
 
 
 def _html_row(tag: str, cells: Cells) -> str:
@@ -319,7 +339,7 @@ def _lines(text: str) -> str:
     return printable(text, keep="\n")
 
 
-def in_words(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A length of time for people."""
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
         if seconds < most * length:
@@ -350,3 +370,10 @@ def plain(value: object) -> object:
     if isinstance(value, float) and not isfinite(value):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def no_formula(value: object) -> object:
+    """A value for a CSV file; no spreadsheet evaluates a text as a formula."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value

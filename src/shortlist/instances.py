@@ -2,6 +2,7 @@
 
 import csv
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from shortlist.validation import (
     MOST_CELLS,
     arm_means,
     check_choice,
+    flag,
     number,
     shown,
     whole,
@@ -164,6 +166,62 @@ def lower_bound(n: int, eta: float = ETA, surplus: int = 0) -> FloatArray:
     return np.where(np.arange(n) < n // 2 + surplus, 0.5 + eta, 0.5 - eta)
 
 
+def levels(n: int, groups: int = 20) -> tuple[FloatArray, list[str]]:
+    """Means in groups of different levels: under quotas every group has a boundary of its own.
+
+    Group levels are evenly spread from .2 to .8, and means within a group evenly from .2 below to
+    .2 above its level.
+
+    Args:
+        n: Number of arms, a multiple of `groups`, at least two per group.
+        groups: Number of groups, at least 2.
+
+    Returns:
+        The means and the names of the groups, "0", "1", ..., group by group: (n,) each.
+
+    Raises:
+        InvalidInput: If `n` is no such multiple.
+
+    Example:
+        >>> import shortlist
+        >>> means, names = shortlist.instances.levels(4, groups=2)
+        >>> means.round(2).tolist(), names
+        ([0.4, 0.0, 1.0, 0.6], ['0', '0', '1', '1'])
+    """
+    groups = whole("groups", groups, at_least=2)
+    n = whole("n", n, at_least=2 * groups, at_most=MOST_ARMS)
+    if n % groups:
+        raise InvalidInput(f"`n` is {n}, but must be a multiple of the {groups} groups")
+    size = n // groups
+    own = np.linspace(0.2, 0.8, groups)[:, None] + np.linspace(0.2, -0.2, size)
+    names = [str(group) for group in range(groups) for _ in range(size)]
+    return np.clip(own, 0.0, 1.0).ravel(), names
+
+
+def matching(size: int) -> tuple[FloatArray, list[int], list[int]]:
+    """Means of all pairs of a row and a column, uniform on [0, 1], drawn once from a fixed seed.
+
+    Args:
+        size: Number of rows, and of columns, at least 2.
+
+    Returns:
+        The means, and the row and the column of every arm: (size^2,) each.
+
+    Raises:
+        InvalidInput: If `size` breaks its rule.
+
+    Example:
+        >>> import shortlist
+        >>> means, rows, columns = shortlist.instances.matching(2)
+        >>> rows, columns
+        ([0, 0, 1, 1], [0, 1, 0, 1])
+    """
+    size = whole("size", size, at_least=2, at_most=int(MOST_ARMS**0.5))
+    means = np.random.default_rng(size).random(size**2)
+    places = np.arange(size**2)
+    return means, (places // size).tolist(), (places % size).tolist()
+
+
 def item_response(
     n: int,
     n_items: int,
@@ -256,6 +314,56 @@ def item_response_with(means: npt.ArrayLike, n_items: int, rng: np.random.Genera
     curve = [expit(discrimination * (ability - hard)).mean() for ability in ABILITIES]
     ability = np.interp(theta, curve, ABILITIES)[:, None]
     return _drawn(expit(discrimination * (ability - hard)), rng)
+
+
+class WithFeatures(NamedTuple):
+    """Arms with known features."""
+
+    features: FloatArray  #: a row per arm
+    means: FloatArray  #: mean of every arm
+
+
+def linear(
+    n: int, d: int, rng: np.random.Generator, *, residual: float = 0.0, sigmoid: bool = False
+) -> WithFeatures:
+    """Arms with normal features whose means are linear in them, or a sigmoid of a linear function.
+
+    A direction is drawn. An arm that lies z standard deviations along it, 3 at most, has mean
+    0.5 + 0.15 z, or 1 / (1 + exp(-1.5 z)). Residuals are added, and means are cut to [0.01, 0.99].
+
+    Args:
+        n: Number of arms, at least 2.
+        d: Number of coefficients: a constant and d - 1 features; at least 2.
+        rng: Source of randomness.
+        residual: Standard deviation of the part of a mean that features do not explain. Default 0.
+        sigmoid: Whether means are a sigmoid. Default False: they are linear.
+
+    Returns:
+        Features, (n, d - 1), and means, (n,), in random order.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> features, means = shortlist.instances.linear(100, 4, np.random.default_rng(0))
+        >>> features.shape
+        (100, 3)
+    """
+    n = whole("n", n, at_least=2, at_most=MOST_ARMS)
+    d = whole("d", d, at_least=2, at_most=max(2, MOST_CELLS // n))
+    residual = number("residual", residual)
+    if residual < 0:
+        raise InvalidInput(f"`residual` is {residual!r}, but must be at least 0")
+    _check_rng(rng)
+    direction = rng.normal(size=d - 1)
+    direction /= np.linalg.norm(direction)
+    features = rng.normal(size=(n, d - 1))
+    while (far := np.abs(features @ direction) > 3).any():
+        features[far] = rng.normal(size=(int(far.sum()), d - 1))
+    z = features @ direction
+    means = expit(1.5 * z) if flag("sigmoid", sigmoid) else 0.5 + 0.15 * z
+    return WithFeatures(features, np.clip(means + residual * rng.normal(size=n), 0.01, 0.99))
 
 
 def _drawn(right: FloatArray, rng: np.random.Generator) -> FloatArray:

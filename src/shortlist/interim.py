@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import best_by
 from shortlist.exploration.posterior import Posterior, posterior_of
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards
@@ -86,7 +87,8 @@ def chances(problem: Problem, tally: Tally, stay: BoolArray) -> FloatArray:
     The posterior chance that its mean lies above the value that k of them are expected to exceed,
     so that all of them add up to k. It ranks arms, and is no guarantee: the prior is an
     estimate."""
-    if problem.n_arms > MOST_RANKED or not tally.pulls.any():
+    unranked = problem.n_arms > MOST_RANKED or problem.constraint is not None
+    if unranked or not tally.pulls.any():  # under constraints the best k are not a feasible set
         return np.full(problem.n_arms, np.nan)
     posterior = posterior_after(problem, tally)
     missing = np.ones((posterior.row_pulls.size, 1))
@@ -128,8 +130,14 @@ def _proved(problem: Problem, progress: Progress) -> Answer | None:
 
 
 def _best(problem: Problem, tally: Tally, rng: np.random.Generator) -> IntArray:
-    """The k best posterior means, ties at random; arms never pulled come last."""
+    """The k best posterior means, or the best feasible set by them, ties at random; arms never
+    pulled come last."""
     missing = tally.pulls == 0
     means = _posterior(problem, tally, 0.0).means()
+    if problem.constraint is not None:
+        low = means.min() - (np.ptp(means) + 1) * problem.n_arms  # only if no other set is feasible
+        ties = rng.random(problem.n_arms)
+        values = np.where(missing, low, means)
+        return np.flatnonzero(best_by(problem.constraint, values, ties, problem.k))
     best_first = np.lexsort((rng.random(problem.n_arms), -means, missing))
     return np.sort(best_first[: problem.k])

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import RESOLVED, ROUNDED, FloatArray, IntArray
-from shortlist.constraints import Constraint, check_family, complement_of, family_among
+from shortlist.constraints import Constraint, best_set, check_family, complement_of, family_among
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.features import Features, shuffled
 from shortlist.formatting import bound_text
+from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Bounded, RewardModel, as_seen
 from shortlist.spec import Order
 from shortlist.validation import (
@@ -33,6 +34,22 @@ from shortlist.validation import (
     whole,
     word,
 )
+
+NOT_LIVE = "a test with drift compares pairs of arms within blocks of visitors, and nothing else"
+MOST_IN_BLOCKS = 1000  # arms of a live test: every pair of them is compared
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """A live test: visitors come in blocks, such as days, and are assigned to arms at random.
+
+    The level of all arms may drift; only differences within blocks are compared (docs/drift.md)."""
+
+    per_day: int | None = None  # visitors per block; None if not known
+    delay: int = 0  # blocks that pass before the results of one are complete
+    skip_blocks: int = 0  # first blocks that do not count
+    min_blocks: int = 0  # blocks that count before the test may end
+
 
 # a row per arm and a column per item, NaN: unknown; or the name of a file
 ScoresGiven = npt.ArrayLike | PathLike[str]
@@ -235,6 +252,9 @@ class Problem:
         costs: Cost of a pull per arm. Default None: every pull costs 1, and a budget counts pulls.
         constraint: The sets that may be chosen. Default None: all sets of k arms.
         features: Known features of the arms. Default None: there are none.
+        traffic: How visitors of a live test come, whose level may drift. Default None: it does not.
+        shared_seeds: Whether all arms in a batch run on the same seeds. Default False: every pull
+            has a seed of its own, and arms are independent.
 
     Raises:
         InvalidInput: If a value breaks its rule.
@@ -259,6 +279,8 @@ class Problem:
     costs: tuple[float, ...] | None = None
     constraint: Constraint | None = None  # the sets that may be chosen; None: all sets of k arms
     features: Features | None = None  # known features of the arms; None if there are none
+    traffic: Traffic | None = None  # of a live test whose level may drift; None for all others
+    shared_seeds: bool = False  # whether the r-th pulls of all arms in a batch have one seed
 
     def __post_init__(self) -> None:
         check_choice(self.n_arms, self.k)
@@ -284,14 +306,51 @@ class Problem:
             check_family(self.constraint, self.n_arms, self.k)
             if getattr(self.constraint, "is_free", False):  # all sets of k arms: no constraint
                 plain(self, constraint=None)
+        if self.traffic is not None:
+            self._check_live()
         if self.features is not None:
             self.features.check(self.n_arms)
             if self.items is not None:
                 rule = "only guide pulls without a test set"
                 raise InvalidInput(f"`features` and `items` are given, but features {rule}")
+        if self.shared_seeds:
+            self._check_shared()
         if self.costs is None and isinstance(self.goal.budget, float):
             rule = "must be a whole number of at least 1 where arms have no costs"
             raise InvalidInput(f"`budget` is {shown(self.goal.budget)}, but {rule}")
+
+    def _check_live(self) -> None:
+        """Refuse what a live test with drift does not support."""
+        absent = {
+            "items are": self.items,
+            "limits are": self.limits,
+            "a budget is": self.goal.budget,
+            "a constraint is": self.constraint,
+            "features are": self.features,
+            "shared seeds are": self.shared_seeds or None,
+        }
+        for name, value in absent.items():
+            if value is not None:
+                raise InvalidInput(f"`drift` is True and {name} given, but {NOT_LIVE}")
+        if not self.rewards.has_range:
+            rule = "must have a range in a test with `drift`: cap them, and say (low, high)"
+            raise InvalidInput(f"`rewards` have no range, but {rule}")
+        if self.n_arms > MOST_IN_BLOCKS:
+            raise InvalidInput(
+                f"`arms` are {self.n_arms}, but must be at most {MOST_IN_BLOCKS} with `drift`"
+            )
+
+    def _check_shared(self) -> None:
+        """Refuse what has no meaning, or no proof, on shared seeds."""
+        others = {"items": self.items, "limits of arms": self.limits, "features": self.features}
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidInput(f"`seeds` is 'shared', but does not go with {name}")
+        if self.rewards.knows_spread and not self.rewards.has_range:
+            raise InvalidInput(
+                "`seeds` is 'shared', but rewards must have a range or be 'normal': differences of"
+                " dependent sub-Gaussian rewards gain nothing"
+            )
 
     @property
     def most_pulls(self) -> IntArray:
@@ -313,7 +372,11 @@ class Problem:
 
     def means(self, pulls: IntArray, sums: FloatArray) -> FloatArray:
         """The mean reward of every arm; on a test set an estimate of that over all items, to which
-        scores known before belong: (n,), NaN where nothing is known."""
+        scores known before belong: (n,), NaN where nothing is known.
+
+        Args:
+            pulls: Number of rewards per arm.
+            sums: Sum of the rewards per arm."""
         if self.items is not None:
             return self.items.means(pulls, sums)
         means = np.full(self.n_arms, np.nan)
@@ -325,13 +388,28 @@ class Problem:
         """Cost of a pull per arm: (n,)."""
         return np.ones(self.n_arms) if self.costs is None else np.array(self.costs)
 
+    def regret(self, means: FloatArray, top: IntArray) -> float:
+        """R_T of the arms `top` against the best feasible set, where large means are good.
+
+        Args:
+            means: True means of all arms.
+            top: Numbers of the chosen arms."""
+        if self.constraint is None:
+            return aggregate_regret(means, top)
+        best = best_set(self.constraint, means, self.k)
+        return max(0.0, float(means[best].sum() - means[top].sum()) / self.k)
+
     @property
     def sign(self) -> int:
         """Factor that makes large rewards the good ones."""
         return -1 if self.minimize else 1
 
     def seen(self, least: float, most: float) -> "Problem":
-        """The same problem, as it turned out: the least and the largest reward are these."""
+        """The same problem, as it turned out: the least and the largest reward are these.
+
+        Args:
+            least: Smallest reward so far.
+            most: Largest reward so far."""
         return replace(self, rewards=as_seen(self.rewards, least, most))
 
     def unit(self) -> "Problem":
@@ -361,7 +439,11 @@ class Problem:
         return items.unit(1.0, -1.0) if self.minimize else items
 
     def among(self, arms: IntArray, budget: float | None) -> "Problem":
-        """The same problem for these arms only, with this budget."""
+        """The same problem for these arms only, with this budget.
+
+        Args:
+            arms: Numbers of the arms that remain.
+            budget: Budget of the smaller problem."""
         numbers = arms.tolist()
         limits = None if self.limits is None else tuple(self.limits[arm] for arm in numbers)
         costs = None if self.costs is None else tuple(self.costs[arm] for arm in numbers)
@@ -369,7 +451,9 @@ class Problem:
             budget = int(budget)  # of pulls
         goal = FixedConfidence(self._confidence_goal().epsilon, self.delta, budget)
         items = None if self.items is None else self.items.among(arms)
-        family = None if self.constraint is None else family_among(self.constraint, arms)
+        family = self.constraint
+        if family is not None and not np.array_equal(arms, np.arange(self.n_arms)):
+            family = family_among(family, arms)
         return replace(
             self,
             n_arms=arms.size,
@@ -400,8 +484,15 @@ class Problem:
     @property
     def epsilon(self) -> float:
         """The regret allowed, at most 1: a bound that is never wrong, since more than 1 is never
-        needed."""
-        return min(1.0, self._confidence_goal().epsilon)
+        needed. Rewards of unknown spread have no unit scale, and no such limit."""
+        epsilon = self._confidence_goal().epsilon
+        return min(1.0, epsilon) if self.rewards.knows_spread else epsilon
+
+    @property
+    def single_rewards(self) -> bool:
+        """Whether a search is sent every reward, not only sums: on items and on shared seeds, and
+        where variances are unknown, as sums of squares lose their digits far from 0."""
+        return self.items is not None or self.shared_seeds or not self.rewards.knows_spread
 
     @property
     def sharp_epsilon(self) -> float:
@@ -447,6 +538,8 @@ def unit_epsilon(epsilon: float, n_arms: int, k: int, rewards: RewardModel) -> f
 
     Rounding moves the mean of an arm by ROUNDED * (1 + distance) at most, and every arm adds to
     the loss of a choice of k."""
+    if not rewards.knows_spread:  # the driver compares rewards with epsilon
+        return epsilon
     least = RESOLVED * (1 + rewards.distance) * n_arms / k * rewards.scale
     if epsilon < least:
         raise InvalidInput(

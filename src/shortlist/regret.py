@@ -161,7 +161,11 @@ def elementwise(means: npt.ArrayLike, top: npt.ArrayLike, epsilon: float) -> boo
 
 
 def chosen_arms(top: npt.ArrayLike, n_arms: int) -> IntArray:
-    """Return `top` as an array, if it names at least one arm of `n_arms` and none twice."""
+    """Return `top` as an array, if it names at least one arm of `n_arms` and none twice.
+
+    Args:
+        top: Numbers of the chosen arms.
+        n_arms: Number of arms."""
     arms = listed("top", top, rule := "a list of at least one arm number")
     if arms.size == 0 or not np.issubdtype(arms.dtype, np.integer):
         raise InvalidInput(f"`top` is {shown(top)}, but must be {rule}")

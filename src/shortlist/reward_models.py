@@ -1,4 +1,5 @@
-"""Reward models: what is declared about rewards. A range, 0 and 1, sub-Gaussian tails, or nothing.
+"""Reward models: what is declared about rewards. A range, 0 and 1, sub-Gaussian tails, a normal
+distribution of any variance, or nothing.
 
 All models have these attributes, so that callers need not know which model it is:
 
@@ -6,6 +7,7 @@ All models have these attributes, so that callers need not know which model it i
     has_range    whether rewards and means have one: [0, 1] on the unit scale
     is_binary    whether every reward is 0 or 1, so that its mean determines its distribution
     support      the least and the largest reward, in the user's units
+    knows_spread whether the declaration bounds how much rewards vary
     distance     distance of the range from 0, in its widths; 0 where rewards are only scaled
     widest_gap   largest difference of two means, on the unit scale"""
 
@@ -50,6 +52,7 @@ class Bounded:
     kind: ClassVar[RewardKind] = "bounded"
     has_range = True
     is_binary = False
+    knows_spread = True
     widest_gap = 1.0
 
     def __post_init__(self) -> None:
@@ -97,7 +100,10 @@ class Bounded:
         return Bounded()
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        """Whether a reward, or each of an array of them, keeps to the declaration.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (self.low <= rewards) & (rewards <= self.high)
 
 
@@ -114,6 +120,7 @@ class Binary:
     kind: ClassVar[RewardKind] = "binary"
     has_range = True
     is_binary = True
+    knows_spread = True
     widest_gap = 1.0
     support = (0.0, 1.0)
     shift = 0.0
@@ -126,7 +133,10 @@ class Binary:
         return self
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        """Whether a reward, or each of an array of them, keeps to the declaration.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (rewards == 0) | (rewards == 1)
 
 
@@ -150,6 +160,7 @@ class SubGaussian:
     kind: ClassVar[RewardKind] = "sub-gaussian"
     has_range = False
     is_binary = False
+    knows_spread = True
     widest_gap = inf
     support = (-inf, inf)
     shift = 0.0
@@ -182,8 +193,46 @@ class SubGaussian:
         return SubGaussian(UNIT_SIGMA)
 
     def admits(self, rewards: Reals) -> Flags:
-        """Whether a reward, or each of an array of them, keeps to the declaration."""
+        """Whether a reward, or each of an array of them, keeps to the declaration.
+
+        Args:
+            rewards: A reward, or an array of them."""
         return (rewards >= -self.farthest) & (rewards <= self.farthest)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Rewards are normal; every arm has a variance of its own, and none is known.
+
+    Outputs of simulations, mostly: docs/normal.md says what holds if they are not normal.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Normal().knows_spread
+        False
+    """
+
+    kind: ClassVar[RewardKind] = "normal"
+    has_range = False
+    is_binary = False
+    knows_spread = False
+    widest_gap = inf
+    support = (-inf, inf)
+    shift = 0.0
+    scale = 1.0
+    distance = 0.0
+    rule = f"a number at most {LARGEST:g} from 0"
+
+    def unit(self) -> "Normal":
+        """The same kind of rewards on the unit scale."""
+        return self
+
+    def admits(self, rewards: Reals) -> Flags:
+        """Whether a reward, or each of an array of them, is a number to compute with.
+
+        Args:
+            rewards: A reward, or an array of them."""
+        return (rewards >= -LARGEST) & (rewards <= LARGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +244,7 @@ class Undeclared:
     kind: ClassVar[RewardKind] = "undeclared"
     has_range = True
     is_binary = False
+    knows_spread = True
     widest_gap = 1.0
     support = (0.0, 1.0)
     shift = 0.0
@@ -224,10 +274,11 @@ class Unranged(Undeclared):
     support = (-inf, inf)
 
 
-RewardModel = Bounded | Binary | SubGaussian | Undeclared
-RewardsDeclared = tuple[float, float] | Literal["binary"] | RewardModel
+RewardModel = Bounded | Binary | SubGaussian | Normal | Undeclared
+RewardsDeclared = tuple[float, float] | Literal["binary", "normal"] | RewardModel
+BY_NAME: dict[str, RewardModel] = {"binary": Binary(), "normal": Normal()}
 MODELS: dict[str, type[RewardModel]] = {
-    model.kind: model for model in (Bounded, Binary, SubGaussian, Undeclared)
+    model.kind: model for model in (Bounded, Binary, SubGaussian, Normal, Undeclared)
 }
 
 
@@ -237,17 +288,26 @@ def as_seen(model: RewardModel, least: float, most: float) -> RewardModel:
 
 
 def model_of(rewards: object) -> RewardModel:
-    """The rewards that were declared: a range, "binary", or a model."""
-    if isinstance(rewards, Bounded | Binary | SubGaussian | Undeclared):
+    """The rewards that were declared: a range, "binary", "normal", or a model."""
+    if isinstance(rewards, RewardModel):
         return rewards
-    if isinstance(rewards, str) and rewards == "binary":
-        return Binary()
+    if isinstance(rewards, str) and rewards in BY_NAME:
+        return BY_NAME[rewards]
     if isinstance(rewards, tuple | list) and len(rewards) == 2:
         return Bounded(*rewards)
     raise InvalidInput(
-        f"`rewards` is {shown(rewards)}, but must be a range (low, high), 'binary', or a reward"
-        " model"
+        f"`rewards` is {shown(rewards)}, but must be a range (low, high), 'binary', 'normal', or"
+        " a reward model"
     )
+
+
+def check_spread(model: RewardModel, who: str) -> None:
+    """Refuse rewards of unknown variance where a bound needs to know how much they can vary."""
+    if not model.knows_spread:
+        raise InvalidInput(
+            f"`rewards` is 'normal', but {who} must know how much rewards can vary: a range"
+            " (low, high), 'binary' or SubGaussian(sigma)"
+        )
 
 
 def declared(rewards: object) -> RewardModel:

@@ -1,11 +1,17 @@
 """A search is a generator: it yields the pulls it wants, is sent their rewards, returns its answer.
 
 All its randomness comes from the generator it is given, so a search is a function of (problem,
-seed, replies in order): to resume one, run it again and send it the same replies."""
+seed, replies in order): to resume one, run it again and send it the same replies.
 
+A search may ask ahead. After a batch with `more` it is sent nothing (None) and yields the next
+batch at once; after any other it is sent the reply to its oldest batch that was not answered. A
+batch without pulls, while others are unanswered, asks for nothing new. So replies come in the order
+of batches, and when a search asks is up to it, never to its driver. `Dialogue` keeps to this."""
+
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -38,6 +44,7 @@ class Pulls:
         arms: Numbers of arms, from 0.
         times: Number of pulls of each entry.
         progress: State of the search, for display. Default: none.
+        more: Whether the next batch may be asked for before this one is answered. Default: no.
 
     Example:
         >>> import numpy as np, shortlist
@@ -48,6 +55,7 @@ class Pulls:
     arms: IntArray
     times: IntArray
     progress: Progress = NO_PROGRESS
+    more: bool = False
 
     @property
     def total(self) -> int:
@@ -129,6 +137,37 @@ def advance(run: Generator[Pulls, Rewards, End], reply: Rewards | None) -> Pulls
     except StopIteration as stop:
         end: End = stop.value
         return end
+
+
+class Dialogue(Generic[End]):
+    """A run and its batches that are not answered, oldest first, until there is a `result`."""
+
+    def __init__(self, run: Generator[Pulls, Rewards, End]) -> None:
+        self._run = run
+        self.unanswered: deque[Pulls] = deque()
+        self.progress = NO_PROGRESS
+        self.result: End | None = None
+        self.new: list[Pulls] = []  # batches since the last reply
+        self._advance(None)
+
+    def reply(self, rewards: Rewards) -> None:
+        """Answer the oldest batch."""
+        self.unanswered.popleft()
+        self._advance(rewards)
+
+    def _advance(self, rewards: Rewards | None) -> None:
+        """Take all batches that the run asks for before it needs a reply."""
+        self.new = []
+        turn = advance(self._run, rewards)
+        while isinstance(turn, Pulls):
+            self.progress = turn.progress
+            if turn.total or not self.unanswered:
+                self.unanswered.append(turn)
+                self.new.append(turn)
+            if not turn.more:
+                return
+            turn = advance(self._run, None)
+        self.result = turn
 
 
 def total_before(arms: IntArray, values: IntArray) -> IntArray:

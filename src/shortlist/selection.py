@@ -25,11 +25,12 @@ from shortlist.engine.workers import Job, show_progress, this_program, work, wor
 from shortlist.errors import InvalidInput
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
 from shortlist.result.result import carrying
 from shortlist.reward_models import RewardsDeclared
 from shortlist.settings import Settings, arguments
-from shortlist.spec import FIELDS, Certificate, Order
+from shortlist.spec import FIELDS, Certificate, Order, Seeds, documented
 from shortlist.validation import MOST_WORKERS, shown, whole
 
 
@@ -78,11 +79,15 @@ class Selection:
 
     def _experiment(self) -> Experiment:
         if self.store is None:
-            return unsaved(self.settings)
-        return Experiment.of(self.settings, self.store, self.name, exist_ok=True)
+            return unsaved(self.settings.with_width(self.workers, self.batch))
+        wide = self.settings.with_width(self.workers, self.batch)
+        return Experiment.of(self.settings, self.store, self.name, exist_ok=True, new=wide)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
-        return replace(experiment.result(partial=partial), control=self.settings.control)
+        result = replace(experiment.result(partial=partial), control=self.settings.control)
+        if result.cells is not None:
+            len(result.cells)  # read them before the store is closed
+        return result
 
 
 def _pace(
@@ -121,11 +126,15 @@ def select(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
+    seeds: Seeds = "own",
     pull_many: Callable[..., Any] | None = None,
     batch: int | None = None,
     executor: Executor | Any = None,
@@ -138,47 +147,86 @@ def select(
 ) -> Result:
     """Find the `k` best of `arms` by pulling them, with as few pulls as possible.
 
-    `pull(arm)` returns a reward; `pull_many(arm, times)` instead returns a list of exactly `times`
-    rewards, and is never asked for more than `batch` at once. Either may return a tuple of that and
-    what it did cost. `arm` is one of `arms`, a key if they
-    are a mapping, or a number from 0 if they are only a number. Rewards of an arm must be
-    independent and keep to `rewards`: a range, "binary", or a reward model; if nothing is said, to
-    [0, 1], or where there is a budget alone to nothing. The best arms are those of the largest
-    means, or with `minimize` of the smallest.
+    Give a function that evaluates an arm, and `epsilon`, `budget` or both. With `epsilon`, the
+    regret is at most epsilon with probability at least 1 - `delta`, unless a `budget` ends the
+    search first, which the result reports. A `budget` alone makes the regret as small as possible,
+    without a guarantee. Rewards of an arm must be independent draws from one distribution.
 
-    With `epsilon`, the choice loses at most epsilon with probability at least 1 - `delta`, unless a
-    `budget` ends it first, which the result says. With a `budget` alone it loses as little as
-    possible and promises nothing. A budget counts pulls; where arms have costs, it is in their
-    unit, and so is what is saved.
+    Args:
+        pull: `pull(arm)` returns a reward, or `(reward, cost)` with the actual cost. `arm` is one
+            of `arms`: a key if they are a mapping, a number from 0 if they are a number. On a test
+            set the function is `pull(arm, item)`. A parameter `seed` gets a seed of its own for
+            every call, made of `seed`, the arm and the number of the pull; then the result depends
+            on `seed` alone, and not on the executor. It may be async.
+        arms: Number of arms, their labels, or `Arm`s with costs and limits; also a mapping or a
+            data frame.
+        k: Number of arms to choose.
+        epsilon: Largest regret allowed, in the unit of the rewards.
+        delta: Largest probability that the regret exceeds epsilon.
+        budget: Number of pulls to spend; if arms have costs, their total cost. With `epsilon`, the
+            maximum.
+        rewards: Range `(low, high)` of the rewards, "binary", or a reward model. Default: 0 to 1 if
+            `epsilon` is given, else any numbers.
+        minimize: Whether the best arms are those with the smallest mean rewards.
+        items: Test set: number of items, or their labels. A pull evaluates one arm on one item, no
+            item twice, and the mean of an arm is that over these items.
+        scores: Scores on the test set that are known: a row per arm and a column per item, NaN
+            where unknown; also a CSV or Parquet file or a data frame.
+        order: Random order of the items: "shared" by all arms, or "independent" for each.
+        algorithm: Name of the algorithm, a search function, or "package.module:function". "auto":
+            `certified` if `epsilon` is given, else `expected-loss`.
+        options: Options of the algorithm, by name.
+        max_rounds: Maximum number of batches. Only some algorithms support this.
+        min_batch: Minimum number of pulls per batch. Only some algorithms support this.
+        window: On a test set, batches are planned ahead while at most this many cells are under
+            way. Default: three times `workers`; `min_batch` is then half of `workers`.
+        certificate: Certificate that proves the regret bound: "pairs", "plans", "split",
+            "items", "linear" or "differences". "auto": chosen by the problem.
+        features: Known numbers of every arm, a row per arm, or names of columns of a data frame of
+            arms. They guide the pulls, and no guarantee rests on them.
+        linear: True declares that means are linear in the features, a number that they are at most
+            that far from linear. Then the bound may rest on it, and far fewer pulls are needed.
+        quotas: Least and most chosen arms per group, such as {"meta": (1, 3)}; `Arm(label,
+            group="meta")` names the group. Groups that are not named are free. Regret is then that
+            against the best set that is allowed.
+        constraint: Any other family of sets: `Quotas`, `Laminar`, `Matching`, `Matroid`, or an
+            object with a method `best(weights)`.
+        control: An arm to compare all other arms with: `Result.lift`.
+        seed: Random seed. Runs with the same seed are identical.
+        seeds: "own" seeds for every arm, or "shared": all arms run on the same seeds, and their
+            differences count. Fewer pulls are needed where rewards on one seed are correlated.
+        pull_many: Instead of `pull`: `pull_many(arm, times)` returns a list of exactly `times`
+            rewards, or a tuple of that and their total cost; on a test set `pull_many(arm, items)`.
+        batch: Maximum number of pulls per call of `pull_many`. Default: no maximum.
+        executor: Where calls are made: "threads", "processes", "ray", an executor of
+            concurrent.futures, or a Dask client. Default: this thread, or threads if `workers` is
+            given.
+        workers: Number of calls at a time. Default: what suits the executor; 16 for an async
+            function.
+        progress: Whether to show progress on stderr.
+        store: File or store that keeps every reward: the same call then continues where this one
+            ended, by Ctrl-C, an error or a crash. Default: memory.
+        name: Name of the experiment in the store.
+        retries: How often to retry a failed call, after growing pauses. Then its error ends the
+            search; an error of the very first call ends it at once.
+        timeout: Seconds after which a call has failed. Default: no limit.
 
-    With `items`, a number or a list, the function is `pull(arm, item)`, or `pull_many(arm, items)`
-    with a list of items, and what counts is an arm's mean over these items. No item is asked twice
-    of an arm. All arms go through the items in one random order that comes from the seed, unless
-    `order` is "independent". `scores` are cells that are known already, a row an arm and a column
-    an item, NaN where there is none; or a CSV or Parquet file or a data frame of them.
+    Returns:
+        The chosen arms, the regret bound with its confidence, and the results of all arms.
 
-    A search asks for pulls, waits for all their rewards, and asks for more: at most `max_rounds`
-    times, with at least `min_batch` pulls at a time. Only some algorithms support these. What
-    proves the bound is a `certificate`: "pairs", "plans", "split", "items" or "linear", or the one
-    that suits the problem.
+    Raises:
+        InvalidInput: An argument is not valid, or arguments do not go together.
+        InvalidReward: The function returned a reward that does not keep to `rewards`.
+        StoreExists: The store has an experiment of that name with other settings.
 
-    `features` are known numbers of every arm, a row per arm, or names of columns of a data frame of
-    arms. They guide the pulls, and no guarantee rests on them. With `linear=True` you declare that
-    means are linear in them, or with a number that they are at most that far from linear: then the
-    bound may rest on it, and far fewer pulls are needed.
+    An error carries the result so far as `partial`.
 
-    With a `control`, one of the arms, the result also compares all others with it: `Result.lift`.
-
-    A function with a parameter `seed` gets a seed of its own for every call, made from (`seed`,
-    arm, number of the pull). Then `seed` settles the result, whatever the `executor` ("threads",
-    "processes", "ray", an executor of concurrent.futures, a Dask client) and its number of
-    `workers`. Async functions run `workers` at a time.
-
-    A call that raises, or takes more than `timeout` seconds, is made again `retries` times, after
-    growing pauses; then its error ends the selection. An error of the very first call ends it at
-    once. With a `store`, every reward is kept in that file under `name`, and the same call
-    continues where this one ended, by Ctrl-C, an error or a crash. The error itself has the result
-    so far, `partial`."""
+    Example:
+        >>> import random, shortlist
+        >>> rates = {"grey": 0.1, "red": 0.9, "blue": 0.2}
+        >>> def click(page, seed): return random.Random(seed).random() < rates[page]
+        >>> shortlist.select(click, arms=rates, k=1, epsilon=0.3, rewards="binary").top
+        ('red',)"""
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)
@@ -189,7 +237,8 @@ def select(
     return run_here(selection.run_async(progress), "select")
 
 
-async def select_async(
+@documented("select")
+async def select_async(  # noqa: D417  # `documented` adds the settings
     pull: Callable[..., Awaitable[Any]] | None = None,
     *,
     arms: Arms,
@@ -206,11 +255,15 @@ async def select_async(
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     control: OwnLabel | None = None,
     seed: int = 0,
+    seeds: Seeds = "own",
     pull_many: Callable[..., Awaitable[Any]] | None = None,
     batch: int | None = None,
     workers: int = CONCURRENT,
@@ -222,7 +275,28 @@ async def select_async(
 ) -> Result:
     """`select` with an async function, in the event loop that is running, such as a notebook's.
 
-    At most `workers` evaluations are under way at a time. Everything else is as in `select`."""
+    Args:
+        pull: Async function, as in `select`.
+        {settings}
+        pull_many: Instead of `pull`: an async function, as in `select`.
+        batch: Maximum number of pulls per call of `pull_many`. Default: no maximum.
+        workers: Maximum number of calls under way at a time.
+        progress: Whether to show progress on stderr.
+        store: File or store that keeps every reward, as in `select`. Default: memory.
+        name: Name of the experiment in the store.
+        timeout: Seconds after which a call has failed. Default: no limit.
+
+    Returns:
+        The result, as of `select`.
+
+    Raises:
+        InvalidInput: As `select`; and if the function is not async.
+
+    Example:
+        >>> import asyncio, shortlist
+        >>> async def even(arm): return arm % 2
+        >>> asyncio.run(shortlist.select_async(even, arms=4, k=2, budget=40)).top
+        (1, 3)"""
     settings = _settings(arguments(locals(), "select"), stored=store is not None)
     attempts = Attempts.of(retries, timeout)
     evaluation = Evaluation.of(pull, pull_many, attempts, on_items=settings.on_items)

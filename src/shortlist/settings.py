@@ -9,9 +9,9 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,9 +28,25 @@ from shortlist.errors import (
     UnknownName,
 )
 from shortlist.features import Features, checked_linear, features_of
-from shortlist.problem import FixedConfidence, Goal, Problem, ScoresGiven, budget_of, goal_of
+from shortlist.problem import (
+    FixedConfidence,
+    Goal,
+    Problem,
+    ScoresGiven,
+    Traffic,
+    budget_of,
+    goal_of,
+)
+from shortlist.quotas import checked_quotas, constraint_record, given_family
 from shortlist.reading.scores import named_scores
-from shortlist.reward_models import MODELS, RewardModel, Undeclared, declared, model_of
+from shortlist.reward_models import (
+    MODELS,
+    RewardModel,
+    Undeclared,
+    check_spread,
+    declared,
+    model_of,
+)
 from shortlist.spec import (
     FIELDS,
     FIELDS_OF,
@@ -55,7 +71,12 @@ from shortlist.validation import (
 )
 
 FORMAT = 1  # how tickets are numbered and seeded; another number means another replay
-CUTS = ("max_rounds", "min_batch", "certificate")  # settings that are options of an algorithm
+CUTS = (
+    "max_rounds",
+    "min_batch",
+    "certificate",
+    "window",
+)  # settings that are options of an algorithm
 
 
 def arguments(values: Mapping[str, Any], door: Door) -> dict[str, Any]:
@@ -70,7 +91,7 @@ def checked(name: str, value: Any) -> Any:
     used."""
     field = FIELDS[name]
     if name == "linear":
-        return checked_linear(value)
+        return value if value is False else checked_linear(value)
     if not field.plain or (value is None and field.optional):
         return value
     if name in OWN_RULES:
@@ -105,7 +126,7 @@ class Settings:
     problem: Problem
     algorithm: str
     version: int  # of the algorithm
-    options: dict[str, Any]  # of the algorithm, with max_rounds, min_batch and certificate
+    options: dict[str, Any]  # of the algorithm, with those of `CUTS`
     seed: int
     lease: float | None  # seconds; None for one that fits the duration of pulls
     retries: int
@@ -128,9 +149,12 @@ class Settings:
         values = {name: field.default for name, field in FIELDS.items()} | dict(values)
         goal = goal_of(values["epsilon"], values["delta"], values["budget"])
         search = _search(values["algorithm"], goal)
+        values["min_batch"] = _least_batch(values)
         told = search.told(values["options"], *(values[name] for name in CUTS))
         asked = _Asked.of(values, goal, told)
         search.check(asked.problem, asked.options)
+        if asked.problem.traffic is not None:
+            _check_live(values, search)
         caution_about(asked.problem, search, asked.options)
         values["on_late"] = checked_late(values["on_late"], values["lease"], asked.problem.rewards)
         spec = _spec(values, asked, search, told) if stored else None
@@ -160,13 +184,38 @@ class Settings:
             lease=values["lease"],
             retries=values["retries"],
             on_late=checked_late(values["on_late"], values["lease"], model),
-            on_failure=_checked_ending(values["on_failure"], model),
+            on_failure=_checked_ending(values["on_failure"], asked.problem),
             cells=asked.cells,
             control=asked.control,
             identity=identity,
             spec=spec,
             search=search,
         )
+
+    def with_width(self, workers: int | None, items: int | None = None) -> "Settings":
+        """The same for this many workers: how large batches are on a test set, where left open.
+
+        Half as many cells as can be evaluated at a time per batch, and three times as many under
+        way. `items` is how many of an arm a call takes: it gets as many as that. One worker, and a
+        limited number of rounds, leave it at one batch after the other."""
+        if not self.on_items or self.algorithm != "certified" or "max_rounds" in self.options:
+            return self
+        at_a_time, wide = (workers or 1) * (items or 1), dict[str, int]()
+        if items is not None and items > 1:
+            wide["min_items"] = items
+        if workers is not None and workers > 1:
+            wide["min_batch"] = self.options.get("min_batch", max(1, at_a_time // 2))
+            wide["window"] = max(3 * at_a_time, wide["min_batch"])
+        return self._with_options(wide | self.options)
+
+    def _with_options(self, options: dict[str, Any]) -> "Settings":
+        """The same with these options, of which some are settings of their own."""
+        if self.spec is None:
+            return replace(self, options=options)
+        cuts = {name: value for name, value in options.items() if name in CUTS}
+        own = {name: value for name, value in options.items() if name not in CUTS}
+        spec = msgspec.structs.replace(self.spec, options=own, **cuts)
+        return replace(self, options=options, spec=spec)
 
     @property
     def on_items(self) -> bool:
@@ -224,7 +273,7 @@ class Settings:
         }
         goal = goal_of(values["epsilon"], values["delta"], values["budget"])
         asked = _Asked.of(values, goal, told)
-        spec = Spec(**values | _plain(asked))
+        spec = Spec(**values | _plain(asked, values))
         name, version, identity = data["algorithm"], data["version"], str(data["identity"])
         return cls._made(values, asked, name, version, search, spec, identity)
 
@@ -238,10 +287,11 @@ class _Asked:
     options: dict[str, Any]
     cells: Cells | None
     control: OwnLabel | None
+    groups: tuple[str | None, ...] | None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], goal: Goal, told: Mapping[str, Any]) -> "_Asked":
-        labels, costs, limits = described_arms(values["arms"])
+        labels, costs, limits, groups = described_arms(values["arms"])
         given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
         promised = isinstance(goal, FixedConfidence) or given is not None or _proves(told)
         undeclared = values["rewards"] is None and not promised
@@ -250,13 +300,55 @@ class _Asked:
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}
         of_arms["features"] = described_features(values)
+        of_arms["traffic"] = traffic_of(values)
+        of_arms["shared_seeds"] = values["seeds"] == "shared"
+        quotas, constraint = values["quotas"], values["constraint"]
+        if quotas is not None or constraint is not None:
+            of_arms["constraint"] = given_family(groups, quotas, constraint, values["k"])
         problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
         options = dict(told)
         if _proves(options):  # at this confidence
             options.setdefault("delta", values["delta"])
         control = values["control"]
         against = None if control is None else checked_control(control, labels, problem)
-        return cls(labels, problem, options, cells, against)
+        return cls(labels, problem, options, cells, against, groups)
+
+
+def traffic_of(values: Mapping[str, Any]) -> Traffic | None:
+    """How visitors come, if the settings are those of a live test with drift."""
+    per_day, drift = values["per_day"], values["drift"]
+    by_name = values["certificate"] == "drift"
+    if drift is False and by_name:
+        raise InvalidInput("`certificate` is 'drift', but `drift` is False")
+    if per_day is None and values["delay"]:
+        raise InvalidInput(f"`delay` is {values['delay']}, but needs `per_day`, too")
+    if drift or by_name or (drift is None and per_day is not None):
+        names = ("per_day", "delay", "skip_blocks", "min_blocks")
+        return Traffic(*(values[name] for name in names))
+    for name in ("skip_blocks", "min_blocks"):
+        if values[name]:
+            raise InvalidInput(
+                f"`{name}` is {values[name]}, but only a test with `drift` has blocks"
+            )
+    return None
+
+
+def _least_batch(values: Mapping[str, Any]) -> int | None:
+    """The minimum size of batches: by default as many pulls as come while one batch is awaited."""
+    least: int | None = values["min_batch"]
+    if least is None and values["drift"] is False and values["per_day"] is not None:
+        return int(values["per_day"]) * max(1, int(values["delay"]))
+    return least
+
+
+def _check_live(values: Mapping[str, Any], search: Algorithm) -> None:
+    """Refuse other algorithms, and settings of tickets where visitors are told as counts."""
+    if search.name != "certified":
+        raise InvalidInput(f"`algorithm` is {search.name!r}, but with `drift` must be 'certified'")
+    for name in ("lease", "on_late", "retries", "on_failure"):
+        if values[name] != FIELDS[name].default:
+            rule = "a test with `drift` has no tickets: its visitors are told as counts"
+            raise InvalidInput(f"`{name}` is {shown(values[name])}, but {rule}")
 
 
 def _proves(options: Mapping[str, Any]) -> bool:
@@ -265,22 +357,34 @@ def _proves(options: Mapping[str, Any]) -> bool:
     return isinstance(holdout, Real) and bool(holdout)
 
 
-def described_arms(
-    arms: object,
-) -> tuple[tuple[OwnLabel, ...], tuple[float, ...] | None, tuple[int | None, ...] | None]:
-    """Labels, and costs and limits where arms have them."""
+class DescribedArms(NamedTuple):
+    """Labels, and costs, limits and groups where arms have them."""
+
+    labels: tuple[OwnLabel, ...]
+    costs: tuple[float, ...] | None = None
+    limits: tuple[int | None, ...] | None = None
+    groups: tuple[str | None, ...] | None = None
+
+
+def described_arms(arms: object) -> DescribedArms:
+    """What is known of the arms."""
     described = arms_of(arms)
     if described is None:
-        return labels_of(arms), None, None
+        return DescribedArms(labels_of(arms))
     labels = labels_of([arm.label for arm in described])
-    return labels, tuple(arm.cost for arm in described), tuple(arm.limit for arm in described)
+    costs, limits, groups = zip(
+        *((arm.cost, arm.limit, arm.group) for arm in described), strict=True
+    )
+    return DescribedArms(labels, costs, limits, None if set(groups) == {None} else groups)
 
 
 def described_features(values: Mapping[str, Any]) -> Features | None:
     """The features of the arms, given with them or as a matrix."""
-    arms = values["arms"]
+    arms, given, linear = values["arms"], values["features"], values["linear"]
     each = [arm.features for arm in arms_of(arms) or ()]
-    return features_of(values["features"], values["linear"], arms, each)
+    if given is None and linear is False and all(own is None for own in each):
+        return None
+    return features_of(given, linear, arms, each)
 
 
 def _features_record(features: Features | None) -> tuple[tuple[float, ...], ...] | None:
@@ -302,11 +406,11 @@ def _spec(
     used = isinstance(asked.problem.goal, FixedConfidence) or _proves(options)
     delta = values["delta"] if used else FIELDS["delta"].default
     more = {"algorithm": name_to_keep(search), "options": options, "delta": delta, **cuts}
-    return Spec(**dict(values) | _plain(asked) | more)
+    return Spec(**dict(values) | _plain(asked, values) | more)
 
 
-def _plain(asked: _Asked) -> dict[str, Any]:
-    """Arms, rewards, items and control in values that JSON holds."""
+def _plain(asked: _Asked, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arms, rewards, items, control and constraint in values that JSON holds."""
     problem, cells, control = asked.problem, asked.cells, asked.control
     record: Mapping[str, Any] = {"labels": None, "scores": None, "order": "shared"}
     if cells is not None:
@@ -314,15 +418,26 @@ def _plain(asked: _Asked) -> dict[str, Any]:
         record = cells.to_record()
     (kept,) = (None,) if control is None else labels_to_keep((control,))
     return {
-        "arms": arms_record(labels_to_keep(asked.labels), problem.costs, problem.limits),
+        "arms": arms_record(
+            labels_to_keep(asked.labels), problem.costs, problem.limits, asked.groups
+        ),
         "rewards": RewardRecord(problem.rewards.kind, **asdict(problem.rewards)),
         "items": _frozen(record["labels"]),
         "scores": _frozen(record["scores"]),
         "order": record["order"],
         "control": kept,
         "features": _features_record(problem.features),
+        "drift": problem.traffic is not None,
         "budget": problem.goal.budget,
+        **_constraint_record(values),
     }
+
+
+def _constraint_record(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Quotas and constraint as a spec holds them."""
+    quotas = None if values["quotas"] is None else checked_quotas(values["quotas"])
+    family = given_family(None, None, values["constraint"], values["k"])
+    return {"quotas": quotas, "constraint": constraint_record(family)}
 
 
 def _frozen(value: Any) -> Any:
@@ -373,6 +488,7 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     if isinstance(problem.rewards, Undeclared):
         rule = "intervals need rewards that are declared: say `rewards`"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    check_spread(problem.rewards, "a comparison with a `control`")
     return labels[place]
 
 
@@ -398,8 +514,13 @@ def checked_late(on_late: object, lease: float | None, model: RewardModel) -> On
     return reward
 
 
-def _checked_ending(on_failure: OnFailure, model: RewardModel) -> OnFailure:
-    if on_failure == "retire" and not model.has_range:
+def _checked_ending(on_failure: OnFailure, problem: Problem) -> OnFailure:
+    if on_failure == "retire" and problem.shared_seeds:
+        raise InvalidInput(
+            "`on_failure` is 'retire', but on shared seeds no arm can retire: nothing is proved of"
+            " the others then"
+        )
+    if on_failure == "retire" and not problem.rewards.has_range:
         raise InvalidInput(
             "`on_failure` is 'retire', but where rewards have no range no arm can retire: there is"
             " no worst reward"
@@ -409,14 +530,15 @@ def _checked_ending(on_failure: OnFailure, model: RewardModel) -> OnFailure:
 
 def body_of(values: Mapping[str, Any]) -> Json:
     """Checked arguments as JSON holds them; the service resolves the rest."""
-    own, costs, limits = described_arms(values["arms"])
+    own, costs, limits, groups = described_arms(values["arms"])
     labels, rewards, algorithm = labels_to_keep(own), values["rewards"], values["algorithm"]
     given = cells_given(values["items"], values["seed"], values["scores"], values["order"])
     cells = None if given is None else given.of(labels, declared(rewards)).to_record()
     return {
         **values,
         "features": _features_record(described_features(values)),
-        "arms": msgspec.to_builtins(arms_record(labels, costs, limits)),
+        "arms": msgspec.to_builtins(arms_record(labels, costs, limits, groups)),
+        **msgspec.to_builtins(_constraint_record(values)),
         "rewards": None if rewards is None else _model_to_json(model_of(rewards)),
         "algorithm": algorithm if isinstance(algorithm, str) else name_to_keep(find(algorithm)),
         "options": named("options", values["options"]),
@@ -426,15 +548,19 @@ def body_of(values: Mapping[str, Any]) -> Json:
 
 
 def arms_record(
-    labels: Sequence[Any], costs: Sequence[float] | None, limits: Sequence[int | None] | None
+    labels: Sequence[Any],
+    costs: Sequence[float] | None,
+    limits: Sequence[int | None] | None,
+    groups: Sequence[str | None] | None = None,
 ) -> int | tuple[Any, ...]:
     """Arms as a spec holds them."""
-    if costs is None and limits is None:
+    if costs is None and limits is None and groups is None:
         numbered = tuple(labels) == tuple(range(len(labels)))
         return len(labels) if numbered else tuple(labels)
     all_costs = [1.0] * len(labels) if costs is None else costs
     all_limits = [None] * len(labels) if limits is None else limits
-    return tuple(map(ArmRecord, labels, all_costs, all_limits))
+    all_groups = [None] * len(labels) if groups is None else groups
+    return tuple(map(ArmRecord, labels, all_costs, all_limits, all_groups))
 
 
 def arms_of_json(arms: object) -> Any:
@@ -446,13 +572,19 @@ def arms_of_json(arms: object) -> Any:
 
 def _arm(given: Mapping[str, Any]) -> Arm:
     for name in given:
-        if name not in ("arm", "cost", "limit", "features"):
-            rule = "the fields there are: `arm`, `cost`, `limit`, `features`"
+        if name not in ("arm", "cost", "limit", "group", "features"):
+            rule = "the fields there are: `arm`, `cost`, `limit`, `group`, `features`"
             raise InvalidInput(f"`{name[:100]}` is given, but {rule}")
     if "arm" not in given:
         raise InvalidInput("`arm` is not given, but is needed")
     cost = 1.0 if given.get("cost") is None else given["cost"]
-    return Arm(given["arm"], cost, given.get("limit"), given.get("features"))
+    return Arm(
+        given["arm"],
+        cost,
+        given.get("limit"),
+        group=given.get("group"),
+        features=given.get("features"),
+    )
 
 
 def _model_to_json(model: RewardModel) -> Json:
@@ -510,7 +642,7 @@ def _replayed(format_: int, algorithm: str, version: int, where: str) -> Algorit
         made, have = f"format {format_} of tickets", f"format {FORMAT}"
     if version != known.version or format_ != FORMAT:
         raise CannotReplay(
-            f"{where} was made with {made}, but this shortlist has {have} and would go on"
+            f"{where} was made with {made}, but this shortlist has {have} and would continue"
             " differently: continue it with the shortlist that made it, or export its rewards"
         )
     return known

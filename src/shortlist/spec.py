@@ -8,19 +8,20 @@ them with the fields. CONTRIBUTING.md, "Add a setting", has an example.
 
 This module imports neither numpy nor any search, so that `shortlist --help` is quick."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 Order = Literal["shared", "independent"]  # of the items: one for all arms, or one per arm
-Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear"]
+Certificate = Literal["auto", "pairs", "plans", "split", "items", "linear", "differences", "drift"]
+Seeds = Literal["own", "shared"]  # of pulls: one per pull, or one for a pull of every arm
 OnLate = Literal["wait", "again"] | float
 OnFailure = Literal["stop", "retire"]
-RewardKind = Literal["bounded", "binary", "sub-gaussian", "undeclared"]
+RewardKind = Literal["bounded", "binary", "sub-gaussian", "normal", "undeclared"]
 
 Count = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0)]
@@ -30,11 +31,12 @@ Door = Literal["select", "create", "simulate", "forecast"]  # `create`: also HTT
 
 
 class ArmRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm with its cost per pull, the maximum number of its pulls, and its features."""
+    """An arm with its cost per pull, the maximum number of its pulls, its group and features."""
 
     arm: LabelRecord
     cost: Positive = 1.0
     limit: Count | None = None
+    group: LabelRecord | None = None
     features: tuple[float, ...] | None = None
 
 
@@ -47,6 +49,18 @@ class RewardRecord(Struct, frozen=True, omit_defaults=True):
     sigma: float | None = None
 
 
+class ConstraintRecord(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A family of sets: `quotas` has the group of every arm, `laminar` the arms of every group by
+    position, both with least and most; `matching` has the row and the column of every arm."""
+
+    kind: Literal["quotas", "laminar", "matching"]
+    groups: tuple[LabelRecord | None, ...] | dict[str, tuple[int, ...]] | None = None
+    quotas: dict[str, tuple[int, int]] | None = None
+    n_arms: Count | None = None
+    rows: tuple[LabelRecord | None, ...] | None = None
+    columns: tuple[LabelRecord | None, ...] | None = None
+
+
 ArmsRecord = (
     Annotated[int, Meta(ge=2)] | Annotated[tuple[LabelRecord | ArmRecord, ...], Meta(min_length=2)]
 )
@@ -55,6 +69,8 @@ Row = tuple[float | None, ...]
 
 NO_TICKETS = "there are no tickets to hand out"
 BY_MEANS = "arms are given by their means"
+AT_ONCE = "a function returns its rewards at once; `Experiment.create` has live tests"
+BY_FORECAST = "`forecast` simulates days"
 
 
 def setting(text: str, **absent: str) -> Meta:
@@ -68,8 +84,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     arms: Annotated[
         ArmsRecord,
         setting(
-            "Number of arms, their labels, or labels with the cost of a pull and the maximum"
-            " number of pulls.",
+            "Number of arms, their labels, or labels with the cost of a pull, the maximum number"
+            " of pulls and the group.",
             simulate=BY_MEANS,
             forecast=BY_MEANS,
         ),
@@ -90,7 +106,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     rewards: Annotated[
-        Range | Literal["binary"] | RewardRecord | None,
+        Range | Literal["binary", "normal"] | RewardRecord | None,
         setting(
             "Range or model of the rewards. Default: 0 to 1 if epsilon is given, else any numbers.",
             simulate="it is the distribution that rewards are drawn from",
@@ -130,10 +146,25 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     max_rounds: Annotated[Count | None, setting("Maximum number of batches.")] = None
     min_batch: Annotated[Count | None, setting("Minimum number of pulls per batch.")] = None
+    window: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        setting(
+            "On a test set: batches are planned ahead while at most this many cells are under way."
+            " 0: the next batch waits for the last."
+        ),
+    ] = None
     certificate: Annotated[
         Certificate,
         setting("Certificate that proves the regret bound. auto: chosen by the problem."),
     ] = "auto"
+    quotas: Annotated[
+        dict[str, tuple[int, int]] | None,
+        setting("Least and most chosen arms per group. Groups that are not named are free."),
+    ] = None
+    constraint: Annotated[
+        ConstraintRecord | None,
+        setting("Family of sets that may be chosen, instead of quotas. Default: all sets."),
+    ] = None
     features: Annotated[
         tuple[tuple[float, ...], ...] | None,
         setting("Known features of the arms: a row per arm and a column per feature."),
@@ -144,6 +175,41 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "Declare that means are linear in the features, or at most this far from linear ones."
         ),
     ] = False
+    drift: Annotated[
+        bool | None,
+        setting(
+            "Live test whose level may move: visitors are assigned at random and told as counts per"
+            " block. Default: if per_day is given.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+        ),
+    ] = None
+    per_day: Annotated[
+        Count | None,
+        setting(
+            "Visitors per day, or per block, of a live test.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="it is any number of pulls there",
+        ),
+    ] = None
+    delay: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting(
+            "Days, or blocks, until the results of a block are complete.",
+            select=AT_ONCE,
+            simulate=BY_FORECAST,
+            forecast="it is any number of days there",
+        ),
+    ] = 0
+    skip_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting("Number of first blocks that do not count.", select=AT_ONCE, simulate=BY_FORECAST),
+    ] = 0
+    min_blocks: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting("Minimum number of blocks that count.", select=AT_ONCE, simulate=BY_FORECAST),
+    ] = 0
     control: Annotated[
         LabelRecord | None,
         setting(
@@ -155,6 +221,13 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed: Annotated[
         Annotated[int, Meta(ge=0)], setting("Random seed. Runs with the same seed are identical.")
     ] = 0
+    seeds: Annotated[
+        Seeds,
+        setting(
+            "Seeds of pulls: one per pull (own), or one for a pull of every arm (shared).",
+            forecast="arms are independent",
+        ),
+    ] = "own"
     lease: Annotated[
         Positive | None,
         setting(
@@ -200,11 +273,14 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def difference(self, other: "Spec") -> str | None:
         """The first setting that another spec has differently, in plain words; None if all agree.
 
-        Without a lease, a control or rewards of its own, the other takes those of this one."""
+        What the other leaves open (a lease, a control, rewards, the size of batches), it takes from
+        this one."""
         if self.arms != other.arms:
             return _different_arms(_records(self.arms), _records(other.arms))
         for name in FIELDS:
             mine, theirs = getattr(self, name), getattr(other, name)
+            if name == "options" and mine and theirs is not None:
+                theirs = {each: mine[each] for each in OPEN_OPTIONS if each in mine} | theirs
             if mine != theirs and not (name in TAKEN and _left_open(theirs)):
                 return _different(name, mine, theirs)
         return None
@@ -259,8 +335,35 @@ FIELDS_OF: dict[Door, dict[str, Field]] = {
     for door in get_args(Door)
 }
 REQUIRED = tuple(name for name, field in FIELDS.items() if field.required)
-LONG = ("items", "scores", "options", "features")  # too long to be quoted
-TAKEN = ("rewards", "control", "lease")  # from the experiment that exists, where left open
+LONG = ("items", "scores", "options", "features", "quotas", "constraint")  # too long to be quoted
+# from the experiment that exists, where left open
+TAKEN = ("rewards", "control", "lease", "min_batch", "window")
+OPEN_OPTIONS = ("min_items",)  # the same for options
+
+
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+def documented(door: Door, *without: str) -> Callable[[Documented], Documented]:
+    """Put the settings of a door, with their help, in place of `{settings}` of a docstring.
+
+    So help() and the reference have them without another copy; those in `without` are explained by
+    the docstring itself."""
+
+    def fill(function: Documented) -> Documented:
+        if function.__doc__ is not None:
+            before, _, after = function.__doc__.partition("{settings}")
+            indent = before.rpartition("\n")[2]
+            named = (field for name, field in FIELDS_OF[door].items() if name not in without)
+            function.__doc__ = before + f"\n{indent}".join(map(_line, named)) + after
+        return function
+
+    return fill
+
+
+def _line(field: Field) -> str:
+    default = "" if field.required or field.default is None else f" Default: {field.default!r}."
+    return f"{field.name}: {field.text}{'' if 'Default' in field.text else default}"
 
 
 def json_schema() -> Json:
@@ -287,8 +390,10 @@ def _records(arms: Any) -> list[ArmRecord]:
 def _different_arms(mine: list[ArmRecord], theirs: list[ArmRecord]) -> str:
     if [each.arm for each in mine] != [each.arm for each in theirs]:
         return "other arms"
-    costs = [each.cost for each in mine] != [each.cost for each in theirs]
-    return "other costs" if costs else "other limits"
+    for name in ("cost", "limit", "group"):
+        if [getattr(each, name) for each in mine] != [getattr(each, name) for each in theirs]:
+            break
+    return f"other {name}s"
 
 
 def _left_open(value: object) -> bool:
@@ -298,11 +403,11 @@ def _left_open(value: object) -> bool:
 def _different(name: str, mine: object, theirs: object) -> str:
     if name in LONG:
         return f"other {name}"
-    made = f"no {name}" if mine is None else f"{name} = {_in_words(mine)}"
-    return f"{made} and not {_in_words(theirs)}"
+    made = f"no {name}" if mine is None else f"{name} = {_as_text(mine)}"
+    return f"{made} and not {_as_text(theirs)}"
 
 
-def _in_words(value: object) -> str:
+def _as_text(value: object) -> str:
     if not isinstance(value, RewardRecord):
         return "none" if value is None else str(value)
     limits = {name: limit for name, limit in msgspec.to_builtins(value).items() if name != "kind"}

@@ -10,15 +10,20 @@ from math import inf, nan
 import numpy as np
 
 from shortlist import errors
+from shortlist.arms import Label
 from shortlist.arrays import FloatArray
 from shortlist.engine import Handout, Receipt, State, Status, Ticket
+from shortlist.engine.blocks import Shares
+from shortlist.engine.live import CountsGiven
 from shortlist.engine.status import ArmsTold
-from shortlist.errors import ShortlistError
+from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.problem import FixedBudget, FixedConfidence, Goal
 from shortlist.result import ArmResult, Result
+from shortlist.result.lift import BlockLeads
 from shortlist.reward_models import RewardModel, as_seen
 from shortlist.search import Progress
 from shortlist.spec import Json
+from shortlist.validation import shown
 
 TICKET = tuple(field.name for field in fields(Ticket))
 MOST_TICKETS = 10_000  # that one request is handed
@@ -39,6 +44,48 @@ def handout_of(data: Json) -> Handout:
     """The same, read."""
     tickets = (Ticket(**each) for each in data["tickets"])
     return Handout(tickets, State(data["state"]), data["meanwhile"])
+
+
+def shares_to_json(shares: Shares) -> Json:
+    """The shares of a block; a list, because labels may be numbers."""
+    rows = [{"arm": label, "percent": percent} for label, percent in shares.percent.items()]
+    return {"block": shares.block, "shares": rows}
+
+
+def shares_of(data: Json) -> Shares:
+    """The same, read."""
+    return Shares(data["block"], {row["arm"]: row["percent"] for row in data["shares"]})
+
+
+def counts_to_json(counts: CountsGiven) -> list[Json]:
+    """Counts of a block, one row per arm."""
+    if not isinstance(counts, Mapping):
+        raise InvalidInput(f"`counts` is {shown(counts)}, but must be a mapping of arms to counts")
+    return [_counts_row(label, row) for label, row in counts.items()]
+
+
+def _counts_row(label: object, row: Sequence[float]) -> Json:
+    if not isinstance(row, tuple | list) or len(row) not in (2, 3):
+        rule = "must be (visitors, sum) or (visitors, sum, squares)"
+        raise InvalidInput(f"the counts of {shown(label)} are {shown(row)}, but {rule}")
+    return {"arm": label, **dict(zip(("visitors", "sum", "squares"), row, strict=False))}
+
+
+def counts_of(rows: object) -> dict[Label, tuple[float, ...]]:
+    """The same, read."""
+    if not isinstance(rows, list):
+        raise InvalidInput(f"`counts` is {shown(rows)[:100]}, but must be a list of objects")
+    counts: dict[Label, tuple[float, ...]] = {}
+    for row in rows:
+        if not isinstance(row, dict) or not {"arm", "visitors", "sum"} <= row.keys():
+            rule = "must be an object with `arm`, `visitors` and `sum`"
+            raise InvalidInput(f"a row of `counts` is {shown(row)[:100]}, but {rule}")
+        label = row["arm"]
+        if not isinstance(label, str | int) or label in counts:
+            raise InvalidInput(f"`arm` is {shown(label)[:100]}, but must be a label, each once")
+        more = () if row.get("squares") is None else (row["squares"],)
+        counts[label] = (row["visitors"], row["sum"], *more)
+    return counts
 
 
 def status_to_json(status: Status) -> Json:
@@ -69,6 +116,7 @@ def status_of(data: Json) -> Status:
         unused=data["unused"],
         notes=tuple(data["notes"]),
         undrawn=data["undrawn"],
+        live=data["live"],
         arms=ArmsTold(
             labels=tuple(row["arm"] for row in rows),
             pulls=np.array([row["pulls"] for row in rows], dtype=np.int64),
@@ -114,7 +162,14 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         notes=tuple(data["notes"]),
         complete=data["complete"],
         items=data["items"],
+        leads=_leads(data.get("leads")),
     )
+
+
+def _leads(data: Json | None) -> BlockLeads | None:
+    if data is None:
+        return None
+    return BlockLeads(*(tuple(map(tuple, data[name])) for name in ("lead", "low", "high")))
 
 
 def _arm(data: Json) -> ArmResult:

@@ -12,8 +12,11 @@ from attack_scale import number_of_runs
 from listed_families import Family, listed_families
 from scipy.stats import binom, binomtest
 
+from shortlist.algorithms import certified as algorithms
 from shortlist.algorithms.certified import certified
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.frame import fixed_design
 from shortlist.certificates.prices import largest_gain, surplus
 from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps, declare
 from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
@@ -383,10 +386,24 @@ def test_where_no_prices_are_good_the_search_gives_up_and_says_so(
 ) -> None:
     family, theta = shuffled_quotas(0, 2, 6)
     monkeypatch.setattr(priced, "best_prices", lambda *given: Prices(np.full(40, 0.25)))
+    monkeypatch.setattr(algorithms, "_fallback", lambda *given: None)
     answer, _ = driven(family, theta, 16, 0.05, 0.1, 0)
     assert "gave up" in answer.evidence
     assert answer.regret_bound is not None
     assert answer.regret_bound > 0.05
+
+
+def test_where_no_prices_are_good_complete_samples_prove_epsilon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    family, theta = shuffled_quotas(0, 2, 6)
+    monkeypatch.setattr(priced, "best_prices", lambda *given: Prices(np.full(40, 0.25)))
+    answer, spent = driven(family, theta, 16, 0.1, 0.1, 0)
+    assert answer.evidence["fallback design"]
+    assert answer.regret_bound == 0.1
+    problem = Problem(40, 16, FixedConfidence(0.1, 0.1), Binary(), constraint=family)
+    design = fixed_design(40, 16, 0.1, 0.1, Binary(), log_swaps_of(problem))
+    assert 40 * design <= spent <= 1.5 * 40 * design
 
 
 @pytest.mark.rates

@@ -111,7 +111,7 @@ def test_a_token_comes_from_the_environment(url: str, monkeypatch: pytest.Monkey
     text = done("tokens", "create", "admin", "--scope", "admin", "--store", "served.db").strip()
     monkeypatch.setattr("shortlist.service.auth.FRESH", 0.0)
     status, words = refused("list", url)
-    assert (status, "missing or invalid token" in words) == (1, True)
+    assert (status, "a token is required" in words) == (1, True)
     monkeypatch.setenv("SHORTLIST_TOKEN", text)
     done("create", "arms.csv", "-k", "1", "--budget", "30", "--store", url)
     assert "experiment" in done("list", url)

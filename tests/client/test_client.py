@@ -84,12 +84,17 @@ def test_run_gives_the_result_that_it_gives_here(url: str, function: Callable[..
     assert there.position() > 200
 
 
-def test_a_pull_that_fails_too_often_stops_it_there_as_here(url: str) -> None:
-    def failing(arm: int) -> float:
-        raise ValueError("no luck")
+def test_a_pull_that_fails_too_often_stops_it_there_as_here(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(arm: int, ticket: int) -> float:
+        if ticket:
+            raise ValueError("no luck")
+        return 1.0
 
+    monkeypatch.setattr("shortlist.engine.calls.FIRST_PAUSE", 0.001)
     experiment = Client(url).create(3, 1, budget=30, retries=1)
-    with pytest.raises(Unfinished, match="ticket 0 failed 2 times, the last time: no luck"):
+    with pytest.raises(Unfinished, match="ticket 1 failed 2 times, the last time: no luck"):
         experiment.run(failing, progress=False)
     experiment.resume()
     assert experiment.run(reward, progress=False).pulls == 30

@@ -19,7 +19,7 @@ from shortlist.arrays import FloatArray
 from shortlist.driver import counted
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Items, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, Undeclared
-from shortlist.search import Pulls, Rewards, advance
+from shortlist.search import Dialogue, Pulls, Rewards
 from shortlist.simulation.worlds import (
     Bandit,
     BernoulliBandit,
@@ -108,6 +108,18 @@ CERTIFIED: dict[str, Case] = {
     "items, costs and budget": Case(
         "certified", 20, 5, confidence(0.01, 1000.5), settings={"costs": costs(20)}, items=200
     ),
+    "items, large batches": Case(
+        "certified", 20, 1, confidence(0.05), options={"min_batch": 40}, items=200
+    ),
+    "items, ahead": Case(
+        "certified", 20, 5, confidence(0.05), options={"min_batch": 16, "window": 96}, items=200
+    ),
+    "items, ahead, one by one": Case(
+        "certified", 50, 2, confidence(0.05), options={"min_batch": 16, "window": 96}, items=200
+    ),
+    "items, four rounds": Case(
+        "certified", 20, 5, confidence(0.05), options={"max_rounds": 4}, items=200
+    ),
     # a budget alone
     "expected-loss, 0/1": Case("expected-loss", 60, 10, FixedBudget(3000)),
     "expected-loss, scores": Case("expected-loss", 60, 10, FixedBudget(3000), "beta"),
@@ -179,16 +191,18 @@ def golden_record(case: Case) -> dict[str, object]:
     problem = Problem(case.n, case.k, case.goal, model, items=items, **case.settings)
     run = counted(find(case.algorithm), problem, np.random.default_rng(SEED), **case.options)
     digests = []
-    turn = advance(run, None)
-    while isinstance(turn, Pulls):
-        content = turn.arms.astype("<i8").tobytes() + turn.times.astype("<i8").tobytes()
+    dialogue = Dialogue(run)
+    while dialogue.result is None:
+        batch = dialogue.unanswered[0]
+        content = batch.arms.astype("<i8").tobytes() + batch.times.astype("<i8").tobytes()
         digests.append(blake2b(content, digest_size=2).hexdigest())
-        turn = advance(run, pull(turn))
-    bound = turn.answer.regret_bound
+        dialogue.reply(pull(batch))
+    outcome = dialogue.result
+    bound = outcome.answer.regret_bound
     return {
         "version": find(case.algorithm).version,
-        "pulls": int(turn.pulls.sum()),
-        "top": sorted(turn.answer.top.tolist()),
+        "pulls": int(outcome.pulls.sum()),
+        "top": sorted(outcome.answer.top.tolist()),
         "bound": None if bound is None else float(f"{bound:.10g}"),
         "batches": " ".join(digests),
     }

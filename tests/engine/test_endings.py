@@ -52,7 +52,7 @@ def test_a_promise_after_an_arm_left_is_about_the_arms_that_stay(
     assert status.state is State.FINISHED
     assert " is lost among the remaining arms, with 0.95 confidence." in result.verdict
     assert json.loads(result.to_json())["verdict"] == result.verdict
-    assert "is lost among the arms that stay" in " ".join(str(status).split())
+    assert "is lost among the remaining arms" in " ".join(str(status).split())
     assert status.summary()["among"] == 2
     assert "compared with the best of the remaining arms." in page_of(call)
     whole = ended(epsilon=0.2, rewards="binary")

@@ -16,9 +16,9 @@ import pytest
 from places import PLACES, create, place, reopen
 
 import shortlist
-from shortlist import algorithms
+from shortlist import algorithms, search
 from shortlist.algorithms import ALGORITHMS
-from shortlist.engine import Experiment, State, Ticket, replay
+from shortlist.engine import Experiment, State, Ticket
 from shortlist.engine.tickets import draw_seed
 from shortlist.errors import (
     CannotReplay,
@@ -493,7 +493,7 @@ def test_an_interrupt_inside_the_search_costs_nothing(
             raise KeyboardInterrupt
         return advance(*arguments)
 
-    monkeypatch.setattr(replay, "advance", interrupted)
+    monkeypatch.setattr(search, "advance", interrupted)
     caught = 0
     while True:
         try:

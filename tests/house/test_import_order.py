@@ -34,7 +34,10 @@ LAYERS = (  # low to high; neighbours in a layer do not import each other
         "reward_models",
         "stores",
     ),
-    ("problem",),
+    (
+        "problem",
+        "quotas",
+    ),
     (
         "budget",
         "cells",
@@ -168,3 +171,12 @@ def test_the_check_sees_imports_that_point_up_or_sideways(
 def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
     drawers = {"utils", "util", "core", "common", "helpers", "misc"}
     assert not drawers & {path.stem for path in FILES}
+
+
+def test_no_class_name_occurs_twice() -> None:
+    named: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                named.setdefault(node.name, []).append(module_of(path))
+    assert {name: where for name, where in named.items() if len(where) > 1} == {}

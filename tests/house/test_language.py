@@ -41,7 +41,7 @@ AVOIDED = {  # pattern: what to write instead; a space also matches the end of a
 # A modifier that keeps its name in another package, as matplotlib's function for points does.
 NAMES = re.compile(r"\.scatter\(|dear ?imgui")
 # How often modules and help texts still have them. Lower these numbers; never raise one.
-IN_SOURCE = 160
+IN_SOURCE = 0
 IN_HELP = 0
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),

@@ -266,8 +266,8 @@ def test_a_body_must_say_that_it_is_json(made: Call) -> None:
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "BREW"])
 def test_another_method_is_refused_with_those_there_are(made: Call, method: str) -> None:
     reply = made(method, "/v1/experiments")
-    assert (reply.status, reply.headers["allow"]) == (405, "GET, POST")
-    assert reply.error[1] == f"the method is {method!r}, but must be GET, POST"
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")
+    assert reply.error[1] == f"the method is {method!r}, but must be GET, HEAD, OPTIONS, POST"
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v2/experiments", "/v1/experiments/", "//", "/static/x"])
@@ -363,3 +363,27 @@ def test_an_error_inside_is_logged_and_not_shown(
     assert (reply.status, "secret" in reply.raw.decode()) == (500, False)
     assert "a secret" in caplog.text
     assert "ZeroDivisionError" not in json.dumps(reply.data)
+
+
+def test_options_and_head_answer_as_the_standard_says(made: Call) -> None:
+    options = made("OPTIONS", f"{ONE}/status")
+    assert (options.status, options.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
+    head, get = made("HEAD", f"{ONE}/status"), made("GET", f"{ONE}/status")
+    assert (head.status, head.raw) == (200, b"")
+    assert head.headers["content-length"] == get.headers["content-length"]
+
+
+@pytest.mark.parametrize("header", ["*", "{}", "W/{}", '"other", {}'])
+def test_a_version_that_the_caller_has_is_not_sent_again(made: Call, header: str) -> None:
+    etag = made("GET", f"{ONE}/status").headers["etag"]
+    assert made("GET", f"{ONE}/status", if_none_match=header.format(etag)).status == 304
+    assert made("GET", f"{ONE}/status", if_none_match='"other"').status == 200
+
+
+def test_a_name_is_short_enough_for_an_address(call: Call) -> None:
+    reply = call("POST", "/v1/experiments", {**MAKE, "name": "x" * 201})
+    assert reply.status == 400
+    assert reply.error[1] == (
+        "`name` has 201 characters, but must have at most 200: it is part of addresses"
+    )
+    assert call("POST", "/v1/experiments", {**MAKE, "name": "é" * 200}).status == 201

@@ -203,7 +203,7 @@ def test_a_browser_gets_every_error_as_a_page_and_a_program_as_json(
         assert reply.status == status
         assert reply.error[1] in elements.text
     wrong = call("PUT", "/", accept="text/html")
-    assert (wrong.status, wrong.headers["allow"]) == (405, "GET")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
 
 
 def test_a_stream_reports_an_error_of_the_service(

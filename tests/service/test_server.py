@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from services import GENEROUS, MAKE, Call, caller, port_of, serving
+from sockets import connected, read_all, read_events
 from waiting import until
 
 from shortlist import Client
@@ -29,32 +30,6 @@ pytest_plugins = ["service_fixtures"]
 ONE = "/v1/experiments/experiment"
 STREAM = b"GET /experiments/experiment/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TELL = b"POST /v1/experiments/experiment/tell HTTP/1.1\r\nHost: localhost\r\n"
-
-
-@contextmanager
-def connected(url: str) -> Iterator[socket.socket]:
-    address = urlsplit(url)
-    with socket.create_connection((str(address.hostname), address.port), timeout=20) as each:
-        yield each
-
-
-def read_all(connection: socket.socket) -> bytes:
-    """Everything until the other side closes."""
-    parts = []
-    while part := connection.recv(1 << 16):
-        parts.append(part)
-    return b"".join(parts)
-
-
-def read_events(connection: socket.socket, kind: str, count: int = 1) -> list[Any]:
-    """The next messages of that kind in a stream."""
-    text = ""
-    while text.count(f"event: {kind}\n") < count or not text.endswith("\n\r\n"):
-        part = connection.recv(1 << 20).decode(errors="replace")
-        assert part, text[:200]
-        text += part
-    lines = text.replace("\r\n", "").split("event: ")
-    return [each for each in lines if each.startswith(kind)]
 
 
 def test_a_body_that_takes_too_long_is_not_waited_for(store: MemoryStore) -> None:

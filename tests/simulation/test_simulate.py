@@ -295,3 +295,27 @@ def test_runs_print_as_a_table_of_figures_and_no_arrays() -> None:
     assert "<td>pulls mean</td><td>2.5</td>" in found._repr_html_()
     assert "array" not in repr(runs([0.1] * 2000, epsilon=None))
     assert "lost more" not in str(runs([0.7], epsilon=None))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_runs_are_a_data_frame_with_a_row_per_run(library: str) -> None:
+    runs = simulate("uniform", [0.9, 0.5, 0.1], k=1, epsilon=0.3, budget=30, runs=4, seed=1)
+    frame = runs.to_frame(library)
+    assert list(frame.columns) == ["run", "pulls", "rounds", "regret", "bound", "failed"]
+    assert list(frame["pulls"]) == runs.pulls.tolist()
+    assert list(frame["failed"]) == runs.failed.tolist()
+
+
+def test_the_data_frame_of_runs_with_costs_has_what_they_spent() -> None:
+    asked: dict[str, Any] = {"k": 1, "budget": 30, "runs": 2, "costs": [1, 2]}
+    assert "spent" in simulate("uniform", [0.9, 0.1], **asked).to_frame("pandas").columns
+
+
+def test_runs_are_drawn_with_epsilon_as_a_line() -> None:
+    asked: dict[str, Any] = {"k": 1, "runs": 3}
+    figure = simulate("uniform", [0.9, 0.1], epsilon=0.3, budget=30, **asked).plot()
+    points, line = figure.axes[0].get_lines()
+    assert len(points.get_xdata()) == 3  # type: ignore[arg-type]
+    assert line.get_ydata()[0] == 0.3  # type: ignore[index]
+    plain = simulate("uniform", [0.9, 0.1], budget=30, **asked).plot(figure.subplots())
+    assert plain is figure

@@ -147,7 +147,8 @@ def test_a_full_disk_is_said_and_nothing_of_the_step_is_written(
     store: SQLiteStore, path: Path
 ) -> None:
     ((pages,),) = store._file.query("PRAGMA page_count")
-    store._file.query(f"PRAGMA max_page_count = {pages + 1}")
+    with store._file as database:
+        database.execute(f"PRAGMA max_page_count = {pages + 1}")
     with (
         pytest.raises(StoreFull, match=r"there is no room left for .*nothing is lost"),
         store.exclusive(),

@@ -26,6 +26,7 @@ from shortlist.errors import InvalidInput, ShortlistError, UnknownName, Unsuppor
 from shortlist.formatting import bound_text, given_text
 from shortlist.interim import Tally, present_answer
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Problem
+from shortlist.reward_models import check_spread
 from shortlist.search import Answer, Pulls, Rewards, RunUpTo, Search, advance, total_before
 from shortlist.validation import COUNTABLE, listed, named, number, real, shown, text
 
@@ -97,6 +98,7 @@ Growth = Annotated[float, Within(0, 100)]  # size of a batch, as a share of all 
 Delta = Annotated[float, Within(0, 1, strictly=True)]  # probability of a failure
 Scale = Annotated[float, Within(1e-9, 1e9)]  # factor
 Count = Annotated[int, Within(1, COUNTABLE)]
+CountFrom0 = Annotated[int, Within(0, COUNTABLE)]  # a number that may be 0
 
 
 def options_of(search: Callable[..., Search]) -> Mapping[str, Parameter]:
@@ -202,6 +204,8 @@ def guarded_search(name: str, search: Search, problem: Problem) -> Search:
             return _answer(name, turn, problem)
         request = _request(name, turn, problem)
         _check_budget(name, budget, request)
+        if request.more:
+            raise InvalidInput(f"{name} asks for a batch ahead (`more`), but must wait for rewards")
         reply = yield request
         budget.pay(request, Rewards(reply.sums, reply.squares))  # actual costs are not its concern
 
@@ -230,7 +234,7 @@ def _request(name: str, turn: Pulls, problem: Problem) -> Pulls:
         )
     if (times < 0).any():
         raise InvalidInput(f"{name} asks for {times.min()} pulls, but must ask for at least 0")
-    return Pulls(arms, times, turn.progress)
+    return Pulls(arms, times, turn.progress, bool(turn.more))
 
 
 def _check_budget(name: str, budget: Budget, request: Pulls) -> None:
@@ -312,11 +316,13 @@ def _only(request: Pulls, times: IntArray) -> Pulls:
 SearchFunction = Callable[..., Search]  # (problem, rng, *, option=...)
 BOTH: tuple[type[Goal], ...] = (FixedConfidence, FixedBudget)
 GUIDED = "certified and expected-loss do"
+CONSTRAINED = "certified, expected-loss, clucb-pac and uniform do"
 # why an algorithm does not support an option that others do
 CANNOT_CUT = "cannot set the size or number of its batches; certified and expected-loss can"
 CANNOT = {
     "max_rounds": CANNOT_CUT,
     "min_batch": CANNOT_CUT,
+    "window": "does not plan batches ahead; certified does on a test set",
     "certificate": "has no certificates to choose from; certified has",
 }
 
@@ -336,6 +342,8 @@ class Algorithm:
     # check every batch and the answer: no contract test has seen this search
     guarded: bool = False
     items: bool = False  # supports a test set
+    normal: bool = False  # supports normal rewards of unknown variances
+    shared: bool = False  # supports arms that depend on each other, on shared seeds
     keeps_money: bool = False  # supports costs; others count every pull at the highest cost
     features: bool = False  # is guided by features of the arms
     constraints: bool = False  # supports families of sets; others choose any k arms
@@ -348,8 +356,16 @@ class Algorithm:
         max_rounds: int | None,
         min_batch: int | None,
         certificate: str = "auto",
+        window: int | None = None,
     ) -> dict[str, object]:
-        """The options with those on batches and the certificate; "auto" leaves it to the search."""
+        """The options with those on batches and the certificate; "auto" leaves it to the search.
+
+        Args:
+            options: Options of the algorithm, by name.
+            max_rounds: As in `select`.
+            min_batch: As in `select`.
+            window: As in `select`.
+            certificate: As in `select`."""
         given = named("options", options)
         wanted = text("certificate", certificate)
         proof = None if wanted == "auto" else wanted
@@ -357,6 +373,7 @@ class Algorithm:
             ("max_rounds", max_rounds),
             ("min_batch", min_batch),
             ("certificate", proof),
+            ("window", window),
         ):
             if value is None:
                 continue
@@ -368,7 +385,12 @@ class Algorithm:
         return given
 
     def start(self, problem: Problem, rng: np.random.Generator, **options: Any) -> Search:
-        """Start the search on the unit scale, or raise an error that says why it cannot start."""
+        """Start the search on the unit scale, or raise an error that says why it cannot start.
+
+        Args:
+            problem: The problem.
+            rng: The only source of randomness.
+            options: Options of the algorithm, by name."""
         self.check(problem, options)
         unit = problem.unit()
         search = self._begun(unit, rng, options)
@@ -393,15 +415,26 @@ class Algorithm:
             ) from error
 
     def check(self, problem: Problem, options: Mapping[str, object] | None = None) -> None:
-        """Refuse a goal this algorithm does not serve, a budget too small, and unknown options."""
+        """Refuse a goal this algorithm does not serve, a budget too small, and unknown options.
+
+        Args:
+            problem: The problem.
+            options: Options of the algorithm, by name."""
         check_options(self.name, self.search, {} if options is None else options)
         self._check_goal(problem.goal)
         if problem.items is not None and not (self.items or self.guarded):
             raise UnsupportedGoal(
                 f"{self.name} does not support items, but certified and expected-loss do"
             )
+        if problem.shared_seeds and not (self.shared or self.guarded):
+            raise UnsupportedGoal(
+                f"`seeds` is 'shared', but {self.name} needs arms that are independent of each"
+                " other; certified does not"
+            )
+        if not (self.normal or self.guarded):
+            check_spread(problem.rewards, self.name)
         if problem.constraint is not None and not (self.constraints or self.guarded):
-            raise UnsupportedGoal(f"{self.name} does not support constraints, but certified does")
+            raise UnsupportedGoal(f"{self.name} does not support constraints, but {CONSTRAINED}")
         if problem.features is not None and not (self.features or self.guarded):
             raise UnsupportedGoal(f"{self.name} does not use `features`, but {GUIDED}")
         self._check_declared(problem)

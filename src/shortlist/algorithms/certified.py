@@ -1,15 +1,21 @@
 """Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
 import math
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 
-from shortlist.algorithms.algorithm import Count
+from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
-from shortlist.certificates.exchange import log_swaps_of
+from shortlist.certificates.charged.search import charged_search
+from shortlist.certificates.differences.search import differences_search
+from shortlist.certificates.drift.search import drift_search
+from shortlist.certificates.exchange import check_matroid, log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
+from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
+from shortlist.certificates.linear.search import check_linear, linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
@@ -23,12 +29,14 @@ from shortlist.spec import Certificate
 from shortlist.validation import word
 
 MOST_PAIRS = 300  # pairs of an arm inside and one outside up to which every swap is compared
+MOST_COMPARED = 400  # arms of unknown variances up to which every pair of them is compared
 # arms with limits, or with costs and a budget, up to which swaps are: they have a bound at any time
 MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ("pairs", "plans", "split")  # certificates that support constraints
+# certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "plans", "split", "items")
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -39,6 +47,8 @@ def certified(
     certificate: str = "auto",
     min_batch: Count | None = None,
     max_rounds: Count | None = None,
+    window: CountFrom0 | None = None,
+    min_items: Count | None = None,
 ) -> Search:
     """Choose k arms and prove, with the certificate that suits n and k, that they lose little.
 
@@ -53,7 +63,13 @@ def certified(
       split certificate takes over.
     - "split" (docs/certificate.md) elsewhere: the choice is proved on fresh rewards, where the
       errors of many arms average out. It counts every pull of a budget at the highest cost.
+    - "drift" (docs/drift.md) for live tests: arms are compared within blocks of visitors.
+    - "differences" (docs/normal.md) where rewards are normal with unknown variances, or seeds are
+      shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time. Many
+      normal arms have a split certificate that charges their variances.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
+    - "linear" (docs/linear.md) where means are declared linear in features: the regret is bounded
+      over a ball of coefficients.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
     pilot, which is used for nothing else, shows whether their variance is so small that split is
@@ -63,10 +79,21 @@ def certified(
     For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
     nor does one on sub-Gaussian rewards, for any n, even if sigma is declared too small.
     docs/pairs.md says what holds for other rewards. Batches have at least `min_batch` pulls, unless
-    fewer complete all samples; of the split certificate, only those that explore. Pairs take at
-    most `max_rounds` batches (one more if rewards that were all 0 or 1 turn out not to be)."""
+    fewer complete all samples; of the split certificate, only those that explore. Pairs and items
+    take at most `max_rounds` batches (pairs one more if rewards that were all 0 or 1 turn out not
+    to be). On items, batches are planned ahead while at most `window` cells are under way, and an
+    arm is scored on `min_items` items at a time after its first ones, or on all it has left."""
     word("certificate", certificate, get_args(Certificate))
     retired = Retired(problem.n_arms)
+    if problem.items is not None or certificate == "items":
+        _check_items(problem, certificate)
+        _check_constraint(problem, "items")
+        if problem.constraint is not None:
+            check_matroid(problem.constraint)
+        width = _width(min_batch, window, max_rounds, min_items)
+        return informed(items_search(problem, rng, retired, width), retired)
+    _refuse("only the certificate on items plans batches ahead", window=window)
+    _refuse("there are no items", min_items=min_items)
     search = _search_by(problem, rng, retired, certificate, min_batch, max_rounds)
     return informed(search, retired)
 
@@ -80,21 +107,28 @@ def _search_by(
     max_rounds: int | None,
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
-    if problem.items is not None or certificate == "items":
-        _check_items(problem, certificate)
-        _check_constraint(problem, "items")
-        _refuse(
-            "the certificate on items sets it itself", max_rounds=max_rounds, min_batch=min_batch
+    if certificate == "linear" or (problem.features is not None and problem.features.declared):
+        return _linear(problem, rng, retired, certificate, min_batch, max_rounds)
+    if problem.features is not None:
+        raise UnsupportedGoal(
+            "`features` are given without `linear`, but the certificates other than 'linear' do not"
+            " use them"
         )
-        return items_search(problem, rng, retired)
+    if problem.traffic is not None or certificate == "drift":
+        _check_drift(problem, certificate)
+        _refuse(
+            "a test with drift has one batch per block", max_rounds=max_rounds, min_batch=min_batch
+        )
+        return drift_search(problem, rng)
+    if problem.shared_seeds or not problem.rewards.knows_spread or certificate == "differences":
+        _refuse(
+            "where variances are unknown or seeds are shared, only `min_batch` makes rounds fewer",
+            max_rounds=max_rounds,
+        )
+        return _search_of_differences(problem, rng, certificate, min_batch)
     swaps = log_swaps_of(problem)
     if swaps is not None and not swaps:
         return _only_set(problem)
-    if certificate == "linear":
-        raise InvalidInput(
-            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
-            " them: say `linear`"
-        )
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
@@ -118,12 +152,34 @@ def _search_by(
     return plans_search(problem, rng, retired)
 
 
+def _width(
+    min_batch: int | None, window: int | None, max_rounds: int | None, min_items: int | None
+) -> Width:
+    """How many cells of a test set are asked for at a time."""
+    least, ahead = min_batch or 1, window or 0
+    if 0 < ahead < least:
+        raise InvalidInput(
+            f"`window` is {ahead}, but must be 0 or at least `min_batch` = {least}: a batch is"
+            " planned ahead if there is room for it"
+        )
+    return Width(least, ahead, max_rounds, min_items or 1)
+
+
 def _only_set(problem: Problem) -> Search:
     """The answer where the constraint allows one set only: nothing is pulled."""
     assert problem.constraint is not None
     top = np.flatnonzero(best_set(problem.constraint, np.zeros(problem.n_arms), problem.k))
     return answered(problem, top, 0.0, {"certificate": "the only feasible set"})
     yield  # a search that asks for nothing
+
+
+def _check_drift(problem: Problem, certificate: str) -> None:
+    if problem.traffic is None or certificate not in ("auto", "drift"):
+        given = "is" if problem.traffic is not None else "is not"
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `drift` {given} given, but 'drift' is the"
+            " certificate of live tests that are created with it, and only of these"
+        )
 
 
 def _check_items(problem: Problem, certificate: str) -> None:
@@ -135,9 +191,68 @@ def _check_items(problem: Problem, certificate: str) -> None:
         )
 
 
+def _search_of_differences(
+    problem: Problem, rng: np.random.Generator, certificate: str, least: int | None
+) -> Search:
+    """The search where variances are unknown or seeds are shared."""
+    _check_differences(problem, certificate)
+    many = not _few(problem) or problem.n_arms > MOST_COMPARED
+    alone = not problem.shared_seeds
+    if certificate == "split" or (certificate == "auto" and many and alone):
+        return charged_search(problem, rng, least or 0)
+    if problem.n_arms > MOST_COMPARED:
+        raise InvalidInput(
+            f"there are {problem.n_arms} arms, but the certificate on differences supports at most"
+            f" {MOST_COMPARED}"
+        )
+    return differences_search(problem, rng, least)
+
+
+def _check_differences(problem: Problem, certificate: str) -> None:
+    if problem.shared_seeds and certificate not in ("auto", "differences"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and `seeds` is 'shared', but its proof needs arms"
+            " that are independent of each other; 'differences' does not"
+        )
+    unknown = not problem.rewards.knows_spread
+    if unknown and certificate not in ("auto", "differences", "split"):
+        raise InvalidInput(
+            f"`certificate` is {certificate!r} and rewards are normal with unknown variances, but"
+            " must be 'differences' or 'split' then"
+        )
+    if not unknown and not problem.shared_seeds:
+        raise InvalidInput(
+            f"`certificate` is {certificate!r}, but is for rewards declared 'normal' or for shared"
+            " seeds"
+        )
+    _check_constraint(problem, "differences")
+    if problem.limits is not None or problem.features is not None:
+        given = "`features` are given" if problem.limits is None else "arms have limits"
+        raise InvalidInput(f"{given}, but unknown variances do not support them")
+
+
 def _check_constraint(problem: Problem, certificate: str) -> None:
     if problem.constraint is not None and certificate not in CONSTRAINED:
         raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
+
+
+def _linear(
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    certificate: str,
+    min_batch: int | None,
+    max_rounds: int | None,
+) -> Search:
+    """The linear search; if its declaration is refuted, the search that suits without it."""
+    _refuse("the linear certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
+    check_linear(problem, certificate)
+    _check_highest_cost(problem)
+
+    def way_back(free: Problem, now: Retired) -> Search:
+        return _search_by(replace(free, features=None), rng, now, "auto", None, None)
+
+    return linear_search(problem, rng, retired, way_back)
 
 
 def _check_highest_cost(problem: Problem) -> None:
@@ -174,6 +289,12 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
     return "plans" if many and not cut and _plannable(problem) else "split"
 
 
+def _few(problem: Problem) -> bool:
+    """Whether there are few pairs of an arm inside and one outside, or one arm on a side."""
+    inside, outside = problem.k, problem.n_arms - problem.k
+    return inside * outside <= MOST_PAIRS or min(inside, outside) == 1
+
+
 def _plannable(problem: Problem) -> bool:
     """Whether plans apply: rewards that may be 0/1, no budget and no limits."""
     return problem.rewards.has_range and problem.goal.budget is None and problem.limits is None
@@ -182,7 +303,7 @@ def _plannable(problem: Problem) -> bool:
 def _fallback(problem: Problem, rng: np.random.Generator) -> FixedSamples | None:
     """The fallback of the split certificate, if the budget pays for it and no arm has a limit."""
     many = problem.n_arms > MOST_WITH_FALLBACK and problem.rewards.has_range
-    if many or problem.limits is not None or problem.constraint is not None:
+    if many or problem.limits is not None:
         return None
     try:
         return FixedSamples.of(problem, rng)
@@ -208,7 +329,7 @@ def search_by_spread(
     fallback: FixedSamples | None,
     retired: Retired | None = None,
 ) -> Search:
-    """The race of pairs, unless its first rewards are scores of small variance.
+    """The pairs certificate, unless its first rewards are scores of small variance.
 
     A bet on one arm may stake no more than its wealth, so a pair of arms is told apart no sooner
     however small the variance of their scores is; the split certificate has one wealth for all

@@ -7,6 +7,7 @@ import numpy as np
 from shortlist.algorithms.algorithm import Delta, Growth
 from shortlist.algorithms.subroutines.race import Intervals, Race, Rule, race, top_mask
 from shortlist.arrays import BoolArray, IntArray
+from shortlist.constraints import best_by, best_set
 from shortlist.problem import Problem
 from shortlist.search import RunUpTo, Search
 
@@ -21,8 +22,9 @@ def clucb_pac(
 
     With M the k best means, w~ = mean - radius inside M and mean + radius outside, and M~ the k
     largest w~: stop when w~(M~) - w~(M) <= k epsilon, else pull in M symmetric-difference M~ where
-    the radius is largest. radius_i = sqrt(ln(4 n t^3 / delta) / (2 pulls_i)) after t pulls. R_T <=
-    epsilon with probability >= 1 - delta:
+    the radius is largest. Under a constraint M and M~ are the best feasible sets by these. radius_i
+    = sqrt(ln(4 n t^3 / delta) / (2 pulls_i)) after t pulls. R_T <= epsilon with probability >= 1 -
+    delta:
 
     - An interval misses its mean after t pulls, of which N <= t were of that arm, with probability
       at most 2 exp(-2 N radius^2) = delta / (2 n t^3). Over arms, N and t that sums to pi^2 / 12 *
@@ -55,6 +57,9 @@ def largest_loss(intervals: Intervals) -> float:
     """(w~(M~) - w~(M)) / k: the gain if the highest ends outside replace the lowest inside."""
     ends, inside = intervals.pessimistic, intervals.inside
     k = int(inside.sum())
+    if intervals.constraint is not None:
+        moved = best_set(intervals.constraint, ends, k) ^ inside
+        return max(0.0, float(ends[moved & ~inside].sum() - ends[moved & inside].sum()) / k)
     swaps = min(k, inside.size - k)
     gains = np.sort(ends[~inside])[::-1][:swaps] - np.sort(ends[inside])[:swaps]
     return float(np.maximum(gains, 0).sum() / k)
@@ -73,6 +78,10 @@ def _due(intervals: Intervals, batch: int, rng: np.random.Generator) -> BoolArra
     """The arms on which M and M~ differ, and in a batch those that come to differ meanwhile."""
     inside = intervals.inside
     k = int(inside.sum())
+    if intervals.constraint is not None:
+        return inside ^ best_by(
+            intervals.constraint, intervals.pessimistic, rng.random(inside.size), k
+        )
     disputed = inside ^ top_mask(intervals.pessimistic, k, rng)
     if batch == 1:
         return disputed

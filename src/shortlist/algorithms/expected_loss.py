@@ -10,7 +10,8 @@ from shortlist.certificates.split.search import final_look
 from shortlist.errors import InvalidInput
 from shortlist.exploration.expected_loss import explore
 from shortlist.exploration.items import explore_items
-from shortlist.exploration.posterior import Posterior, posterior_of
+from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.priced import exploring
 from shortlist.problem import Problem
 from shortlist.search import Answer, RunUpTo, Search
 from shortlist.validation import number, shown
@@ -26,6 +27,9 @@ def expected_loss(
     max_rounds: Count | None = None,
 ) -> Search:
     """Pull where the expected loss per pull and per cost is largest; return the k best means.
+
+    Under a constraint c is the price of the arm, and the best feasible set by posterior means is
+    returned.
 
     loss_i = E[(c - theta_i)_+] for an arm inside the present choice, E[(theta_i - c)_+] for one
     outside, with c halfway between the k-th and the next posterior mean, under an empirical-Bayes
@@ -44,7 +48,7 @@ def expected_loss(
     if problem.items is not None:
         _check_items(holdout, min_batch, max_rounds)
         return (yield from explore_items(problem, rng))
-    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
+    posterior = exploring(problem)
     budget = Budget(problem)
     if holdout > 0:
         budget = Budget(problem, _explorable(problem, holdout))
@@ -70,7 +74,7 @@ def _explorable(problem: Problem, holdout: float) -> float:
 
 def expected_loss_anytime(problem: Problem, rng: np.random.Generator) -> RunUpTo:
     """The same exploration, to be run up to one budget after another."""
-    posterior = posterior_of(problem.n_arms, problem.k, problem.rewards)
+    posterior = exploring(problem)
     return _anytime(posterior, Budget(problem), rng, _caps(problem))
 
 

@@ -62,6 +62,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             REGRET,
             "Chen, Lin, King, Lyu, Chen 2014, Appendix B.2",
             anytime=clucb_pac_anytime,
+            constraints=True,
         ),
         Algorithm(
             "lucb", lucb, BOTH, ELEMENTWISE, "Kalyanakrishnan, Tewari, Auer, Stone 2012, LUCB1"
@@ -81,11 +82,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedConfidence,),
             REGRET,
             "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
-            " docs/certificate.md; shared items, docs/items.md",
+            " docs/certificate.md; shared items, docs/items.md; unknown variances, docs/normal.md;"
+            " linear means, docs/linear.md",
             capped=True,
             items=True,
+            normal=True,
+            shared=True,
             keeps_money=True,
             constraints=True,
+            features=True,
         ),
         Algorithm(
             "expected-loss",
@@ -95,9 +100,13 @@ ALGORITHMS: dict[str, Algorithm] = {
             "empirical Bayes, docs/certificate.md",
             anytime=expected_loss_anytime,
             items=True,
+            normal=True,
             keeps_money=True,
+            constraints=True,
         ),
-        Algorithm("uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md"),
+        Algorithm(
+            "uniform", uniform, BOTH, REGRET, "fixed design, docs/pairs.md", constraints=True
+        ),
         Algorithm(
             "kl-lucb",
             kl_lucb,

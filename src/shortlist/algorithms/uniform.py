@@ -7,7 +7,9 @@ from scipy.special import gammaln, logsumexp
 
 from shortlist.algorithms.subroutines.sampling import best, even_shares
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import fixed_design
+from shortlist.constraints import best_by
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Search
 
@@ -37,7 +39,7 @@ def subset_union_count(n_arms: int, k: int, epsilon: float, delta: float) -> int
 
 
 def uniform(problem: Problem, rng: np.random.Generator) -> Search:
-    """Pull every arm equally often and return the k best means.
+    """Pull every arm equally often and return the k best means, or the best feasible set by them.
 
     Fixed confidence: N pulls each, N from `fixed_design`; R_T <= epsilon with probability >=
     1 - delta. Fixed budget: the budget shared evenly, the remainder to random arms; no
@@ -45,14 +47,20 @@ def uniform(problem: Problem, rng: np.random.Generator) -> Search:
     if isinstance(problem.goal, FixedBudget):
         return _equally(problem, even_shares(problem.budget, problem.n_arms, rng), rng)
     n_arms, k, rewards = problem.n_arms, problem.k, problem.rewards
-    count = fixed_design(n_arms, k, problem.sharp_epsilon, problem.delta, rewards)
+    epsilon, delta = problem.sharp_epsilon, problem.delta
+    count = fixed_design(n_arms, k, epsilon, delta, rewards, log_swaps_of(problem))
     return _equally(problem, np.full(n_arms, count), rng)
 
 
 def _equally(problem: Problem, times: IntArray, rng: np.random.Generator) -> Search:
     arms = np.arange(problem.n_arms)
     rewards = yield Pulls(arms, times, Progress(round=1, undecided=problem.n_arms))
-    top = best(rewards.sums / times, problem.k, rng)
+    if problem.constraint is None:
+        top = best(rewards.sums / times, problem.k, rng)
+    else:  # sums of 0/1 rewards are exact, and so is the best set by them
+        equal = bool((times == times[0]).all())
+        values = rewards.sums if equal else rewards.sums / times
+        top = np.flatnonzero(best_by(problem.constraint, values, rng.random(times.size), problem.k))
     if isinstance(problem.goal, FixedBudget):
         return Answer(top)
     return Answer(top, problem.epsilon, 1 - problem.delta, {"pulls per arm": int(times[0])})

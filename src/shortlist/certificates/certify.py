@@ -14,7 +14,13 @@ from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.problem import unit_epsilon
 from shortlist.regret import ROUNDING, chosen_arms
-from shortlist.reward_models import Bounded, RewardModel, RewardsDeclared, model_of
+from shortlist.reward_models import (
+    Bounded,
+    RewardModel,
+    RewardsDeclared,
+    check_spread,
+    model_of,
+)
 from shortlist.validation import LARGEST, SMALLEST, check_choice, flag, listed, number, shown
 
 UNIT = Bounded()
@@ -82,6 +88,7 @@ def certify(
     """
     _check_fresh(fresh)
     model = model_of(rewards)
+    check_spread(model, "`certify`")
     counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
     k = int(chosen.sum())
     delta = number("delta", delta, above=0, below=1)

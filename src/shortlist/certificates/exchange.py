@@ -107,17 +107,21 @@ def _swaps_within(count: int, rule: GroupRule, most: int) -> list[tuple[int, int
     ]
 
 
+def check_matroid(family: object) -> MatroidConstraint:
+    """Return the family, if its sets are linked by swaps of single arms."""
+    if not isinstance(family, MatroidConstraint):
+        raise InvalidInput(
+            f"`constraint` is {shown(family)}, but pairs of arms prove nothing where sets are not"
+            " linked by swaps of single arms: it has no `exchangeable`"
+        )
+    return family
+
+
 class ExchangeGraph:
     """The feasible swaps of single arms, and the best sets, of a family that is a matroid."""
 
     def __init__(self, problem: Problem) -> None:
-        family = problem.constraint
-        if not isinstance(family, MatroidConstraint):
-            raise InvalidInput(
-                f"`constraint` is {shown(family)}, but pairs of arms prove nothing where sets are"
-                " not linked by swaps of single arms: it has no `exchangeable`"
-            )
-        self.family = family
+        self.family = check_matroid(problem.constraint)
         self.n_arms, self.k = problem.n_arms, problem.k
         self._chosen: BoolArray | None = None
         self._swaps: BoolArray = np.zeros((self.n_arms, self.n_arms), dtype=np.bool_)

@@ -101,8 +101,11 @@ def informed(search: Search, retired: Retired) -> Search:
     turn = advance(search, None)
     while isinstance(turn, Pulls):
         reply = yield turn
-        retired.see(reply)
-        turn = advance(search, reply)
+        if turn.more:
+            turn = advance(search, None)
+        else:
+            retired.see(reply)
+            turn = advance(search, reply)
     return turn
 
 

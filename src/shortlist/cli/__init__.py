@@ -13,6 +13,8 @@ from typing import Any, TextIO
 import click
 
 import shortlist
+from shortlist.cli.blocks import shares
+from shortlist.cli.catalogue import archive, delete, rename
 from shortlist.cli.demo import demo
 from shortlist.cli.forecast import forecast
 from shortlist.cli.live import (
@@ -167,8 +169,8 @@ def main(context: click.Context) -> None:
 
 
 KNOWN_MEANS = (forecast, simulate, hardness, algorithms, demo, reproduce)
-LIVE = (run, create, ask, tell, release, retire, resume, status, result, list_)
-FILES = (export, import_, copy, verify)
+LIVE = (run, create, shares, ask, tell, release, retire, resume, status, result, list_)
+FILES = (export, import_, copy, verify, rename, archive, delete)
 SERVED = (serve, tokens, mcp)
 CHOSEN_ELSEWHERE = (assess, certify)
 for _command in (*LIVE, *FILES, *SERVED, *CHOSEN_ELSEWHERE, *KNOWN_MEANS):

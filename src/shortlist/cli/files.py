@@ -35,7 +35,7 @@ def whole_number(text: str) -> int | None:
 if TYPE_CHECKING:
     from shortlist.arms import Arm, Label
 
-TERMS = frozenset(["cost", "limit"])  # what may be said of an arm beside
+TERMS = frozenset(["cost", "limit", "group"])  # columns of an arm besides its label
 ALIKE = frozenset(["costs", "price", "prices", "limits", "max", "maximum", "quota"])
 arms_argument = click.argument(
     "arms",
@@ -47,7 +47,7 @@ arms_argument = click.argument(
 def read_arms(path: str) -> "list[str] | list[Arm]":
     """One label a line, or a CSV with a column `arm`; labels are taken as they stand.
 
-    Columns `cost` and `limit` say what belongs to an arm; others are not read."""
+    Columns `cost`, `limit` and `group` say what belongs to an arm; others are not read."""
     table = read_columns(path, only=COLUMN)
     if not table.rows:
         raise InvalidInput(f"{path} is empty, but must hold one label a line")
@@ -70,7 +70,7 @@ def _note_unread(path: str, table: Columns) -> None:
     """Say that a column is not read that may be a cost or a limit by another name."""
     meant = [name for name in table.names if name in ALIKE]
     if meant and not TERMS & set(table.names):
-        read = f"`{COLUMN}`, `cost` and `limit`"
+        read = f"`{COLUMN}`, `cost`, `limit` and `group`"
         note(f"{path}: the column `{meant[0]}` is not read; those that are read are called {read}")
 
 
@@ -93,7 +93,8 @@ def _arm(line: FileLine) -> "Arm":
 
     cost, limit = (line.cells.get(name, "").strip() for name in ("cost", "limit"))
     try:
-        return Arm(line[COLUMN], *_terms(cost, limit))
+        group = line.cells.get("group", "").strip() or None
+        return Arm(line[COLUMN], *_terms(cost, limit), group=group)
     except ValueError as error:
         raise InvalidInput(f"{line.where}: {error}") from None
 
@@ -161,6 +162,27 @@ def with_features(
     return {**settings, "features": read_feature_columns(arms, names)}
 
 
+def with_quotas(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The same settings, with quotas read from their file."""
+    path = settings["quotas"]
+    return {**settings, "quotas": None if path is None else read_quotas(path)}
+
+
+def read_groups(path: str) -> list[str | None]:
+    """The group of every arm: one a line, or a CSV with a column `group`; an empty cell is none."""
+    lines = read_columns(path, only="group").lines()
+    return [line["group"].strip() or None for line in lines]
+
+
+def groups_of(path: str | None, means: str | None) -> list[str | None] | None:
+    """The groups in a file of their own, or in a column `group` of the file of means."""
+    if path is not None:
+        return read_groups(path)
+    if means is None or means == "-":
+        return None
+    return read_groups(means) if "group" in read_columns(means, only="mean").names else None
+
+
 def read_rewards(path: str) -> list[tuple[int, float, float | None]]:
     """Tickets and rewards from a CSV with columns of these names, and perhaps a column `cost`."""
     table = read_columns(path)
@@ -221,7 +243,7 @@ if TYPE_CHECKING:
     from shortlist.constraints import Quotas
     from shortlist.reward_models import RewardsDeclared
 
-WORDS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
+TRUTHS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +271,7 @@ class Fresh:
         return Quotas(groups, read_quotas(path), k=int(self.chosen.sum()))
 
     def check(self, rewards: "RewardsDeclared") -> None:
-        """Refuse the first line whose sums cannot be those of so many rewards."""
+        """Refuse the first line whose sums cannot be those of this many rewards."""
         from shortlist.certificates.certify import check_possible
         from shortlist.reward_models import model_of
 
@@ -298,6 +320,6 @@ def read_fresh(path: str) -> Fresh:
 
 def _chosen(line: FileLine) -> bool:
     cell = line["chosen"].strip()
-    if cell.lower() not in WORDS:
+    if cell.lower() not in TRUTHS:
         raise InvalidInput(f"{line.where} says {cell!r}, but chosen must be yes or no")
-    return WORDS[cell.lower()]
+    return TRUTHS[cell.lower()]

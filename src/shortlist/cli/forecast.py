@@ -5,7 +5,15 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist.cli.files import FILE, read_items, read_pilot, whole_number, with_features
+from shortlist.cli.files import (
+    FILE,
+    groups_of,
+    read_items,
+    read_pilot,
+    whole_number,
+    with_features,
+    with_quotas,
+)
 from shortlist.cli.options import (
     algorithm_names,
     read_limits,
@@ -110,12 +118,19 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     shell_complete=algorithm_names,
     help="Algorithm to simulate instead of the usual ones; repeat for several.",
 )
-@setting_options("max_rounds", "min_batch", "certificate")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
     " columns of the file of means.",
 )
+@click.option(
+    "--groups",
+    type=FILE,
+    metavar="FILE",
+    help="Group of every arm, in the order of the means: one a line, or a column `group`.",
+)
+@setting_option("quotas")
 @setting_option("linear")
 @click.option("--per-day", type=float, help="Pulls that can be made a day: how many days?")
 @click.option(
@@ -125,6 +140,7 @@ def _limits(path: str | None, limit: int | None) -> int | list[int | None] | Non
     show_default=True,
     help="Days until the reward of a pull is there.",
 )
+@setting_options("drift", "skip_blocks", "min_blocks")
 @click.option(
     "--runs", type=int, default=20, show_default=True, help="Simulated runs of each algorithm."
 )
@@ -148,6 +164,7 @@ def forecast(
     pilot: str | None,
     means: str | None,
     limit: int | None,
+    groups: str | None,
     budget: tuple[float, ...],
     algorithms: tuple[str, ...],
     plot: str | None,
@@ -168,17 +185,19 @@ def forecast(
       shortlist forecast -k 4 --means means.csv --budget 500 --budget 2000 --format csv
       shortlist forecast -n 20 -k 2 --prior 8,8 --items 200 --epsilon 0.05 --runs 5
       shortlist forecast -n 50 -k 5 --prior 8,2 --limit 40 --epsilon 0.1 --runs 5
+      shortlist forecast -k 1 --means means.csv --epsilon 0.02 --per-day 5000 --delay 3 --runs 5
     """
     from shortlist.forecasting.picture import check_file, save
 
     if plot is not None:
         check_file(plot)
-    known = with_features(settings, means)
+    known = with_features(with_quotas(settings), means)
     with progress_bar("simulating", 100) as show:
         outcome = shortlist.forecast(
             pilot=None if pilot is None else read_pilot(pilot),
             **_means(means),
             limits=_limits(means, limit),
+            groups=groups_of(groups, means),
             budget=budget,
             algorithms=algorithms or None,
             on_progress=None if show is None else lambda share: show(int(100 * share)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shortlist.cli.blocks import tell_counts
 from shortlist.cli.files import (
     arms_argument,
     labelled,
@@ -14,12 +15,20 @@ from shortlist.cli.files import (
     read_arms,
     read_rewards,
     with_features,
+    with_quotas,
     with_test_set,
 )
 from shortlist.cli.options import name_option, setting_options, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.status import stopped
-from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment, shown
+from shortlist.cli.stores import (
+    create_experiment,
+    export_from,
+    list_rows,
+    open_experiment,
+    shown,
+    write_cells,
+)
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.reading.files import open_text
@@ -52,13 +61,13 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
         raise InvalidInput("`k` is missing, but an experiment needs it")
     given = read_arms(arms)
     labels = labels_in(given)
-    known = with_features(with_test_set(settings, labels), arms, labels)
+    known = with_features(with_quotas(with_test_set(settings, labels)), arms, labels)
     made = create_experiment(given, k=k, store=store, **named(name), **known)
     status = made.status()
-    note(
-        f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms,"
-        f" {made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
-    )
+    begins = f"{made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
+    if made.settings.problem.traffic is not None:
+        begins = "open the first block with `shortlist shares`"
+    note(f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms, {begins}")
     made.close()
 
 
@@ -119,6 +128,14 @@ def ask(
     metavar="FILE",
     help="CSV with columns `ticket`, `reward`, optionally `cost`: all or none; - is stdin.",
 )
+@click.option(
+    "--counts",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="CSV of a live test with columns `arm`, `visitors`, `sum` or `conversions`, optionally"
+    " `block` and `squares`; - is stdin.",
+)
+@click.option("--block", metavar="NAME", help="Block of --counts, if it has no column `block`.")
 @click.option("--cost", type=float, help="Actual cost of the pull; default: the declared cost.")
 @click.option(
     "--failed", metavar="REASON", help="Report a failed pull instead of a reward, with this reason."
@@ -129,12 +146,14 @@ def tell(
     ticket: int | None,
     reward: float | None,
     path: str | None,
+    counts: str | None,
+    block: str | None,
     cost: float | None,
     failed: str | None,
     store: str,
     name: str | None,
 ) -> None:
-    """Tell the reward of a ticket, or of many.
+    """Tell the reward of a ticket, of many, or the counts of a live test.
 
     The reward is on the disk when the command ends. Repeating a tell changes nothing; another
     reward for the same ticket is refused.
@@ -144,7 +163,15 @@ def tell(
       shortlist tell 0 0.75 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
+      shortlist tell --counts day.csv --block 2026-03-02 --store tests.db
     """
+    if counts is not None:
+        if (ticket, reward, path, failed, cost) != (None,) * 5:
+            raise InvalidInput("`counts` is given, but goes with --block alone")
+        tell_counts(counts, block, store, name)
+        return
+    if block is not None:
+        raise InvalidInput(f"`block` is {block!r}, but goes with --counts only")
     given = (ticket is not None, reward is not None, path is not None, failed is not None)
     if given not in {
         (True, True, False, False),
@@ -152,7 +179,8 @@ def tell(
         (False, False, True, False),
     }:
         raise InvalidInput(
-            "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE"
+            "the arguments must be TICKET REWARD, or TICKET --failed REASON, or --file FILE, or"
+            " --counts FILE"
         )
     if cost is not None and reward is None:
         raise InvalidInput(
@@ -163,7 +191,12 @@ def tell(
         if failed is not None:
             experiment.fail(ticket or 0, failed)
         else:
-            experiment.tell_many(results)
+            receipt = experiment.tell_many(results)
+    if path is not None:
+        discarded = {"late": len(receipt.late), "not needed": len(receipt.unused)}
+        told = len(results) - sum(discarded.values())
+        more = [f"{count:,} {why}" for why, count in discarded.items() if count]
+        note(", ".join([f"told {told:,} of {len(results):,} rewards", *more]))
 
 
 @click.command()
@@ -198,16 +231,27 @@ def list_(*, store: str, style: str) -> None:
 
 @click.command()
 @store_options
-def export(*, store: str, name: str | None) -> None:
+@click.option(
+    "--cells",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the evaluated cells of a test set to a CSV or Parquet file instead.",
+)
+def export(*, store: str, name: str | None, cells: str | None) -> None:
     """Print an experiment as lines of JSON.
 
     They contain the settings, every reward and every event. `shortlist import` restores the
-    experiment from them.
+    experiment from them. With `--cells`, a file of arm, item, score, cost, seconds and info is
+    written, which `--scores` takes as it is.
 
     \b
     Example:
       shortlist export --store tests.db
+      shortlist export --store tests.db --cells scores.parquet
     """
+    if cells is not None:
+        note(f"{cells}: {write_cells(store, name, cells):,} cells")
+        return
     for line in export_from(store, name):
         print_data(line + "\n")
 
@@ -280,24 +324,26 @@ def named(name: str | None) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("arm")
+@click.argument("arms", nargs=-1, required=True, metavar="ARM...")
 @click.option("--reason", default="", help="Reason, for the log.")
 @store_options
-def retire(*, arm: str, reason: str, store: str, name: str | None) -> None:
-    """Retire an arm, for example because it cannot be pulled any more.
+def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) -> None:
+    """Retire arms, for example because they cannot be pulled any more.
 
     A retired arm gets no more tickets and is not chosen; pulls that the search still needs of it
     count as the worst reward. The guarantee is then about the remaining arms. Never retire an arm
     because of its rewards: that would void the guarantee.
 
     \b
-    Example:
+    Examples:
       shortlist retire 'variant 7' --reason 'sold out' --store tests.db
+      shortlist retire red green --store tests.db
     """
     with open_experiment(store, name) as experiment:
-        label = labelled("arm", arm, experiment.settings.labels)
-        experiment.retire(label, reason)
-        note(f"{label!r} is retired")
+        labels = [labelled("arm", arm, experiment.settings.labels) for arm in arms]
+        for label in labels:
+            experiment.retire(label, reason)
+            note(f"{label!r} is retired")
 
 
 @click.command()
@@ -344,7 +390,8 @@ PLACE = click.Path(dir_okay=False)
 @click.argument("source", type=PLACE)
 @click.argument("target", type=PLACE)
 @name_option
-def copy(*, source: str, target: str, name: str | None) -> None:
+@click.option("--as", "as_name", metavar="NAME", help="Name of the copy; needs --name if several.")
+def copy(*, source: str, target: str, name: str | None, as_name: str | None) -> None:
     """Copy all experiments, or the one with --name, from one store to another.
 
     Both are files or postgresql://…; a missing target is created. Every log is verified. If the
@@ -355,9 +402,10 @@ def copy(*, source: str, target: str, name: str | None) -> None:
     Examples:
       shortlist copy tests.db copied.db
       shortlist copy tests.db postgresql://ann@db.example.org/tests --name colours
+      shortlist copy tests.db tests.db --name colours --as 'colours, again'
     """
     from shortlist.engine import copy as copied
     from shortlist.formatting import plural
 
-    for each in copied(source, target, name):
+    for each in copied(source, target, name, as_name=as_name):
         note(f"{shown(target)}: experiment {each.name!r} with {plural(each.rows, 'row')}")

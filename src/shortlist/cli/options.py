@@ -76,13 +76,15 @@ def _pairs(
 def _rewards(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> "RewardsDeclared | None":
-    """What --rewards declares: "binary", "0,1" or "sub-gaussian:2.5"."""
+    """What --rewards declares: "binary", "normal", "0,1" or "sub-gaussian:2.5"."""
     from shortlist import SubGaussian
 
     if text is None:
         return None
     if text == "binary":
         return "binary"
+    if text == "normal":
+        return "normal"
     try:
         kind, colon, sigma = text.partition(":")
         if kind == "sub-gaussian" and colon:
@@ -91,7 +93,9 @@ def _rewards(
         low, high = map(float, text.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} must be LOW,HIGH or binary or sub-gaussian:SIGMA", context, parameter
+            f"{text!r} must be LOW,HIGH or binary or normal or sub-gaussian:SIGMA",
+            context,
+            parameter,
         ) from None
     return (low, high)
 
@@ -139,7 +143,7 @@ class Word(click.Choice[str]):
 
 # What a command line adds to a setting; numbers, flags and words need nothing.
 WRITTEN: dict[str, dict[str, Any]] = {
-    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|sub-gaussian:SIGMA"},
+    "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|normal|sub-gaussian:SIGMA"},
     "items": {
         "type": FILE,
         "metavar": "FILE",
@@ -156,6 +160,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
         "callback": _pairs,
         "metavar": "NAME=VALUE",
         "help": "Option of the algorithm; repeat for several. A wrong name lists them all.",
+    },
+    "quotas": {
+        "type": FILE,
+        "metavar": "FILE",
+        "help": "Least and most chosen arms per group: a CSV with columns group, least and most.",
     },
     "features": {
         "metavar": "FILE|COLUMN,…",
@@ -174,7 +183,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
     "lease": {"metavar": "SECONDS"},
     "on_late": {"callback": _late, "metavar": "wait|again|REWARD"},
 }
-NAMES = {"k": ("-k",), "options": ("--option", "options")}  # not --name
+NAMES = {  # not --name
+    "k": ("-k",),
+    "options": ("--option", "options"),
+    "drift": ("--drift/--no-drift",),
+}
 
 
 def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
@@ -182,12 +195,12 @@ def setting_option(name: str, **more: Any) -> Callable[[Command], Command]:
     field = FIELDS[name]
     about: dict[str, Any] = {"help": field.text}
     if field.kind is bool:
-        about["is_flag"] = True
+        about |= {"is_flag": True, "default": field.default}
     elif field.plain:
         about["type"] = Word(name, field.words) if field.words else field.kind
         if not field.required:
             about["default"] = field.default
-    elif name not in ("options", "items", "scores"):
+    elif name not in ("options", "items", "scores", "quotas"):
         about["default"] = field.default
     about |= {**WRITTEN.get(name, {}), **more}
     about.setdefault("show_default", about.get("default") is not None)
@@ -198,7 +211,8 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
     """The options of these settings; of all that make an experiment if none are named."""
 
     def added(command: Command) -> Command:
-        for name in reversed(names or [name for name in FIELDS_OF["create"] if name != "arms"]):
+        every = [name for name in FIELDS_OF["create"] if name not in ("arms", "constraint")]
+        for name in reversed(names or every):
             command = setting_option(name)(command)
         return command
 
@@ -238,7 +252,7 @@ if TYPE_CHECKING:
 
     Means = tuple[FloatArray, FloatArray | None]
 
-INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound")
+INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound", "levels", "matching")
 
 
 def instance_options(command: Command) -> Command:
@@ -248,7 +262,7 @@ def instance_options(command: Command) -> Command:
             click.option(
                 "--instance",
                 type=click.Choice(INSTANCES),
-                help="An instance of the paper's experiments.",
+                help="An instance of the paper's experiments; levels: 20 groups; matching: pairs.",
             ),
             click.option("-n", type=int, help="Number of arms; rte and --means bring their own."),
             setting_option("k", required=True),
@@ -295,9 +309,31 @@ def _made(instance: str, n: int | None, k: int, p: float | None) -> "FloatArray"
         return shortlist.instances.synthetic(p, n, k)
     if instance == "uniform":
         return shortlist.instances.uniform(n)
+    if instance == "levels":
+        return shortlist.instances.levels(n)[0]
+    if instance == "matching":
+        return shortlist.instances.matching(_side(n))[0]
     if instance == "lower-bound":
         return shortlist.instances.lower_bound(n)
     return shortlist.instances.two_group(n, k)
+
+
+def _side(n: int) -> int:
+    """Rows of n pairs, which must be a square."""
+    side = math.isqrt(max(n, 0))
+    if side**2 != n:
+        raise InvalidInput(f"`n` is {n}, but pairs of as many rows as columns are a square number")
+    return side
+
+
+def sets_of(instance: str | None, n: int | None, k: int) -> dict[str, Any]:
+    """The groups of an instance, or the sets that may be chosen, if it has any."""
+    if instance == "levels" and n is not None:
+        return {"groups": shortlist.instances.levels(n)[1]}
+    if instance == "matching" and n is not None:
+        _, rows, columns = shortlist.instances.matching(_side(n))
+        return {"constraint": shortlist.Matching(rows, columns, k=k)}
+    return {}
 
 
 def _with_n(means: "Means", n: int | None, source: str) -> "Means":

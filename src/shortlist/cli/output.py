@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shortlist.formatting import Tabular, TextTable, flat, printable, readable
+from shortlist.formatting import Tabular, TextTable, flat, no_formula, printable, readable
 
 if TYPE_CHECKING:
     from shortlist.engine.progress import Count
@@ -89,7 +89,9 @@ def _print_csv(rows: Sequence[Record]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _joined(value) for name, value in row.items()} for row in rows)
+    writer.writerows(
+        {name: no_formula(_joined(value)) for name, value in row.items()} for row in rows
+    )
     print_data(text.getvalue())
 
 

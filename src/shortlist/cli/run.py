@@ -12,13 +12,26 @@ import click
 from click.core import ParameterSource
 
 import shortlist
-from shortlist.cli.files import labelled, labels_in, read_arms, with_features, with_test_set
+from shortlist.cli.files import (
+    labelled,
+    labels_in,
+    read_arms,
+    with_features,
+    with_quotas,
+    with_test_set,
+)
 from shortlist.cli.live import named
 from shortlist.cli.options import name_option, setting_options
 from shortlist.cli.output import format_option, note
 from shortlist.cli.status import print_result
 from shortlist.cli.stores import create_experiment, open_experiment
-from shortlist.errors import InvalidInput, StoreReplaced, Unfinished
+from shortlist.errors import (
+    EvaluationFailed,
+    InvalidInput,
+    InvalidReward,
+    StoreReplaced,
+    Unfinished,
+)
 
 if TYPE_CHECKING:
     from shortlist import Client, Command, Experiment
@@ -85,7 +98,8 @@ def run(
     {word} itself. No shell is started: a label is always one argument (for labels that begin with a
     dash write `-- {arm}` or `--arm={arm}`). In a script of your own (sh -c '...') a label could run
     commands: write "$SHORTLIST_ARM" there. A pull fails on an exit status other than 0, on other
-    output, or on a timeout. It is retried; after --retries retries the experiment stops.
+    output, or on a timeout. It is retried after a pause; after --retries retries the experiment
+    stops. A failure of the very first pull ends the command at once.
 
     With --items the command runs once per cell and must contain {item}; no cell is pulled twice.
 
@@ -122,6 +136,9 @@ def run(
             context.exit(INTERRUPTED)
         except Unfinished as error:
             raise click.ClickException(f"{error}. {_remedy(store)}") from error
+        except (EvaluationFailed, InvalidReward) as error:
+            rule = "Fix the cause and run the command again"
+            raise click.ClickException(f"the first pull failed: {error}. {rule}") from error
         except StoreReplaced as error:
             if isinstance(experiment, shortlist.Client):  # the service has the file
                 raise
@@ -152,7 +169,7 @@ def _experiment(
         raise InvalidInput("`k` is missing, but an experiment needs it")
     described = read_arms(arms)
     labels = labels_in(described)
-    known = with_features(with_test_set(settings, labels), arms, labels)
+    known = with_features(with_quotas(with_test_set(settings, labels)), arms, labels)
     return create_experiment(described, store=store, exist_ok=True, **named(name), **known)
 
 

@@ -2,7 +2,9 @@
 
 import logging
 import time
+from ipaddress import ip_network
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -45,15 +47,36 @@ NEEDED = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serv
     show_default=True,
     help="Maximum size of a request body, in bytes.",
 )
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="NETWORK",
+    help="Address or network of a proxy whose X-Forwarded headers are believed; repeatable.",
+)
+@click.option(
+    "--prefix",
+    default="",
+    metavar="PATH",
+    help="Path that all addresses begin with behind a proxy, such as /shortlist.",
+)
 def serve(
-    *, store: str, host: str, port: int, origins: tuple[str, ...], rate: float, body: int
+    *,
+    store: str,
+    host: str,
+    port: int,
+    origins: tuple[str, ...],
+    rate: float,
+    body: int,
+    proxies: tuple[str, ...],
+    prefix: str,
 ) -> None:
     """Serve the experiments in a store over HTTP, with a live page.
 
     The store is a file, which is created if missing, or postgresql://…. `shortlist.Client` and the
     other commands take the address of the service as a store. Without tokens (`shortlist tokens`)
-    only this machine can connect. With tokens, only /ready, the sign-in page and its style answer
-    without one. Ctrl-C ends the service after all writes under way.
+    only this machine can connect. With tokens, only /live, /ready, the sign-in page and its style
+    answer without one. Ctrl-C ends the service after all writes under way.
 
     Needs: pip install 'shortlist[serve]'.
 
@@ -72,20 +95,40 @@ def serve(
 
     if any(not origin.startswith(("http://", "https://")) for origin in origins):
         raise InvalidInput(f"`origin` is {origins!r}, but must be like https://example.org")
+    if prefix and not (prefix.startswith("/") and quote(prefix) == prefix):
+        raise InvalidInput(f"`prefix` is {prefix!r}, but must be a path such as /shortlist")
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
     limits = Limits(rate=rate, body=body)
     with opened(store, "rwc") as place:
         check_host(host, place)
-        app = application(place, limits=limits, origins=origins, place=shown(store))
+        app = application(
+            place,
+            limits=limits,
+            origins=origins,
+            place=shown(store),
+            proxies=[_network(each) for each in proxies],
+            prefix=prefix.rstrip("/"),
+        )
         listening = server(app, host, port, limits)
         listening.announce = lambda address: click.echo(f"{shown(store)} is at {address}", err=True)
         listening.run()
 
 
+def _network(text: str) -> "Network":
+    try:
+        return ip_network(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"`proxy` is {text!r}, but must be an address or a network such as 10.0.0.0/8 ({error})"
+        ) from None
+
+
 if TYPE_CHECKING:
+    from shortlist.service.auth import Network
     from shortlist.stores.base import TokenStore
 
 SCOPES = ("read", "work", "admin")
+DAY = 86400  # seconds
 
 
 @click.group()
@@ -109,11 +152,20 @@ def tokens() -> None:
 @tokens.command("create")
 @click.argument("name")
 @click.option("--scope", type=click.Choice(SCOPES), required=True, help="What the token allows.")
+@click.option("--experiment", help="The only experiment that the token is for. Default: all.")
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0, max=36500, min_open=True),
+    default=365.0,
+    show_default=True,
+    help="Days until the token expires.",
+)
 @made_store_option
-def create_token(*, name: str, scope: str, store: str) -> None:
+def create_token(*, name: str, scope: str, store: str, experiment: str | None, days: float) -> None:
     """Create a token and print it once; only its digest is stored.
 
-    NAME is its holder. From the first token on, the service refuses requests without one.
+    NAME is its holder, and the author of what is written with it. From the first token on, the
+    service refuses requests without one.
 
     \b
     Example:
@@ -127,7 +179,12 @@ def create_token(*, name: str, scope: str, store: str) -> None:
     from shortlist.stores.base import Scope
 
     with opened(store, "rwc") as place:
-        text = make_token(_keeper(place), name, Scope(scope), time.time())
+        if experiment is not None:
+            place.settings(experiment)  # raises if it does not exist
+        now = time.time()
+        expires = now + days * DAY
+        keeper = _keeper(place)
+        text = make_token(keeper, name, Scope(scope), now, expires=expires, experiment=experiment)
     click.echo(text)
 
 
@@ -148,7 +205,9 @@ def list_tokens(*, store: str, style: str) -> None:
             {
                 "name": token.name,
                 "scope": token.scope.value,
+                "experiment": token.experiment,
                 "created": time.ctime(token.created),
+                "expires": None if token.expires is None else time.ctime(token.expires),
                 "revoked": None if token.revoked is None else time.ctime(token.revoked),
             }
             for token in _keeper(place).tokens()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import shortlist
-from shortlist.cli.files import with_features
+from shortlist.cli.files import FILE, groups_of, with_features, with_quotas
 from shortlist.cli.options import (
     instance_options,
     means_of,
+    sets_of,
     setting_option,
     setting_options,
 )
@@ -55,22 +56,37 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rewards",
-    type=click.Choice(["bernoulli", "beta", "gaussian"]),
+    type=click.Choice(["bernoulli", "beta", "gaussian", "normal"]),
     default="bernoulli",
     show_default=True,
-    help="Distribution of the rewards around their mean.",
+    help="Distribution of the rewards around their mean. normal: nothing is declared.",
 )
 @click.option(
     "--sd",
     type=float,
-    help="Their standard deviation, if beta or gaussian; beta: where the mean allows it.",
+    help="Their standard deviation, unless bernoulli; beta: where the mean allows it.",
 )
-@setting_options("minimize", "options", "max_rounds", "min_batch", "certificate")
+@click.option(
+    "--correlation",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Correlation of arms on a shared seed, from 0 to 1.",
+)
+@setting_options("seeds", "minimize", "options")
+@setting_options("max_rounds", "min_batch", "window", "certificate")
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
     " columns of the file of means.",
 )
+@click.option(
+    "--groups",
+    type=FILE,
+    metavar="FILE",
+    help="Group of every arm, in the order of the means: one a line, or a column `group`.",
+)
+@setting_option("quotas")
 @setting_option("linear")
 @format_option
 def simulate(
@@ -82,6 +98,7 @@ def simulate(
     path: str | None,
     scores: str | None,
     algorithm: str | None,
+    groups: str | None,
     runs: int,
     style: str,
     **settings: Any,
@@ -103,6 +120,9 @@ def simulate(
       shortlist simulate --means means.csv -k 10 --algorithm uniform --epsilon 0.1
       shortlist simulate --means means.csv -k 2 --algorithm certified --epsilon 0.05 \\
           --rewards beta --sd 0.1
+      shortlist simulate --means means.csv -k 2 --algorithm certified --epsilon 0.1 \\
+          --groups groups.csv --quotas quotas.csv
+      shortlist simulate --instance matching -n 16 -k 4 --algorithm expected-loss --budget 400
       shortlist simulate --scores scores.csv -k 5 --epsilon 0.02 --runs 20 --format json
     """
     arms: dict[str, Any] = {"scores": None}
@@ -113,10 +133,16 @@ def simulate(
         algorithm = algorithm or usual(settings["epsilon"])
     if algorithm is None:
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
-    known = with_features(settings, path)
+    known = with_features(with_quotas(settings), path)
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
-            algorithm, k=k, runs=runs, on_progress=progress, **arms, **known
+            algorithm,
+            k=k,
+            runs=runs,
+            on_progress=progress,
+            **{"groups": groups_of(groups, path), **sets_of(instance, n, k)},
+            **arms,
+            **known,
         )
     print_summary(outcome, outcome.summary(), style)
 

@@ -5,7 +5,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import shortlist
-from shortlist.errors import ShortlistError
 
 if TYPE_CHECKING:
     from shortlist import Arm, Client, Experiment
@@ -59,6 +58,21 @@ def export_from(store: str, name: str | None) -> Any:
     return export_lines(store, name)
 
 
+def write_cells(store: str, name: str | None, path: str) -> int:
+    """Write the evaluated cells of an experiment to a file; return their number."""
+    from shortlist.engine import import_lines
+    from shortlist.stores.base import MemoryStore
+
+    place: Any = store
+    if is_service(store):
+        place = MemoryStore()
+        name = import_lines(export_from(store, name), place, name)
+    with shortlist.Experiment.open(place, name, readonly=not is_service(store)) as experiment:
+        cells = experiment.cells()
+        cells.write(path)
+        return len(cells)
+
+
 def list_rows(store: str) -> list[dict[str, object]]:
     """One row per experiment."""
     if is_service(store):
@@ -66,16 +80,15 @@ def list_rows(store: str) -> list[dict[str, object]]:
     from shortlist.engine.locate import open_store
 
     with closing(open_store(store, "ro")) as file:
-        return [_row(file, name) for name in file.names()]
-
-
-def _row(file: Any, name: str) -> dict[str, object]:
-    row: dict[str, object] = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
-    try:
-        experiment = shortlist.Experiment.open(file, name)
-        settings, status = experiment.settings, experiment.status()
-        row |= {"state": status.state.value, "arms": len(settings.labels), "k": settings.problem.k}
-        row |= {"algorithm": settings.algorithm, "pulls": status.told}
-    except ShortlistError as error:
-        row["state"] = str(error)
-    return {**row, "name": name}
+        return [
+            {
+                "name": each.name,
+                "state": each.state or "ready",
+                "arms": each.arms,
+                "k": each.k,
+                "algorithm": each.algorithm,
+                "pulls": each.told,
+            }
+            for each in file.listed()
+            if not each.archived
+        ]

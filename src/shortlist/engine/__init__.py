@@ -5,6 +5,7 @@ the transactions. A `Replica` is what a program knows: `ledger.py` what was told
 `replay.py` the search that was run again with it. `telling.py` says what may be told, `worker.py`
 makes pulls with a function, `export.py` and `copying.py` take it elsewhere."""
 
+from shortlist.engine.catalogue import archive, delete, rename
 from shortlist.engine.eta import Outlook, outlook
 from shortlist.engine.experiment import Experiment
 from shortlist.engine.export import Copied, Verdict, copy, export_lines, import_lines, verify
@@ -21,9 +22,12 @@ __all__ = [
     "Status",
     "Ticket",
     "Verdict",
+    "archive",
     "copy",
+    "delete",
     "export_lines",
     "import_lines",
     "outlook",
+    "rename",
     "verify",
 ]

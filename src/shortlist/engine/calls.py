@@ -1,22 +1,17 @@
-"""How often an evaluation is made, and how long it may take.
+"""One call of the user's function: its arguments, how long it may take, how often it is retried.
 
 A call that takes too long has failed, and one that failed is made again. That is fair only if
-neither says anything about the reward: docs/late.md.
-
-One call of the user's function: with which arm, which seed, and what else it wants to know.
-
-Async functions where no event loop is running: one is begun for them."""
+neither says anything about the reward: docs/late.md."""
 
 import asyncio
 import logging
 import random
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, iscoroutinefunction, signature
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from shortlist.arms import OwnLabel
@@ -41,26 +36,19 @@ class Attempts:
         most = None if timeout is None else seconds("timeout", timeout)
         return cls(whole("retries", retries, at_least=0, at_most=MOST_RETRIES), most)
 
-    def make(self, evaluate: Callable[[], Any]) -> Any:
+    def make(self, evaluate: Callable[[], Any], stop: "Stop") -> Any:
         """What the first attempt that does not fail returns; what the last one raises."""
-        try:
-            return self._once(evaluate)
-        except Exception as error:
-            if not self.retries:
-                raise
-            failed = error
-        return self.again(evaluate, failed)
-
-    def again(self, evaluate: Callable[[], Any], failed: Exception) -> Any:
-        """`make` after the first attempt failed."""
         for retry in range(1, self.retries + 1):
-            time.sleep(_pause(retry, failed))
             try:
                 return self._once(evaluate)
             except Exception as error:
-                failed = error
-        failed.add_note(f"this was attempt {self.retries + 1} of {self.retries + 1}")
-        raise failed
+                if stop.is_set or stop.wait(_pause(retry, error)):
+                    raise
+        try:
+            return self._once(evaluate)
+        except Exception as error:
+            self._note(error)
+            raise
 
     async def make_async(self, evaluate: Callable[[], Awaitable[Any]]) -> Any:
         """`make` with what is to be awaited."""
@@ -73,9 +61,12 @@ class Attempts:
         try:
             return await self._once_async(evaluate)
         except Exception as error:
-            if self.retries:
-                error.add_note(f"this was attempt {self.retries + 1} of {self.retries + 1}")
+            self._note(error)
             raise
+
+    def _note(self, error: Exception) -> None:
+        if self.retries:
+            error.add_note(f"this was attempt {self.retries + 1} of {self.retries + 1}")
 
     def _once(self, evaluate: Callable[[], Any]) -> Any:
         """One attempt, in a thread of its own if its time is limited.
@@ -113,12 +104,43 @@ def _fulfil(future: "Future[Any]", evaluate: Callable[[], Any]) -> None:
 
 
 def _pause(retry: int, error: Exception) -> float:
-    """Log an error, and say how long to wait before this retry: exponential back-off with jitter.
-
-    The jitter is not from the seed: it must not change what a run draws."""
+    """Log an error, and return how long to wait before this retry."""
     reason = str(error) or type(error).__name__
     logger.warning("An evaluation failed and is made again: %s", reason)
-    return min(FIRST_PAUSE * 2.0 ** (retry - 1), LONGEST_PAUSE) * random.uniform(0.5, 1.5)
+    return back_off(retry)
+
+
+def back_off(retry: int) -> float:
+    """Seconds before this retry, from 1: exponential back-off with jitter.
+
+    The jitter is not from the seed: it must not change what a run draws."""
+    doublings = min(retry - 1, 30)
+    return min(FIRST_PAUSE * 2.0**doublings, LONGEST_PAUSE) * random.uniform(0.5, 1.5)
+
+
+class Stop:
+    """Ends the pauses before retries: a call that waits for one is not made any more.
+
+    One that was sent to another process is on its own."""
+
+    def __init__(self) -> None:
+        self._event = Event()
+
+    def set(self) -> None:
+        """End all pauses, now and in the future."""
+        self._event.set()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether pauses end at once."""
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Pause; whether it was ended."""
+        return self._event.wait(seconds)
+
+    def __reduce__(self) -> tuple[type["Stop"], tuple[()]]:
+        return Stop, ()
 
 
 ONCE = Attempts()
@@ -138,6 +160,7 @@ class Call(NamedTuple):
     seed: int | None  # None if the function does not want one
     item: Any = None  # of a test set, or a list of `times` of them
     first: bool = False  # of a run: an error of it is no accident, and it is not made again
+    pause: float = 0.0  # seconds to wait before it, as it failed before
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +170,10 @@ class Evaluation:
     function: Callable[..., Any]
     many: bool  # takes the number of pulls, and returns that many rewards
     wanted: tuple[str, ...]  # of seed, draw and ticket, given by name
-    on_items: bool = False  # takes the item, or a list of items, beside the arm
+    on_items: bool = False  # takes the item, or a list of items, after the arm
     attempts: Attempts = ONCE
     is_async: bool = False
+    stop: Stop = field(default_factory=Stop, compare=False)
 
     @classmethod
     def of(
@@ -169,8 +193,8 @@ class Evaluation:
             kind = asynchronous(pull)
             return cls(pull, False, wanted_by(pull), on_items, attempts, kind)
         if pull_many is not None and pull is None:
-            beside = "a list of items" if on_items else "a number of pulls"
-            _check_places(pull_many, f"an arm and {beside}", 2)
+            second = "a list of items" if on_items else "a number of pulls"
+            _check_places(pull_many, f"an arm and {second}", 2)
             kind = asynchronous(pull_many)
             return cls(pull_many, True, wanted_by(pull_many), on_items, attempts, kind)
         both = "`pull` and `pull_many`"
@@ -192,16 +216,18 @@ class Evaluation:
         named = {name: getattr(call, name) for name in self.wanted} if self.wanted else {}
         attempts = replace(self.attempts, retries=0) if call.first else self.attempts
         if self.is_async:
-            return attempts.make_async(partial(self.function, *arguments, **named))
-        if attempts.timeout is not None:
-            return attempts.make(partial(self.function, *arguments, **named))
-        try:
-            return self.function(*arguments, **named)
-        except Exception as error:
-            if not attempts.retries or getattr(self.function, "stopped", False):
-                raise
-            failed = error
-        return attempts.again(partial(self.function, *arguments, **named), failed)
+            evaluate = partial(self.function, *arguments, **named)
+            return _after(call.pause, partial(attempts.make_async, evaluate))
+        if call.pause and self.stop.wait(call.pause):
+            raise EvaluationFailed("it was stopped before it was made again")
+        return attempts.make(partial(self.function, *arguments, **named), self.stop)
+
+
+async def _after(seconds: float, make: Callable[[], Awaitable[Any]]) -> Any:
+    """Make a call after a pause."""
+    if seconds:
+        await asyncio.sleep(seconds)
+    return await make()
 
 
 def asynchronous(function: object) -> bool:

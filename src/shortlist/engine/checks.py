@@ -62,9 +62,9 @@ from shortlist.validation import shown
 class Sameness:
     """Watches rewards until one differs from the first of its arm.
 
-    Arms may well give nothing but the least or the largest reward, as 0 and 1: of these alone
-    nothing is said. Honest arms may give one number often: `variation.py` says how often they are
-    taken to, and from how many repeats on this is doubted."""
+    Arms may well give nothing but the least or the largest reward, as 0 and 1: these alone are not
+    reported. Honest arms may give one number often: `Variation` has the share of repeats that is
+    taken to be honest, and the number of repeats from which on this is doubted."""
 
     def __init__(self, rewards: RewardModel) -> None:
         self._ends = rewards.support
@@ -154,6 +154,7 @@ def _log_capital(squares: FloatArray | float, pulls: IntArray | int) -> FloatArr
     return mean
 
 
+LOW_CORRELATION = 0.1  # of arms on shared seeds: below, sharing them gains nothing
 KEPT = 512  # draws of an arm that are compared
 MOST_COMPARED = 1000  # arms that are
 NONE_YET = -1
@@ -234,10 +235,13 @@ class Checks:
         self._alpha = alpha
         self._bits = Bits(n_arms, problem.rewards)
         self._order = Exchangeability(n_arms, items=on_items)
-        # arms that share items may give the same rewards together
-        self._across = None if on_items or n_arms < 2 else Independence(n_arms)
+        # arms that share items or seeds may give the same rewards together
+        together = on_items or problem.shared_seeds
+        self._across = None if together or n_arms < 2 else Independence(n_arms)
         model = problem.rewards
         self._sigma = DeclaredSigma(n_arms, model.sigma) if isinstance(model, SubGaussian) else None
+        # whether all rewards were 0 or 1, which normal ones never are; None where they may be
+        self._only_bits = None if model.knows_spread else True
         self._variation = None if on_items else Variation(problem, n_arms)
         self._waiting: list[tuple[IntArray, FloatArray]] = []
         self._waits = self._seen = 0  # rewards
@@ -257,13 +261,19 @@ class Checks:
         if self._waits >= max(TOGETHER, self._seen // GROWTH):
             self._look()
 
-    def finish(self, top: IntArray) -> None:
+    def finish(self, top: IntArray, correlation: object = None) -> None:
         """Look at the rewards that are left, and note what is doubtful about an answer, these arms,
-        but not refuted."""
+        but not refuted. `correlation` is that of arms on shared seeds, if it is known."""
         self._look()
         doubts = [find(NOTED) for find in self._claims() if find not in self._refuted]
         if self._variation is not None and not any(doubts) and not self._refuted:
             doubts.append(self._variation.note(self._labels, top))
+        if isinstance(correlation, float) and correlation < LOW_CORRELATION:
+            doubts.append(
+                f"seeds are shared, but outputs of different arms on one seed have a correlation of"
+                f" {correlation:.2f}: does every arm take its random numbers from the seed, in the"
+                " same order?"
+            )
         self.notes = tuple(message for message in doubts if message is not None)
 
     def _look(self) -> None:
@@ -286,6 +296,8 @@ class Checks:
             self._variation.take(arms, rewards)
         if self._sigma is not None:
             self._sigma.take(arms, rewards)
+        if self._only_bits:
+            self._only_bits = bool(np.isin(rewards, (0, 1)).all())
         arms, bits = self._bits.of(arms, rewards)
         self._order.take(arms, bits)
         if self._across is not None:
@@ -293,7 +305,15 @@ class Checks:
 
     def _claims(self) -> tuple[Find, ...]:
         """What says why a claim is refuted at a level, or None if it is not."""
-        return self._find_sigma, self._find_order, self._find_dependence
+        return self._find_bits, self._find_sigma, self._find_order, self._find_dependence
+
+    def _find_bits(self, _: float) -> str | None:
+        if not self._only_bits:
+            return None
+        return (
+            f"normal rewards were declared, but all {self._seen:,} rewards so far are 0 or 1:"
+            f" declare 'binary', and begin again. {MORE}"
+        )
 
     def _find_sigma(self, alpha: float) -> str | None:
         if self._sigma is None:

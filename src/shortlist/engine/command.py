@@ -202,7 +202,14 @@ class Command:
     def arguments(
         self, arm: Label, item: Label | None = None, *, seed: int, draw: int, ticket: int
     ) -> list[str]:
-        """The program and its arguments for one pull; what is filled in is not looked at again."""
+        """The program and its arguments for one pull; what is filled in is not looked at again.
+
+        Args:
+            arm: Label of the arm.
+            item: Label of the item, on a test set.
+            seed: Seed of the pull.
+            draw: Number of the pull of this arm, from 0.
+            ticket: Number of the ticket."""
         values = _filled(arm, item, seed, draw, ticket)
         return [BRACED.sub(lambda found: found[1] or values[found[2]], part) for part in self.parts]
 
@@ -221,11 +228,6 @@ class Command:
             with self._lock:
                 self._running.discard(program)
         return _reward(status, program.output, program.errors.text)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether no program is begun any more."""
-        return self._stopped
 
     def stop(self) -> None:
         """End every program that is running; none is started any more."""

@@ -13,17 +13,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.driver import Outcome, Run, unit_tally
+from shortlist.driver import Run, unit_tally
 from shortlist.errors import InvalidInput, ShortlistError
-from shortlist.formatting import in_words, plural
+from shortlist.formatting import duration_text, plural
 from shortlist.interim import MOST_RANKED, Tally, posterior_after
 from shortlist.problem import Problem
-from shortlist.search import Pulls, Rewards, advance, rewards_of
+from shortlist.search import Dialogue, Pulls, Rewards, rewards_of
 from shortlist.validation import MOST_RUNS, seeded, whole
 
 MOST_REPLIES = 100_000  # that are kept: more take too long to run through again
 LEAST_SPREAD = 1e-4  # of rewards around their mean, as a share of what 0/1 rewards have
-SURE = 1e-9  # least distance of a mean from the ends of the range, so that laws have two ends
+SURE = 1e-9  # least distance of a mean from the ends of the range
 
 
 class Rest(NamedTuple):
@@ -47,10 +47,10 @@ class Underway:
 
     begin: Callable[[], Run]
     problem: Problem
-    replies: Sequence[Rewards]  # to every request but the present one
-    partly: Partly
+    replies: Sequence[Rewards]  # to every batch but those that are open
+    partly: Sequence[Partly]  # of the open ones
     tally: Tally  # of all rewards that are counted; those that wait are drawn again
-    # arms that left, of which the worst is told, and no pull made
+    # retired arms: the worst reward is told, and no pull made
     retired: frozenset[int] = frozenset()
 
     @property
@@ -60,33 +60,32 @@ class Underway:
 
     @property
     def _retired(self) -> IntArray | None:
-        """As the search is told of arms that left."""
+        """As the search is told of retired arms."""
         return np.array(sorted(self.retired), dtype=np.int64) if self.retired else None
 
     def rest(self, rng: np.random.Generator) -> Generator[None, None, Rest]:
         """Simulate the rest, a request at a time."""
-        run, world = self.begin(), World(self, rng)
-        turn: Pulls | Outcome = advance(run, None)
+        run, world = Dialogue(self.begin()), World(self, rng)
         for reply in self.replies:
-            turn = advance(run, reply)
+            run.reply(reply)
             yield
         requests = 0
         made = np.ones(self.problem.n_arms, dtype=np.bool_)
         made[list(self.retired)] = False
         pulls = -int(self.tally.waiting[made].sum())  # they are told already
-        partly = self.partly
-        while isinstance(turn, Pulls):
-            missing = (turn.times - partly.times) * made[turn.arms]
+        partly = deque(self.partly)
+        while run.result is None:
+            oldest, told = run.unanswered[0], partly.popleft() if partly else NOTHING
+            missing = (oldest.times - told.times) * made[oldest.arms]
             pulls += int(missing.sum())
             requests += bool(missing.any())
-            turn = advance(run, replace(world.reply(turn, partly), retired=self._retired))
-            partly = NOTHING
+            run.reply(replace(world.reply(oldest, told), retired=self._retired))
             yield
         return Rest(pulls, requests)
 
 
-NOBODY: IntArray = np.zeros(1, dtype=np.int64)
-NOTHING = Partly(NOBODY, np.zeros(1), np.zeros(1))  # of any number of entries
+NO_PULLS: IntArray = np.zeros(1, dtype=np.int64)
+NOTHING = Partly(NO_PULLS, np.zeros(1), np.zeros(1))  # of any number of entries
 
 
 class World:
@@ -118,18 +117,18 @@ class World:
         return Rewards(partly.sums + times * low + width * sums, partly.squares + moved)
 
     def _drawn(self, arms: IntArray, times: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Sums and sums of squares of so many rewards in [0, 1].
+        """Sums and sums of squares of this many rewards in [0, 1].
 
-        Of rewards that are not all 0 or 1, the mean is drawn from a beta law of their variance, and
-        the squares are as they are expected around it."""
+        If rewards are not all 0 or 1, the mean is drawn from a beta distribution of their variance,
+        and the squares are as they are expected around it."""
         means = self._means[arms]
         if self._spread == 1:
             sums = self._rng.binomial(times, means).astype(np.float64)
             return sums, sums
         strength = np.maximum(times, 1) / self._spread - 1
         drawn = self._rng.beta(strength * means, strength * (1 - means))
-        scatter = np.maximum(times - 1, 0) * self._spread * drawn * (1 - drawn)
-        return times * drawn, times * drawn**2 + scatter
+        around = np.maximum(times - 1, 0) * self._spread * drawn * (1 - drawn)
+        return times * drawn, times * drawn**2 + around
 
 
 def _means(problem: Problem, unit: Tally, rng: np.random.Generator) -> FloatArray:
@@ -154,13 +153,13 @@ def _spread(unit: Tally) -> float:
     most = ((pulls - 1) * means * (1 - means)).sum()
     if most <= 0:
         return 1.0
-    scatter = (unit.squares[again] - sums * means).sum()
+    around = (unit.squares[again] - sums * means).sum()
     # not 1, which is for rewards that are 0 or 1
-    return float(np.clip(scatter / most, LEAST_SPREAD, 1 - LEAST_SPREAD))
+    return float(np.clip(around / most, LEAST_SPREAD, 1 - LEAST_SPREAD))
 
 
 RUNS = 20  # simulations that are looked at, the last ones
-ENOUGH = 5  # of them, before anything is said
+ENOUGH = 5  # of them, before anything is shown
 SHARE = 0.03  # of the time that goes by may go into them,
 LONGEST = 0.05  # seconds at once,
 PAUSE = 0.1  # seconds between; what is over within
@@ -208,7 +207,7 @@ class Foresight:
         self._next = time.monotonic() + PAUSE
 
     def expected(self, pulls: int) -> Expected | None:
-        """What is still expected after so many pulls; None if not enough is known yet."""
+        """What is still expected after this many pulls; None if not enough is known yet."""
         while self._totals and min(self._totals) <= pulls:
             self._totals.remove(min(self._totals))
         if len(self._totals) < ENOUGH:
@@ -276,7 +275,7 @@ class Outlook:
         return int(np.quantile(self.pulls, HIGH, method="higher"))
 
     def seconds(self, pulls: int) -> float | None:
-        """How long so many pulls take at the pace so far."""
+        """How long this many pulls take at the pace so far."""
         return None if self.pace is None else pulls / self.pace
 
     def summary(self) -> dict[str, object]:
@@ -292,7 +291,7 @@ class Outlook:
         line = f"{plural(self.median, 'pull')} more in the median, {self.high:,} in 90 %"
         if self.pace is None:
             return f"{line} of {self.pulls.size} simulated runs"
-        times = [in_words(pulls / self.pace) for pulls in (self.median, self.high)]
+        times = [duration_text(pulls / self.pace) for pulls in (self.median, self.high)]
         return f"{line} of {self.pulls.size} simulated runs: about {times[0]}, and {times[1]}"
 
 

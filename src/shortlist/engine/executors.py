@@ -145,7 +145,7 @@ def _chosen(executor: object, workers: int | None) -> tuple[AbstractContextManag
 def _dask(client: object) -> Executor:
     """A Dask client as an executor. Tasks are impure: a pure one is run once and remembered,
     whatever its arm does."""
-    distributed = sys.modules.get("distributed")  # whoever has a client has imported it
+    distributed = sys.modules.get("distributed")  # imported by any program with a client
     if distributed is None or not isinstance(client, distributed.Client):
         raise InvalidInput(f"`executor` is {shown(client)}, but must be {KINDS}")
     if client.asynchronous:

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import inf
 from threading import RLock
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,31 +14,36 @@ from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
+from shortlist.engine.block_replay import replica_of
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
+from shortlist.engine.live import Live
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
     Report,
     Telling,
+    ToldResult,
     affordable,
     checked_overdue,
     costs_of,
     ending,
     given_back,
     handed_out,
+    infos_of,
     is_current,
     known_id,
     named_tickets,
     new_lease,
     new_tellings,
     plain_tellings,
+    present_author,
     report,
+    signed,
     stretches,
-    triples,
+    told_results,
     unused_costs,
 )
-from shortlist.engine.replay import Replay, Replica
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
@@ -46,38 +51,41 @@ from shortlist.engine.status import ArmsTold, Status, arms_told
 from shortlist.engine.tickets import (
     AGAIN,
     WAIT,
-    Block,
     Durations,
     Handout,
     Receipt,
+    Score,
     State,
     Ticket,
+    TicketBlock,
     checked_worker,
     due_of,
 )
-from shortlist.errors import ShortlistError, Unfinished, caution
+from shortlist.errors import InvalidInput, ShortlistError, Unfinished, caution
 from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
+from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
+from shortlist.result.cells import EvaluatedCell, EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
-from shortlist.spec import Certificate, OnFailure, OnLate, Order
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.spec import Certificate, OnFailure, OnLate, Order, Seeds, documented
+from shortlist.stores import Event, Kind, RewardRow, Store, Told
 from shortlist.stores.base import JUMP, Clock, MemoryStore, checked_time, retried, retry
-from shortlist.validation import flag, text, words
+from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, text, whole, words
 
 logger = logging.getLogger("shortlist.engine")
-WINDOW = 1000  # tickets looked through at a time for those of arms that left
+WINDOW = 1000  # tickets looked through at a time for those of retired arms
 GOING = (State.READY, State.PENDING)  # states in which there may be tickets
 
 
-class Experiment(Runnable):
+class Experiment(Live, Runnable):
     """A search whose pulls are made by others, whenever and wherever they like.
 
     Its state is its settings and the rewards that were told. They are in the store when `tell`
-    returns; whoever opens the experiment runs the search again with them and stands where it stood.
+    returns; a program that opens the experiment runs the search again with them.
     Any number of programs may have the same experiment open, and threads may share one object.
 
     Invariants, which every method keeps:
@@ -98,7 +106,8 @@ class Experiment(Runnable):
         self._clock = store.now if clock is None else clock
         self._owned = owned
         self._lock = RLock()
-        self._known = Replica(name, settings)
+        self._origin = store.origin(name)
+        self._known = replica_of(name, settings, self._origin)
         self._arms: tuple[int, ArmsTold] | None = None  # as the log was at that position
         self._behind = False  # whether its clock was found to be behind that of another program
         self._durations = Durations(settings.lease, settings.on_late)
@@ -106,7 +115,8 @@ class Experiment(Runnable):
         self._warned: set[str] = set()  # of what tests of the rewards found
 
     @classmethod
-    def create(
+    @documented("create")
+    def create(  # noqa: D417  # `documented` adds the settings
         cls,
         arms: Arms,
         k: int,
@@ -125,30 +135,63 @@ class Experiment(Runnable):
         options: Mapping[str, object] | None = None,
         max_rounds: int | None = None,
         min_batch: int | None = None,
+        window: int | None = None,
         certificate: Certificate = "auto",
+        quotas: QuotasGiven | None = None,
+        constraint: ConstraintGiven | None = None,
         features: FeaturesGiven | None = None,
         linear: bool | float = False,
+        drift: bool | None = None,
+        per_day: int | None = None,
+        delay: int = 0,
+        skip_blocks: int = 0,
+        min_blocks: int = 0,
         control: OwnLabel | None = None,
         seed: int = 0,
+        seeds: Seeds = "own",
         lease: float | None = None,
         on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
+        workers: int | None = None,
         exist_ok: bool = False,
         clock: Clock | None = None,
     ) -> "Experiment":
-        """Make an experiment in `store`, a file or a store; a file is made if there is none.
+        """Create an experiment.
 
-        Without a store it is kept in memory, as long as the program lives. What is asked for is
-        said as in `select`. A ticket is due `lease` seconds after it was handed out (an hour, or
-        longer if pulls take longer). One that is overdue is waited for, or handed out "again",
-        which is fair only if slow says nothing about the reward, or counts as the reward that
-        `on_late` is. A pull that failed is tried `retries` times more; after that `on_failure` says
-        whether the experiment stops or its arm leaves, as by `retire`. With `exist_ok`, an
-        experiment of that name made with the same settings is opened instead."""
+        Args:
+            {settings}
+            store: File, address of a database, or store. A file is created if there is none.
+                Default: memory, as long as the program lives.
+            name: Name of the experiment in the store.
+            workers: On a test set, the number of calls that will be under way at a time. It sets
+                the defaults of `min_batch` and `window`, half of it and three times as many, and
+                nothing else.
+            exist_ok: Whether to open an experiment of that name with the same settings, if there
+                is one.
+            clock: Function that returns seconds since 1970. Default: the clock of the store.
+
+        Returns:
+            The experiment.
+
+        Raises:
+            InvalidInput: An argument is not valid, or arguments do not go together.
+            StoreExists: There is an experiment of that name, and `exist_ok` is False or its
+                settings differ.
+
+        Example:
+            >>> import shortlist
+            >>> experiment = shortlist.Experiment.create(["grey", "red"], 1, budget=10)
+            >>> while tickets := experiment.ask(5):
+            ...     _ = experiment.tell_many((each, each.arm == "red") for each in tickets)
+            >>> experiment.result().top
+            ('red',)"""
         flag("exist_ok", exist_ok)
+        if workers is not None:
+            workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         settings = Settings.of(arguments(locals(), "create"))
-        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock)
+        wide = settings.with_width(workers)
+        return cls.of(settings, store, name, exist_ok=exist_ok, clock=clock, new=wide)
 
     @classmethod
     def of(
@@ -159,12 +202,22 @@ class Experiment(Runnable):
         *,
         exist_ok: bool,
         clock: Clock | None = None,
+        new: Settings | None = None,
     ) -> "Experiment":
-        """`create` with settings that are checked already."""
+        """`create` with settings that are checked already.
+
+        Args:
+            settings: The settings.
+            store: As in `create`.
+            name: As in `create`.
+            exist_ok: As in `create`.
+            clock: As in `create`.
+            new: Settings of one that is made now, with defaults for what is left open."""
         name = checked_name(name)
-        Replay(settings)  # refuses what cannot be begun, before there is a file
+        wide = settings if new is None else new
+        replica_of(name, wide)  # refuses what cannot be begun, before there is a file
         with opened(MemoryStore() if store is None else store, "rwc", keep=True) as place:
-            made = retry(lambda: made_in(place, name, settings, exist_ok))
+            made = retry(lambda: made_in(place, name, settings, exist_ok, wide))
             experiment = cls(place, name, made, clock, place is not store)
             experiment._catch_up()
         return experiment
@@ -178,10 +231,22 @@ class Experiment(Runnable):
         readonly: bool = False,
         clock: Clock | None = None,
     ) -> "Experiment":
-        """Go on with an experiment; the name may be left out where there is only one.
+        """Open an experiment that exists, to continue it or to look at it.
 
-        With `readonly` a file is only looked at: `status` and `result` work, `ask` and `tell` are
-        refused."""
+        Args:
+            store: A file, an address of a database, or a store.
+            name: Name of the experiment; default: the only one of the store.
+            readonly: Whether to look at a file without changing it: `status` and `result` work,
+                `ask` and `tell` are refused.
+            clock: Function that returns seconds since 1970; default: the clock of the store.
+
+        Returns:
+            The experiment.
+
+        Raises:
+            StoreMissing: There is no such file or experiment.
+            CannotReplay: This version of the package has another search than the one that began
+                the experiment."""
         with opened(store, "ro" if flag("readonly", readonly) else "rw", keep=True) as place:
             name = the_only(place.names()) if name is None else checked_name(name)
             settings = Settings.from_json(place.settings(name), f"experiment {name!r}")
@@ -205,7 +270,7 @@ class Experiment(Runnable):
 
         Args:
             limit: The most tickets to hand out.
-            worker: Name of the worker, for its lease; without one the tickets are nobody's.
+            worker: Name of the worker, for its lease; without one the tickets have no holder.
             lease: Seconds until the results are due; default: those of the experiment.
             alive: A promise to ask again within this many seconds. A worker that does not is gone,
                 and its tickets are handed out again.
@@ -231,7 +296,7 @@ class Experiment(Runnable):
         renew: bool = False,
         seeded: bool = True,
         batch: int | None = 1,
-    ) -> Block:
+    ) -> TicketBlock:
         """`ask`, with the tickets as columns: for workers that make many short pulls.
 
         Args:
@@ -241,7 +306,7 @@ class Experiment(Runnable):
             holding: Tickets that the worker has already, and is not handed again ...
             renew: ... unless their leases are to begin again.
             seeded: Whether the tickets need their seeds, which take longest to compute.
-            batch: The most pulls of one call, for `Block.calls`; None for any number."""
+            batch: The most pulls of one call, for `TicketBlock.calls`; None for any number."""
         asking = Asking(limit + len(holding), worker, None, alive)
         with self._handing_out(asking, () if renew else holding) as (ids, due, state):
             block = self._known.block(ids, due, state, seeded=seeded, batch=batch)
@@ -253,6 +318,7 @@ class Experiment(Runnable):
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
+        self._known.need_tickets("ask")
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -261,7 +327,7 @@ class Experiment(Runnable):
                 state = self._end_if_spent(now, state)
             terms = new_lease(asking.worker, self.settings.on_late, now, seconds, asking.alive)
             leases, due = handed_out(self._known, ids, terms)
-            self._store.append(self.name, events=[*self._known.new_steps(now), *leases])
+            self._append(events=[*self._known.new_steps(now), *leases], state=state)
             held = self._known.ledger.held_by(asking.worker)
             self._durations.begin(ids.tolist(), held, now)
             if state in GOING:
@@ -269,33 +335,74 @@ class Experiment(Runnable):
                 state = State.READY if enough else State.PENDING
             yield ids, due, state
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self,
+        ticket: Ticket | int,
+        reward: float | Score,
+        cost: float | None = None,
+        info: Any = None,
+    ) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
-        `cost` is what the pull did cost, if that is not what was declared. Telling the same again
-        changes nothing; another reward or cost for the same ticket is an error, and the first
-        stays. A late reward counts if it is the first, unless `on_late` is a reward: then it is
-        discarded, which the receipt and a warning in the log say."""
-        return self.tell_many([(ticket, reward, cost)])
+        Telling the same again changes nothing. Another reward or cost for the same ticket is an
+        error, and the first stays. A late reward counts if it is the first, unless `on_late` is a
+        reward: then it is discarded, and the receipt and a warning in the log report that.
+
+        Args:
+            ticket: The ticket, or its number.
+            reward: The reward, or a `Score` with its cost and info.
+            cost: Actual cost of the pull; default: the declared one.
+            info: Anything that JSON can hold, up to 64 KiB, such as the answer of a model. It is
+                stored and exported with the reward (`cells`), and no search uses it; the first
+                stays.
+
+        Returns:
+            The tickets whose reward does not count, if there are any.
+
+        Raises:
+            InvalidReward: The reward does not keep to the declaration.
+            ConflictingReward: The ticket has another reward or cost.
+            UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
+        return self.tell_many([(ticket, reward, cost, info)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets at once: all of them, or after an error none.
 
-        Each is a ticket and its reward, and perhaps what the pull did cost. The receipt names the
-        tickets whose reward is discarded."""
-        tellings, receipt = self._tell(triples(results))
+        Args:
+            results: Pairs (ticket, reward), or (ticket, reward, actual cost[, info]).
+
+        Returns:
+            The tickets whose reward does not count, if there are any.
+
+        Raises:
+            InvalidReward: A reward does not keep to the declaration.
+            ConflictingReward: A ticket has another reward or cost.
+            UnknownTicket: A ticket was never handed out, or belongs to another experiment."""
+        tellings, receipt = self._tell(told_results(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
         report(receipt, self.settings.on_late)
         return receipt
 
     def tell_block(
-        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+        self,
+        tickets: list[int],
+        rewards: list[float],
+        costs: list[float | None] | None = None,
+        infos: list[Any] | None = None,
     ) -> Receipt:
-        """`tell_many`, with columns instead of tuples: for workers that make many short pulls."""
-        if costs is not None or not self._told_plainly(tickets, rewards):
+        """`tell_many`, with columns instead of tuples: for workers that make many short pulls.
+
+        Args:
+            tickets: Numbers of tickets.
+            rewards: Their rewards.
+            costs: Actual costs of the pulls; default: the declared ones.
+            infos: What is stored with the rewards; default: nothing."""
+        more = costs is not None or infos is not None
+        if more or not self._told_plainly(tickets, rewards):
             paid = [None] * len(tickets) if costs is None else costs
-            return self.tell_many(zip(tickets, rewards, paid, strict=True))
+            noted = [None] * len(tickets) if infos is None else infos
+            return self.tell_many(zip(tickets, rewards, paid, noted, strict=True))
         return Receipt()
 
     @retried
@@ -307,48 +414,57 @@ class Experiment(Runnable):
             if told is None:
                 return False
             self._durations.end(tickets, self._known.ledger.lease, now)
-            self._store.append(self.name, told=told)
+            self._append(told=told)
         if not self._sameness.settled:
             for arm, reward in zip(told.arms.tolist(), rewards, strict=True):
                 self._sameness.see(self.settings.labels[arm], [reward])
         return True
 
     @retried
-    def _tell(
-        self, told: Sequence[tuple[Ticket | int, float, float | None]]
-    ) -> tuple[Sequence[Telling], Receipt]:
+    def _tell(self, told: Sequence[ToldResult]) -> tuple[Sequence[Telling], Receipt]:
+        self._known.need_tickets("tell")
         with self._writing() as now:
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
-            events = [*costs_of(tellings, now), *unused_costs(paid, now)]
-            self._store.append(self.name, told=rows, events=events)
+            events = [*costs_of(tellings, now), *infos_of(tellings, now), *unused_costs(paid, now)]
+            self._append(told=rows, events=events)
             self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
 
     @retried
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made.
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
+        """Report that a pull failed.
 
-        It is handed out again, up to the limit, and then the experiment stops, or with `on_failure`
-        "retire" the arm leaves. Of a ticket that is told, or is not its holder's any more, this
-        changes nothing. A bad reward is no failure: results that are missing because of their value
-        would void every guarantee."""
+        The ticket is handed out again until more than `retries` attempts failed. Then the
+        experiment stops, or with `on_failure` "retire" the arm is retired. If the ticket was told,
+        or its lease has ended, this changes nothing. A bad reward is no failure: results that are
+        missing because of their value would void every guarantee.
+
+        Args:
+            ticket: The ticket, or its number.
+            reason: Text for the log.
+            attempts: How many attempts failed.
+
+        Raises:
+            UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
+        self._known.need_tickets("fail")
+        attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
                 id_ = known_id(ticket, self._known)
-                told, events = self._given_up(id_, said, now)
-                failed = Event(Kind.FAIL, id_, 1, said, now)
-                self._store.append(self.name, told=told, events=[failed, *events])
+                told, events = self._given_up(id_, attempts, said, now)
+                failed = [Event(Kind.FAIL, id_, 1, said, now)] * attempts
+                self._append(told=told, events=[*failed, *events])
                 if events:
                     self._catch_up()  # that an arm left
 
     def _given_up(
-        self, ticket: int, reason: str, now: float
+        self, ticket: int, attempts: int, reason: str, now: float
     ) -> tuple[list[RewardRow], list[Event]]:
-        """What makes an arm leave whose pull failed too often, where that was agreed."""
+        """The entries that retire an arm whose pull failed too often, if the settings say so."""
         known = self._known
-        often = known.ledger.failures[ticket] + 1 > self.settings.retries
+        often = known.ledger.failures[ticket] + attempts > self.settings.retries
         (arm,) = arms_of(known, [ticket])
         if self.settings.on_failure == "stop" or not often or not may_leave(known, arm):
             return [], []
@@ -357,18 +473,26 @@ class Experiment(Runnable):
 
     @retried
     def retire(self, arm: Label, reason: str = "") -> None:
-        """Let an arm leave that cannot be pulled any more; `reason` is for the log.
+        """Retire an arm, for example because it cannot be pulled any more.
 
         It is not chosen, and its open tickets are told the worst reward. The guarantee of
-        `certified` is then about the arms that stay: against their k best at most the bound is
-        lost. Let no arm leave because of its rewards: docs/experiments.md says what is proved.
-        Other algorithms promise nothing then, nor is anything promised if an arm that left would
-        have been chosen: the best of the others takes its place."""
+        `certified` is then about the remaining arms: the regret against their k best is within the
+        bound. Never retire an arm because of its rewards: docs/experiments.md states what is
+        proved. Other algorithms have no guarantee then, nor is there one if a retired arm would
+        have been chosen: the best of the others takes its place.
+
+        Args:
+            arm: Label of the arm.
+            reason: Text for the log.
+
+        Raises:
+            InvalidInput: There is no such arm, the search has finished, too few arms would remain,
+                or rewards have no range."""
         said = text("reason", reason)
         with self._writing() as now:
             number = leaving_arm(self._known, arm)
             told, events = retirement(self._known, number, said, now)
-            self._store.append(self.name, told=told, events=events)
+            self._append(told=told, events=events)
             self._catch_up()  # that it left
 
     def release(
@@ -380,10 +504,18 @@ class Experiment(Runnable):
     ) -> int:
         """Take back tickets of which no result will come; they are handed out again at once.
 
-        Those of a worker, some by number, those overdue by so many seconds, or what fits all that
-        is said; returns how many. Only whoever knows that the holder is gone should say so: to give
-        up what merely takes long leaves results out because of their value. A result that comes
-        nevertheless counts if it is the first."""
+        Release tickets only if you know that their holder is gone: to give up pulls that merely
+        take long leaves results out because of their value. A result that comes nevertheless counts
+        if it is the first. Several conditions must all be met.
+
+        Args:
+            worker: Release the tickets of this worker.
+            tickets: Release these, given as tickets or by number.
+            overdue: Release tickets that have been due for at least this many seconds.
+
+        Returns:
+            The number of tickets that were released."""
+        self._known.need_tickets("release")
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -394,15 +526,15 @@ class Experiment(Runnable):
     ) -> int:
         with self._writing() as now:
             events, count = given_back(self._known, name, tickets, seconds, now)
-            self._store.append(self.name, events=events)
+            self._append(events=events)
         return count
 
     @retried
     def resume(self) -> None:
-        """Let an experiment that stopped go on: the failures so far are forgiven."""
+        """Continue an experiment that stopped after failed pulls; the failures no longer count."""
         with self._writing() as now:
             event = Event(Kind.RESUME, 0, 0, "", now)
-            self._store.append(self.name, events=[event])
+            self._append(events=[event], state=State.READY)
 
     @property
     def in_memory(self) -> bool:
@@ -424,7 +556,7 @@ class Experiment(Runnable):
             last = self._arms
             same = last is not None and last[0] == self._known.ledger.position
             counted = None if same else self._known.counted()
-        if counted is not None:  # nobody waits while this is worked out
+        if counted is not None:  # others need not wait for this
             last = self._arms = counted.position, arms_told(counted, self.settings.labels)
         assert last is not None
         return status(arms=last[1])
@@ -480,8 +612,18 @@ class Experiment(Runnable):
         with self._lock:
             return self._known.state(self._now())
 
+    def glance(self) -> State | None:
+        """The state, as of the last call of anything else; None if another thread is at work on
+        this experiment: this never waits."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._known.state(self._now())
+        finally:
+            self._lock.release()
+
     def course(self) -> list[tuple[int, Progress]]:
-        """How far the search was after so many pulls, whenever it asked for more.
+        """Per batch, the pulls before it and the progress of the search.
 
         As cheap as `standing`."""
         with self._lock:
@@ -495,7 +637,7 @@ class Experiment(Runnable):
             return self._known.pulls_counted()
 
     def held(self) -> tuple[int, float]:
-        """How many tickets somebody works on, and when the last of their leases ends.
+        """How many tickets are held, and when the last of their leases ends.
 
         As cheap as `standing`."""
         with self._lock:
@@ -505,20 +647,62 @@ class Experiment(Runnable):
             return ends.size, float(ends.max()) if ends.size else now
 
     def result(self, *, partial: bool = False) -> Result:
-        """The answer, once there is one; with `partial` also before that, as it would be now.
+        """Return the answer, once there is one; with `partial` also before, as it would be now.
 
         A partial result has the bound that the search has earned, if it knows one at any time, and
         says nothing but the intervals otherwise. Rewards of an arm are counted up to its first pull
         that is missing; `waiting` of every arm says how many came in before that one. `seconds` are
-        those from the first ticket to the last reward."""
+        those from the first ticket to the last reward.
+
+        Args:
+            partial: Whether to return a result before the search has finished.
+
+        Returns:
+            The result.
+
+        Raises:
+            Unfinished: The search has not finished, and `partial` is False."""
         flag("partial", partial)
         with self._lock:
             self._catch_up()
             if self._known.replay.outcome is not None:
-                return self._known.answer
+                return self._with_cells(self._known.answer)
             if not partial:
                 raise Unfinished(self._known.trouble() or self._known.missing())
-            return self._known.present()
+            return self._with_cells(self._known.present())
+
+    def _with_cells(self, result: Result) -> Result:
+        if self.settings.cells is None:
+            return result
+        return replace(result, cells=EvaluatedCells(self._read_cells))
+
+    def cells(self) -> EvaluatedCells:
+        """Return all cells of a test set that were evaluated: arm, item, score, cost and info.
+
+        Cells that were asked for ahead and not needed any more are among them. A file of them
+        (`write`) can be given as `scores`: then none of them is evaluated again.
+
+        Returns:
+            The cells; they are read when they are first needed.
+
+        Raises:
+            InvalidInput: There is no test set.
+
+        Example:
+            >>> import shortlist
+            >>> experiment = shortlist.Experiment.create(2, 1, epsilon=0.5, items=3)
+            >>> receipt = experiment.tell(experiment.ask()[0], 1.0, info={"answer": "yes"})
+            >>> experiment.cells()[0].info
+            {'answer': 'yes'}
+        """
+        if self.settings.cells is None:
+            raise InvalidInput("there are no items, but cells are of a test set: say `items`")
+        return EvaluatedCells(self._read_cells)
+
+    def _read_cells(self) -> list[EvaluatedCell]:
+        with self._lock:
+            self._catch_up()
+            return self._known.cells(self._store)
 
     def close(self) -> None:
         """Let go of the file, if this opened one.
@@ -541,12 +725,7 @@ class Experiment(Runnable):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -564,7 +743,7 @@ class Experiment(Runnable):
                 caution(message)
 
     def _next_tickets(self, asking: Asking, without: Sequence[int], now: float) -> IntArray:
-        """The tickets to hand out, after those of arms that left were told."""
+        """The tickets to hand out, after those of retired arms were told."""
         self._tell_worst(now, asking.worker, asking.limit)
         available = self._known.available(asking.worker, now, asking.limit)
         if without:
@@ -588,25 +767,26 @@ class Experiment(Runnable):
                     self._settle(now)
             except BaseException:
                 if self._known.ledger.position > position:  # it read what is not in the log
-                    self._known, self._arms = Replica(self.name, self.settings), None
+                    self._known = replica_of(self.name, self.settings, self._origin)
+                    self._arms = None
                 raise
 
     def _settle(self, now: float) -> None:
         """Leave the log so that every reader knows whether there are tickets to hand out."""
-        if self._known.ledger.retired:  # else the search goes on when nobody waits for it
+        if self._known.ledger.retired:  # else the search continues when no one waits for it
             self._catch_up()
             if self._known.ledger.steps:  # before the first ticket the clock does not run
                 self._tell_worst(now)
 
     def _tell_worst(self, now: float, holder: str = "", limit: int = 1) -> None:
-        """Tell the worst reward of the next tickets that are of arms that left."""
+        """Tell the worst reward of the next tickets that are of retired arms."""
         while self._known.ledger.retired and self._known.replay.outcome is None:
             window = self._known.available(holder, now, max(limit, WINDOW))
             told, unpaid = worst_rewards(self._known, window.tolist(), now)
             if not told:
                 break
             events = [*self._known.new_steps(now), *unpaid]
-            self._store.append(self.name, told=told, events=events)
+            self._append(told=told, events=events)
             self._catch_up()
 
     def _end_if_spent(self, now: float, state: State) -> State:
@@ -614,7 +794,7 @@ class Experiment(Runnable):
         events = ending(self._known, now)
         if not events:
             return state
-        self._store.append(self.name, events=events)
+        self._append(events=events)
         self._catch_up()
         return self._known.state(now)
 
@@ -625,7 +805,8 @@ class Experiment(Runnable):
             self._behind = True
             logger.warning(
                 "The clock is %.3g s behind the last reward of experiment %r: it was set back, or"
-                " another program has another clock. Leases end by the clock of whoever looks.",
+                " another program has another clock. Leases end by the clock of the program that"
+                " looks.",
                 *(behind, self.name),
             )
 
@@ -640,8 +821,18 @@ class Experiment(Runnable):
                     Event(Kind.LATE, first, span, "", now)
                     for first, span in stretches(np.array([ticket for ticket, *_ in told]))
                 ]
-                self._store.append(self.name, told=told, events=late)
+                self._append(told=told, events=late)
             self._catch_up()
+
+    def _append(
+        self,
+        told: Told | Sequence[RewardRow] = (),
+        events: Sequence[Event] = (),
+        state: State | None = None,
+    ) -> None:
+        """Add entries to the log, with their author; `state` is shown in lists."""
+        shown = None if state is None else state.value
+        self._store.append(self.name, told, signed(told, events), shown)
 
     def _now(self) -> float:
         """The time; a clock that is out of order must not get into the log."""
@@ -652,12 +843,13 @@ class Experiment(Runnable):
         self._known.read(self._store)
 
 
-def made_in(store: Store, name: str, settings: Settings, exist_ok: bool) -> Settings:
-    """The settings of an experiment that is made now, or of the one that is there."""
+def made_in(store: Store, name: str, settings: Settings, exist_ok: bool, new: Settings) -> Settings:
+    """The settings of an experiment that is made now, which are `new`, or of the one that is
+    there, if it was made with `settings`."""
     with store.exclusive():
         if not (exist_ok and name in store.names()):
-            store.create(name, settings.to_json())
-            return settings
+            store.create(name, new.to_json(), present_author())
+            return new
         made = Settings.from_json(store.settings(name), f"experiment {name!r}")
         settings.check_same(made, name)
         return made

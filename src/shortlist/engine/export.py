@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 
 from shortlist.arms import Label
 from shortlist.driver import MOST_PULLS
+from shortlist.engine.block_replay import OF_BLOCKS, replica_of
 from shortlist.engine.locate import Place, checked_name, opened, the_only
-from shortlist.engine.log_entries import told_reward
+from shortlist.engine.log_entries import present_author, told_reward
 from shortlist.engine.replay import Replica
 from shortlist.engine.state import MOST_UNDER_WAY
 from shortlist.errors import (
@@ -211,7 +212,7 @@ def _begun(settings: str, where: str) -> "ImportedLog":
 def _replayable(settings: str, where: str) -> Replica | None:
     """A search that has yet to begin; None if only another version of the package has it."""
     try:
-        return Replica(where, Settings.from_json(settings, where))
+        return replica_of(where, Settings.from_json(settings, where))
     except CannotReplay:
         return None
 
@@ -235,7 +236,7 @@ def _take_entries(lines: Iterator[Line], log: "ImportedLog") -> None:
 
 
 def _check_replay(settings: str, log: "ImportedLog") -> None:
-    """Refuse a log with which the search of this version would not go on."""
+    """Refuse a log with which the search of this version would not continue."""
     log.check_under_way()
     replica, store = _replayable(settings, "the export"), MemoryStore()
     if replica is None:
@@ -270,10 +271,11 @@ class ImportedLog:
         kind, span = Kind(entry["event"]), whole("span", entry["span"], at_least=0, at_most=inf)
         limit = int(MOST_PULLS) if kind is Kind.STEP else self._ends[Kind.STEP]
         limit = len(self._arms) - 1 if kind is Kind.RETIRE else limit  # it is about an arm
+        if kind in OF_BLOCKS:
+            limit = int(MOST_PULLS)
         ticket = _ticket(entry, span, limit)
-        self.events.append(
-            Event(kind, ticket, span, _stored(entry["text"]), finite("time", entry["time"]))
-        )
+        text, author = _stored(entry["text"]), _stored(entry.get("author", ""))
+        self.events.append(Event(kind, ticket, span, text, finite("time", entry["time"]), author))
         if kind is Kind.RETIRE:
             self._left.add(span)
         if kind in self._ends:
@@ -292,7 +294,7 @@ class ImportedLog:
         label = entry["arm"]
         if not isinstance(label, str | int) or label not in self._arms:
             raise InvalidInput(f"there is no arm {label!r}")
-        # what was not handed out of an arm that left has the worst reward
+        # a ticket of a retired arm that was not handed out has the worst reward
         left = self._arms[label] in self._left
         ticket = _ticket(entry, 1, self._ends[Kind.STEP if left else Kind.LEASE])
         if ticket in self.rewards:
@@ -328,26 +330,37 @@ class Copied:
     rows: int  #: of its log, rewards and events
 
 
-def copy(source: Place, target: Place, name: str | None = None) -> list[Copied]:
+def copy(
+    source: Place, target: Place, name: str | None = None, *, as_name: str | None = None
+) -> list[Copied]:
     """Copy the experiment of that name, or all, to a store in which there is none of that name.
+
+    With `as_name` the copy of one experiment has another name: it is another experiment, whose
+    tickets are its own.
 
     What is read is checked against its chain, and what was written is read back and compared. After
     an error nothing was written. A log that this version cannot replay is copied as well; tokens
     are not."""
     with opened(source, "ro") as old:
         names = _wanted(old, name)
+        renamed = {} if as_name is None else {names[0]: checked_name(as_name)}
+        if as_name is not None and len(names) > 1:
+            raise InvalidInput(
+                f"`as_name` is {shown(as_name)}, but {len(names)} experiments would be copied:"
+                " name one"
+            )
         for each in names:
             old.read(each)  # what is damaged is refused before there is a file
         with opened(target, "rwc") as new:
-            copied = retry(lambda: _put_all(old, new, names))
+            copied = retry(lambda: _put_all(old, new, names, renamed))
         with opened(target, "ro") as written:
-            for made in copied:
-                _compare(old, written, made)
+            for each, made in zip(names, copied, strict=True):
+                _compare(old, each, written, made)
     return copied
 
 
 def _wanted(store: Store, name: str | None) -> list[str]:
-    names = store.names()
+    names = [each.name for each in store.listed()]
     if name is not None and name not in names:
         raise StoreMissing(no_such_experiment(name, names, "the source"))
     if not names:
@@ -355,26 +368,27 @@ def _wanted(store: Store, name: str | None) -> list[str]:
     return names if name is None else [name]
 
 
-def _put_all(old: Store, new: Store, names: list[str]) -> list[Copied]:
+def _put_all(old: Store, new: Store, names: list[str], renamed: dict[str, str]) -> list[Copied]:
     with new.exclusive():
-        there = set(new.names()).intersection(names)
+        wanted = [renamed.get(name, name) for name in names]
+        there = {each.name for each in new.listed()}.intersection(wanted)
         if there:
             listed = ", ".join(map(repr, sorted(there)))
             raise StoreExists(f"there is {listed} in the target already, and nothing was copied")
-        return [_put_copy(old, new, name) for name in names]
+        return [_put_copy(old, new, *each) for each in zip(names, wanted, strict=True)]
 
 
-def _put_copy(old: Store, new: Store, name: str) -> Copied:
+def _put_copy(old: Store, new: Store, name: str, wanted: str) -> Copied:
     news = old.read(name)
-    new.create(name, old.settings(name))
-    new.append(name, news.told.rows(), news.events)
-    return Copied(name, news.last)
+    new.create(wanted, old.settings(name), present_author())
+    new.append(wanted, news.told.rows(), news.events)
+    return Copied(wanted, news.last)
 
 
-def _compare(old: Store, new: Store, copied: Copied) -> None:
+def _compare(old: Store, name: str, new: Store, copied: Copied) -> None:
     """Refuse a copy that is not what was copied; the source may have grown meanwhile."""
-    found, meant = new.read(copied.name), old.read(copied.name)
-    same = new.settings(copied.name) == old.settings(copied.name)
+    found, meant = new.read(copied.name), old.read(name)
+    same = new.settings(copied.name) == old.settings(name)
     if not (same and found.last == copied.rows and _begins(meant, found)):
         raise StoreDamaged(f"the copy of experiment {copied.name!r} is not what was copied")
 
@@ -393,7 +407,7 @@ class Verdict:
 
     name: str  #: of the experiment
     rows: int | None  #: of its log, rewards and events; None if they cannot be read
-    damage: str  #: in words; empty if there is none
+    damage: str  #: description; empty if there is none
     replay: str  #: why this version of the package cannot continue it; empty if it can
 
 
@@ -404,14 +418,16 @@ def verify(store: Place) -> list[Verdict]:
     with opened(store, "ro") as source:
         if isinstance(source, SQLStore):
             source.verify()
-        return [_verdict(source, name) for name in source.names()]
+        source.names()  # raises if the list is damaged
+        return [_verdict(source, each.name) for each in source.listed()]
 
 
 def _verdict(store: Store, name: str) -> Verdict:
     rows = None
     try:
         rows = store.read(name).last
-        Replica(name, Settings.from_json(store.settings(name), f"experiment {name!r}")).read(store)
+        settings = Settings.from_json(store.settings(name), f"experiment {name!r}")
+        replica_of(name, settings).read(store)
     except StoreError as error:
         return Verdict(name, rows, str(error), "")
     except CannotReplay as error:

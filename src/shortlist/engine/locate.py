@@ -11,6 +11,7 @@ from shortlist.stores.sql import SQLStore
 from shortlist.stores.sqlite import Mode, SQLiteStore
 from shortlist.validation import shown, text
 
+LONGEST_NAME = 200  # characters
 SERVICES = ("http://", "https://")
 Place = Store | str | os.PathLike[str]
 
@@ -56,7 +57,7 @@ def open_store(place: str | os.PathLike[str], mode: Mode) -> SQLStore:
 
 
 def the_only(names: Sequence[str]) -> str:
-    """The name that need not be said."""
+    """The name of the only experiment."""
     if not names:
         raise InvalidInput("`name` is not given, but the store holds no experiment")
     if len(names) > 1:
@@ -69,4 +70,7 @@ def checked_name(name: object) -> str:
     """A name that an experiment may have."""
     if not text("name", name):
         raise InvalidInput("`name` is '', but must be a text that is not empty")
+    if len(str(name)) > LONGEST_NAME:
+        rule = f"but must have at most {LONGEST_NAME}: it is part of addresses"
+        raise InvalidInput(f"`name` has {len(str(name)):,} characters, {rule}")
     return str(name)

@@ -8,15 +8,17 @@ may be too much: a ticket is handed out only if its declared cost, the money spe
 cost of the pulls under way are within the budget."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shortlist.arms import Label
-from shortlist.arrays import FloatArray, IntArray
-from shortlist.budget import ROUNDED
+from shortlist.arrays import IntArray
+from shortlist.budget import Budget
 from shortlist.engine.replay import Replica
 from shortlist.engine.state import Ledger
 from shortlist.engine.tickets import (
@@ -24,10 +26,12 @@ from shortlist.engine.tickets import (
     FOREVER,
     FREE,
     Lease,
-    Numbering,
+    OpenBatches,
     Receipt,
+    Score,
     Ticket,
     checked_cost,
+    checked_info,
     checked_reward,
     checked_worker,
     due_of,
@@ -71,7 +75,7 @@ def new_lease(worker: str, on_late: OnLate, now: float, lease: float, alive: flo
 
 
 def _checked_alive(alive: object, worker: str) -> float | None:
-    """The promise to ask again within so many seconds, which only somebody with a name can keep."""
+    """The promise to ask again within this many seconds, which needs the name of a worker."""
     if alive is None:
         return None
     if not worker:
@@ -93,7 +97,7 @@ def handed_out(known: Replica, ids: IntArray, lease: Lease) -> tuple[list[Event]
     """The leases for the log, and when each ticket is due.
 
     Where what is late counts as a reward, a ticket keeps its lease: one that could be prolonged
-    would give the reward another law."""
+    would give the reward another distribution."""
     if not isinstance(known.settings.on_late, float):
         return _leases(np.sort(ids), lease), [lease.due] * ids.size
     due = due_of(known.ledger.ends(ids[ids < known.ledger.issued]))  # of those handed out before
@@ -122,7 +126,7 @@ def given_back(
     overdue: float | None,
     now: float,
 ) -> tuple[list[Event], int]:
-    """What takes back the tickets that fit all that is said, and how many they are."""
+    """The entries that take back the tickets which meet all conditions, and their number."""
     if worker is None and tickets is None and overdue is None:
         raise InvalidInput("no `worker`, `tickets` or `overdue` is given, but one is needed")
     ledger = known.ledger
@@ -143,7 +147,7 @@ def given_back(
 
 
 def is_current(ticket: Ticket | int, known: Replica) -> bool:
-    """Whether somebody holds the ticket, and on the terms that it names."""
+    """Whether the ticket is held, on the terms that it names."""
     due = known.ledger.due(known_id(ticket, known))
     return due != FREE and (not isinstance(ticket, Ticket) or ticket.expires == due)
 
@@ -155,9 +159,55 @@ def stretches(ids: IntArray) -> list[tuple[int, int]]:
     return list(zip(ids[begins].tolist(), sizes.tolist(), strict=True))
 
 
+_author: ContextVar[str] = ContextVar("author", default="")
+
+
+@contextmanager
+def written_by(author: str) -> Iterator[None]:
+    """A block in which all entries of logs name this author."""
+    token = _author.set(author)
+    try:
+        yield
+    finally:
+        _author.reset(token)
+
+
+def present_author() -> str:
+    """The author of the block; empty if there is none."""
+    return _author.get()
+
+
+def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Event]:
+    """The events, with their author. If there is one, an event for the rewards follows."""
+    author = _author.get()
+    if not author:
+        return list(events)
+    rewards = told if isinstance(told, Told) else Told.of(told)
+    marks: list[Event] = []
+    if len(rewards):
+        now = float(rewards.times[0])
+        spans = stretches(np.sort(rewards.tickets))
+        marks = [Event(Kind.AUTHOR, first, span, "", now) for first, span in spans]
+    return [event._replace(author=author) for event in (*events, *marks)]
+
+
 logger = logging.getLogger("shortlist.engine")
-# a ticket and its reward, and perhaps what the pull did cost
-Report = tuple[Ticket | int, float] | tuple[Ticket | int, float, float | None]
+Reward = float | Score
+# a ticket and its reward, perhaps the actual cost of the pull, and perhaps its info
+Report = (
+    tuple[Ticket | int, Reward]
+    | tuple[Ticket | int, Reward, float | None]
+    | tuple[Ticket | int, Reward, float | None, Any]
+)
+
+
+class ToldResult(NamedTuple):
+    """A report with all its parts."""
+
+    ticket: Ticket | int
+    reward: float
+    cost: float | None = None
+    info: Any = None
 
 
 class Telling(NamedTuple):
@@ -167,6 +217,7 @@ class Telling(NamedTuple):
     arm: int
     reward: float
     cost: float | None  # None if it is as declared
+    info: str | None = None  # as JSON
 
     def row(self, now: float) -> RewardRow:
         """The reward, for the log."""
@@ -174,7 +225,7 @@ class Telling(NamedTuple):
 
 
 def costs_of(tellings: Iterable[Telling], now: float) -> list[Event]:
-    """What pulls did cost that did not cost what was declared, for the log."""
+    """Actual costs that differ from the declared ones, for the log."""
     return [
         Event(Kind.COST, each.ticket, 1, repr(each.cost), now)
         for each in tellings
@@ -187,28 +238,48 @@ def unused_costs(tellings: Iterable[Telling], now: float) -> list[Event]:
     return [Event(Kind.UNUSED, each.ticket, 1, repr(each.cost), now) for each in tellings]
 
 
-def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None]]:
-    """Results as a list, if they are pairs of a ticket and its reward, or have a cost, too."""
+def infos_of(tellings: Iterable[Telling], now: float) -> list[Event]:
+    """The infos that were told with rewards, for the log."""
+    return [
+        Event(Kind.INFO, each.ticket, 1, each.info, now)
+        for each in tellings
+        if each.info is not None
+    ]
+
+
+def told_results(results: object) -> Sequence[ToldResult]:
+    """Results as a list, if they are pairs of a ticket and its reward, or have a cost and an info,
+    too."""
     if not isinstance(results, Iterable):
         raise InvalidInput(
             f"{shown(results)} is told, but must be pairs of a ticket and its reward"
         )
     told = collected("results", results, at_most=MOST_TOLD)
     for each in told:
-        if not (isinstance(each, tuple | list) and len(each) in (2, 3)):
+        if not (isinstance(each, tuple | list) and len(each) in (2, 3, 4)):
             raise InvalidInput(
                 f"{shown(each)} is told, but must be a pair of a ticket and its reward"
             )
-    return [(*each, None) if len(each) == 2 else tuple(each) for each in told]
+    return [_unpacked(ToldResult(*each)) for each in told]
+
+
+def _unpacked(result: ToldResult) -> ToldResult:
+    """The same with a number as its reward; a `Score` has its own cost and info."""
+    score: object = result.reward
+    if not isinstance(score, Score):
+        return result
+    cost = score.cost if result.cost is None else result.cost
+    info = score.info if result.info is None else result.info
+    return ToldResult(result.ticket, score.value, cost, info)
 
 
 def new_tellings(
-    results: Sequence[tuple[Ticket | int, float, float | None]], known: Replica, now: float
+    results: Sequence[ToldResult], known: Replica, now: float
 ) -> tuple[Sequence[Telling], Sequence[Telling], Receipt]:
     """What is new in these results, what is new and only costs, and which rewards are discarded; or
     an error, if one of them may not be told."""
     ledger, settings = known.ledger, known.settings
-    ids = [known_id(ticket, known) for ticket, _, _ in results]
+    ids = [known_id(each.ticket, known) for each in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
     missed = set(known.missed(now).tolist())
     new: dict[int, Telling] = {}
@@ -216,17 +287,19 @@ def new_tellings(
     late: dict[int, None] = {}  # in the order of the results, each once
     unused: dict[int, None] = {}
     over = known.replay.outcome is not None
-    for (ticket, value, said), id_, arm in zip(results, ids, arms, strict=True):
+    for (ticket, value, said, more), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
         _check_item(ticket, id_, arm, known)
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
-        telling = Telling(id_, arm, reward, cost)
+        info = checked_info(more, f"the info of ticket {id_}")
+        telling = Telling(id_, arm, reward, cost, info)
         before = ledger.reward(id_)
         if over and (before is None or ledger.is_worst(id_)):  # the answer stays as it is
             unused[id_] = None
-            continue
+            if before is not None or id_ < known.replay.taken:
+                continue  # a pull that was asked for ahead is kept nevertheless: it was paid for
         if id_ in missed or ledger.is_late(id_):  # it came after its lease
             if before != reward:
                 late[id_] = None
@@ -303,7 +376,7 @@ def told_reward(reward: object, ticket: int, label: Label, model: RewardModel) -
     return checked_reward(reward, f"the reward of ticket {ticket} (arm {label!r})", model)
 
 
-def _arms_of(ids: Sequence[int], numbering: Numbering, ledger: Ledger) -> list[int]:
+def _arms_of(ids: Sequence[int], numbering: OpenBatches, ledger: Ledger) -> list[int]:
     """The arm of every ticket: as it was told, or as it is in the present request."""
     if min(ids, default=-1) >= numbering.first:  # as nearly always
         arms = numbering.arms(ids)
@@ -324,7 +397,7 @@ def _check_arm(ticket: Ticket | int, id_: int, label: Label) -> None:
 
 
 def _check_cost(telling: Telling, before: float | None) -> None:
-    """Refuse a second cost of a pull, unless it is the same or none is said."""
+    """Refuse a second cost of a pull, unless it is the same or none is given."""
     if telling.cost is not None and telling.cost != before:
         first = "none" if before is None else repr(before)
         raise ConflictingReward(
@@ -347,17 +420,17 @@ def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> Non
         )
 
 
-def _check_conflict(telling: Telling, before: float | None, beside: Telling | None) -> None:
+def _check_conflict(telling: Telling, before: float | None, same_call: Telling | None) -> None:
     """Refuse a second reward for a ticket, unless it is the same."""
-    id_, _, reward, _ = telling
+    id_, reward = telling.ticket, telling.reward
     if before is not None and before != reward:
         raise ConflictingReward(
             f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"
         )
-    if beside is not None and beside.reward != reward:
+    if same_call is not None and same_call.reward != reward:
         raise ConflictingReward(
-            f"ticket {id_} is told {beside.reward!r} and {reward!r} in the same call, but has one;"
-            " none was told"
+            f"ticket {id_} is told {same_call.reward!r} and {reward!r} in the same call, but has"
+            " one; none was told"
         )
 
 
@@ -365,14 +438,18 @@ def affordable(known: Replica, ids: IntArray, now: float) -> IntArray:
     """The first of these tickets that the budget pays for; those that are held are paid for."""
     if not ids.size or not _is_short(known):
         return ids
-    prices = _prices(known, ids)
-    prices[np.isin(ids, known.ledger.held(now))] = 0.0
-    return ids[np.cumsum(prices) <= _room(known, now)]
+    held = known.ledger.held(now)
+    account = Budget(known.settings.problem, spent=known.ledger.spent)
+    if held.size:
+        arms = known.replay.numbering.arms(held)
+        account.spent += account.price(arms, np.ones_like(arms)).sum().item()
+    new = ~np.isin(ids, held)
+    return ids[account.affords(known.replay.numbering.arms(ids), new.astype(np.int64))]
 
 
 def ending(known: Replica, now: float) -> list[Event]:
-    """What ends an experiment whose budget does not pay for the next ticket, when nobody has one
-    out that might turn out cheaper."""
+    """The entry that ends an experiment whose budget does not pay for the next ticket, when no
+    ticket is out that might turn out cheaper."""
     following = known.available("", now, 1)
     if not following.size or known.ledger.held(now).size or affordable(known, following, now).size:
         return []
@@ -380,25 +457,10 @@ def ending(known: Replica, now: float) -> list[Event]:
 
 
 def _is_short(known: Replica) -> bool:
-    """Whether the budget may not pay for all that the search asked for."""
-    budget, ledger = known.settings.problem.goal.budget, known.ledger
-    if budget is None or not (ledger.costs or ledger.unused):
+    """Whether the budget may not pay for all that the search asked for: its batches are within the
+    budget by declared costs, so this takes an actual cost."""
+    ledger, problem = known.ledger, known.settings.problem
+    if not (ledger.costs or ledger.unused):
         return False
-    asked = float(known.replay.asked @ known.settings.problem.prices)
-    return ledger.spent + asked - ledger.declared > budget * (1 + ROUNDED)
-
-
-def _room(known: Replica, now: float) -> float:
-    """What is left of the budget beyond what is under way."""
-    budget = known.settings.problem.goal.budget
-    assert budget is not None
-    under_way = float(np.sum(_prices(known, known.ledger.held(now))))
-    return budget * (1 + ROUNDED) - known.ledger.spent - under_way
-
-
-def _prices(known: Replica, tickets: IntArray) -> FloatArray:
-    """What these tickets, which are not told, are declared to cost."""
-    if not tickets.size:
-        return np.empty(0)
-    prices: FloatArray = known.settings.problem.prices[known.replay.numbering.arms(tickets)]
-    return prices
+    asked = known.replay.asked @ problem.prices - ledger.declared
+    return not Budget(problem, spent=ledger.spent).covers(asked).all()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from shortlist.engine.eta import Expected, Foresight, Look
-from shortlist.formatting import amount_text, bound_text, in_words, plural
+from shortlist.formatting import amount_text, bound_text, duration_text, plural
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Progress
 
@@ -37,7 +37,7 @@ class Surface(Protocol):
         """Seconds between two looks."""
 
     def draw(self, seconds: float, done: int, total: int | None, *facts: str) -> None:
-        """Show what stands after so many seconds: what is done of how much, and facts in words."""
+        """Show the state after this many seconds: steps done, their total, and facts as text."""
 
     def close(self) -> None:
         """Take away what is only of use while the work is done."""
@@ -57,7 +57,7 @@ class Lines:
         """Leave the lines."""
 
 
-class Bar:
+class ProgressBar:
     """A bar that appears after two seconds and vanishes at the end."""
 
     patience = 2.0
@@ -111,7 +111,7 @@ class Display:
         """Show it, with the seconds left as given or as the pace so far says."""
         if left is None and self.total is not None:
             left = self.seconds_for(self.total - done, done)
-        rest = "" if left is None else f", about {in_words(left)} left"
+        rest = "" if left is None else f", about {duration_text(left)} left"
         self._draw(done, self.total, words + rest)
 
     def show_expected(self, done: int, words: str, expected: Expected) -> None:
@@ -119,7 +119,7 @@ class Display:
         pulls = f"about {expected.median:,} more (90 %: {expected.high:,})"
         median, high = (self.seconds_for(more, done) for more in expected)
         if median is not None and high is not None:
-            pulls += f", {in_words(median)} left (90 %: {in_words(high)})"
+            pulls += f", {duration_text(median)} left (90 %: {duration_text(high)})"
         self._draw(done, done + expected.median, words, pulls)
 
     def _draw(self, done: int, total: int | None, *facts: str) -> None:
@@ -128,7 +128,7 @@ class Display:
         self.surface.draw(now - self.started, done, total, *facts)
 
     def seconds_for(self, more: int, done: int) -> float | None:
-        """How long so many more take at the pace so far; None if that is not known."""
+        """How long this many more take at the pace so far; None if that is not known."""
         before = self.before or 0
         if more <= 0 or done <= before:
             return None
@@ -138,7 +138,7 @@ class Display:
 @contextmanager
 def displayed(total: int | None, before: int | None = None) -> Iterator[Display]:
     """A display of work that has `total` steps, if that is known."""
-    surface: Surface = Bar() if sys.stderr.isatty() else Lines()
+    surface: Surface = ProgressBar() if sys.stderr.isatty() else Lines()
     try:
         yield Display(surface, total, before)
     finally:
@@ -149,7 +149,7 @@ def displayed(total: int | None, before: int | None = None) -> Iterator[Display]
 def display(problem: Problem, look: Look) -> Iterator[Show]:
     """What to call after every evaluation; it returns at once unless something is due.
 
-    Where nobody knows how many pulls it takes, that is simulated from what `look` sees."""
+    If the number of pulls is not known, it is simulated from what `look` sees."""
     total = problem.counted_budget if isinstance(problem.goal, FixedBudget) else None
     with displayed(total) as shown:
         foresight = Foresight(look, possible=total is None)
@@ -181,7 +181,7 @@ def counting(what: str, total: int) -> Iterator[Count]:
 
 
 def standing(pulls: int, problem: Problem, progress: Progress, spent: float | None = None) -> str:
-    """Where a search stands, in words; its bound in the user's units."""
+    """The state of a search as text; its bound in the user's units."""
     most, budget = problem.counted_budget, problem.goal.budget
     facts = [plural(pulls, "pull") if most is None else f"{pulls:,} of {plural(most, 'pull')}"]
     if problem.costs is not None and spent is not None:

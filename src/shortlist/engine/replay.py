@@ -2,16 +2,20 @@
 
 A `Replica` is all that one program knows of an experiment: its log, and the search behind it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from hashlib import blake2b
+from math import inf
+from typing import Any
 
 import numpy as np
 
 from shortlist.arms import Label, OwnLabel
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.constraints import Constraint, best_set
 from shortlist.driver import Outcome, Run, counted, present_outcome
 from shortlist.engine.checks import Checks
 from shortlist.engine.eta import MOST_REPLIES, Partly, Underway
@@ -19,30 +23,33 @@ from shortlist.engine.state import MOST_UNDER_WAY, NONE, Ledger, check_news
 from shortlist.engine.status import Counted, Status
 from shortlist.engine.tickets import (
     FREE,
-    Block,
     Numbering,
+    OpenBatches,
     Received,
     State,
     Ticket,
+    TicketBlock,
     by_entry,
     draw_seed,
     due_of,
+    shared_seed,
 )
 from shortlist.errors import CannotReplay, StoreDamaged
 from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
+from shortlist.result.cells import EvaluatedCell
 from shortlist.result.result import Ending
-from shortlist.search import Answer, Progress, Pulls, Rewards, advance
+from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
 from shortlist.settings import Settings
-from shortlist.stores import Event, Kind, RewardRow, Store
+from shortlist.stores import Event, Kind, News, RewardRow, Store
 
-PROVED = ("certified",)  # whose bound is about the arms that stay: docs/experiments.md
+PROVED = ("certified",)  # whose bound is about the remaining arms: docs/experiments.md
 
 
 def promised(top: Iterable[int], retired: Collection[int], algorithm: str) -> bool:
-    """Whether the bound of this choice holds among the arms that stay."""
+    """Whether the bound of this choice holds among the remaining arms."""
     return not retired or (algorithm in PROVED and not set(retired).intersection(top))
 
 
@@ -52,7 +59,7 @@ def staying(
     """The outcome as it is, if no arm that it chose has left and its bound is known to hold then.
 
     Otherwise nothing is promised, and the best of the others take the places of those that left,
-    ties broken by lot."""
+    ties broken at random."""
     top = outcome.answer.top
     if promised(top.tolist(), retired, algorithm):
         return outcome
@@ -61,37 +68,50 @@ def staying(
     worth = np.nan_to_num(problem.sign * outcome.means(problem)[others], nan=-np.inf)
     lots = np.random.default_rng(seed).random(problem.n_arms)[others]
     best_first = others[np.lexsort((lots, -worth))]
+    if problem.constraint is not None:
+        left = np.setdiff1d(np.arange(problem.n_arms), [*kept, *others])
+        order = np.concatenate([kept, best_first, left])
+        return replace(outcome, answer=Answer(_feasible(problem.constraint, order, top.size)))
     joined = np.concatenate([kept, best_first[: top.size - kept.size]])
     return replace(outcome, answer=Answer(np.sort(joined)))
 
 
-NOBODY = np.empty(0, dtype=np.int64)
-NOTHING = Pulls(NOBODY, NOBODY)
+def _feasible(constraint: Constraint, order: IntArray, k: int) -> IntArray:
+    """A feasible set that prefers arms that come first in `order`; those at its end retired."""
+    weights = np.empty(order.size)
+    weights[order] = np.arange(order.size, 0, -1.0)
+    return np.flatnonzero(best_set(constraint, weights, k))
+
+
+NO_ARMS = np.empty(0, dtype=np.int64)
+NOTHING = Pulls(NO_ARMS, NO_ARMS)
 
 
 class Replay:
-    """Where the search stands: at a request whose calls have numbers, or at its outcome.
+    """Where the search stands: at batches whose calls have numbers, or at its outcome.
 
     It is a function of the settings, of the rewards by ticket, whatever the order in which they
-    arrived, and of the batch in which each arm left: the rewards of a batch are added up in the
-    order of its tickets."""
+    arrived, and of the batch in which each arm left: batches are answered in their order, and the
+    rewards of a batch are added up in the order of its tickets."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._run = self.begin()
-        self._drawn = np.zeros(settings.problem.n_arms, dtype=np.int64)
-        self._on_items = settings.cells is not None
+        self._single = settings.problem.single_rewards
         self._prices = settings.problem.prices
         self.outcome: Outcome | None = None
-        self.digests: list[str] = []  # of every request, and of the outcome
+        # how many pulls of every arm the search has asked for, those under way included
+        self.asked: IntArray = np.zeros(settings.problem.n_arms, dtype=np.int64)
+        self.digests: list[str] = []  # of every batch, and of the outcome
         self.spans: list[tuple[int, int]] = []  # first ticket and number of tickets, of the same
-        self.course: list[
-            tuple[int, Progress]
-        ] = []  # pulls before every request, and how far it is
-        self.replies: list[Rewards] = []  # to the requests before
+        self.course: list[tuple[int, Progress]] = []  # pulls before every batch, and how far it is
+        self.replies: list[Rewards] = []  # to the batches before
+        self._answered = 0  # batches
         self.checks = Checks(settings.problem, settings.labels)
-        self.numbering = Numbering(NOTHING, 0, self._drawn)
-        self._next(None)
+        self._stream = 0  # the next position in the stream of shared seeds
+        self._open: list[Numbering] = []  # batches that are not answered
+        self.numbering = OpenBatches([Numbering(NOTHING, 0, self.asked)])
+        self._dialogue = Dialogue(self.begin())
+        self._take_new()
 
     def begin(self) -> Run:
         """The search, from its beginning."""
@@ -104,11 +124,25 @@ class Replay:
         return self.numbering.end
 
     @property
-    def asked(self) -> IntArray:
-        """How many pulls of every arm the search has asked for, the present request included."""
-        asked = self._drawn.copy()
-        np.add.at(asked, self.numbering.pulls.arms, self.numbering.pulls.times)
-        return asked
+    def oldest(self) -> Numbering:
+        """The batch that is answered next."""
+        return self.numbering.oldest
+
+    @property
+    def progress(self) -> Progress:
+        """How far the search is; nothing is known once it has ended."""
+        return self._dialogue.progress if self._dialogue.result is None else NO_PROGRESS
+
+    @property
+    def taken(self) -> float:
+        """The first ticket that does not matter any more: of batches asked for ahead when the
+        search ended. Infinite before that."""
+        return inf if self._dialogue.result is None else self.numbering.first
+
+    @property
+    def number(self) -> int:
+        """The number of the batch that is answered next, from 1."""
+        return self._answered + 1
 
     def reply(
         self,
@@ -117,11 +151,11 @@ class Replay:
         costs: Mapping[int, float],
         retired: IntArray | None = None,
     ) -> None:
-        """Answer the request with the rewards of its tickets, in their order.
+        """Answer the oldest batch with the rewards of its tickets, in their order.
 
-        `arms` are those that the log says they are of, `costs` what those tickets did cost that
-        did not cost what was declared, `retired` all arms that have left by now."""
-        numbering = self.numbering
+        `arms` are those of the log, `costs` the actual costs that differ from the declared ones, by
+        ticket, `retired` all arms that have retired by now."""
+        numbering = self.numbering.oldest
         requested = numbering.arms(numbering.tickets)
         if np.isnan(rewards).any() or not np.array_equal(requested, arms):
             raise CannotReplay(
@@ -129,13 +163,15 @@ class Replay:
                 " for"
             )
         received = Received(numbering, rewards, costs)
-        self._drawn = self.asked
         self.checks.take(*received.by_draw(), without=() if retired is None else retired.tolist())
-        reply = received.rewards(self._prices, single=self._on_items)
+        reply = received.rewards(self._prices, single=self._single)
         reply = replace(reply, retired=retired)
         if len(self.replies) < MOST_REPLIES:
             self.replies.append(reply)
-        self._next(reply)
+        self._answered += 1
+        self._open.pop(0)
+        self._dialogue.reply(reply)
+        self._take_new()
 
     def cut(self, outcome: Outcome) -> None:
         """End within a request, with the outcome of what was told."""
@@ -143,23 +179,31 @@ class Replay:
 
     def _end(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.checks.finish(outcome.answer.top)
+        answer = outcome.answer
+        self.checks.finish(answer.top, answer.evidence.get("correlation"))
 
-    def _next(self, rewards: Rewards | None) -> None:
-        turn = advance(self._run, rewards)
-        if isinstance(turn, Pulls):
-            self.course.append((self.end, turn.progress))
-            self.numbering = Numbering(turn, self.end, self._drawn)
-            self._record(turn.arms, turn.times)
-        else:
-            self._end(turn)
-            self.numbering = Numbering(NOTHING, self.end, self._drawn)
-            self._record(np.sort(turn.answer.top))
+    def _take_new(self) -> None:
+        """Number the tickets of new batches, or note the outcome."""
+        end = self.end
+        for pulls in self._dialogue.new:
+            self.course.append((end, pulls.progress))
+            self._open.append(Numbering(pulls, end, self.asked, self._stream))
+            self._stream = self._open[-1].stream_end
+            self.asked = self.asked.copy()
+            np.add.at(self.asked, pulls.arms, pulls.times)
+            self._record((end, pulls.total), pulls.arms, pulls.times)
+            end += pulls.total
+        # batches that were asked for ahead stay open: their tickets may be out
+        left = self._open or [Numbering(NOTHING, end, self.asked)]
+        self.numbering = OpenBatches(left)
+        if self._dialogue.result is not None:
+            self._end(self._dialogue.result)
+            self._record((end, 0), np.sort(self._dialogue.result.answer.top))
 
-    def _record(self, *arrays: IntArray) -> None:
+    def _record(self, span: tuple[int, int], *arrays: IntArray) -> None:
         content = b"".join(array.astype("<i8").tobytes() for array in arrays)
         self.digests.append(blake2b(content, digest_size=8).hexdigest())
-        self.spans.append((self.numbering.first, self.numbering.total))
+        self.spans.append(span)
 
 
 STATES = {Ending.EPSILON: State.FINISHED, Ending.BUDGET: State.BUDGET}
@@ -169,47 +213,65 @@ class Replica:
     """The log as read so far, and the search as far as the log takes it.
 
     The invariant of every experiment: a replica changes in one way only, by reading the log.
-    Whoever has something to say appends it to the log and reads it back like everybody else. So all
-    programs that have read the same log agree, and a program that fails half-way has not changed
-    anything: what it did not append never happened."""
+    A program that has something to record appends it to the log and reads it back like all
+    others. So all programs that have read the same log agree, and a program that fails half-way
+    has not changed anything: what it did not append never happened."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, origin: str | None = None) -> None:
+        """`origin` is the name it was created with, if it was renamed."""
         self.name = name
         self.settings = settings
-        self.identity = _identity(name, settings)
+        self.identity = _identity(name if origin is None else origin, settings)
         self._forget()
 
     def _forget(self) -> None:
         """Know nothing of the log."""
-        self.replay = Replay(self.settings)
+        self.replay = self._begin()
         self.ledger = Ledger(self.settings.retries, self.settings.problem.prices)
+        self._last_answer: tuple[int, Result] | None = None  # as the log was at that position
+        self._gone: set[int] = set()  # arms that the search was told have left
         self._compared = 0  # steps of the search that are those of the log
         self._halfway = False  # in reading
 
+    def _begin(self) -> Replay:
+        """The search, before it has read any rewards."""
+        return Replay(self.settings)
+
     def read(self, store: Store) -> None:
-        """Take in what is new in the log, and let the search go on as far as it can."""
+        """Take in what is new in the log, and let the search continue as far as it can."""
         if self._halfway:  # an interrupt broke this off the last time, perhaps inside the search
             self._forget()
-        news = store.read(self.name, self.ledger.position)
+        news = store.read(self.name, self.ledger.position, hints=True)
         if news.last == self.ledger.position:
             return
         check_news(news, self.ledger, self.settings, f"experiment {self.name!r}")
         self._halfway = True
         self.ledger.take_in(news)
-        while self.replay.outcome is None and self.ledger.told >= self.replay.end:
-            numbering, ledger = self.replay.numbering, self.ledger
-            span = slice(numbering.first, self.replay.end)
-            costs = ledger.costs_in(range(numbering.first, self.replay.end))
-            retired = ledger.retired_by(len(self.replay.digests))
-            self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
+        self._advance(news)
+        self._halfway = False
+
+    def _advance(self, news: News) -> None:  # noqa: ARG002  # the ledger has it
+        """Let the search continue as far as the rewards take it."""
+        while self.replay.outcome is None and self.ledger.is_complete(self.replay.oldest):
+            self._answer(self.replay.oldest)
         self._compare_steps()
         self._check_asked()
         if self.ledger.spent_at is not None and self.replay.outcome is None:
             self.replay.cut(self._outcome_so_far())
-        self._halfway = False
+
+    def _answer(self, batch: Numbering) -> None:
+        """Send the search the rewards of a batch that is told."""
+        ledger, span = self.ledger, slice(batch.first, batch.end)
+        self._gone |= ledger.retired_by(self.replay.number, batch)
+        retired = np.array(sorted(self._gone), dtype=np.int64) if self._gone else None
+        costs = ledger.costs_in(range(batch.first, batch.end))
+        self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
+
+    def need_tickets(self, method: str) -> None:
+        """Refuse a method of tickets where there are none; here there are."""
 
     def _compare_steps(self) -> None:
-        """Refuse to go on if the search asks for something else than it once did.
+        """Refuse to continue if the search asks for something else than it once did.
 
         An update may have changed it."""
         both = min(len(self.replay.digests), len(self.ledger.steps))
@@ -232,11 +294,6 @@ class Replica:
                 f" experiment {self.name!r}, but its search asked for {replay.end} in"
                 f" {len(replay.digests)}"
             )
-
-    @property
-    def _cut(self) -> bool:
-        """Whether the budget ended within a request."""
-        return self.ledger.spent_at is not None
 
     def available(self, worker: str, now: float, limit: int) -> IntArray:
         """Up to `limit` tickets that this worker may be handed now."""
@@ -262,7 +319,7 @@ class Replica:
         return [(ticket, arm, late, now) for ticket, arm in zip(missed.tolist(), arms, strict=True)]
 
     def new_steps(self, now: float) -> list[Event]:
-        """What the search asked for and nobody wrote down yet."""
+        """Batches of the search that are not in the log yet."""
         done = len(self.ledger.steps)
         steps = zip(self.replay.digests[done:], self.replay.spans[done:], strict=True)
         return [Event(Kind.STEP, first, span, digest, now) for digest, (first, span) in steps]
@@ -270,43 +327,52 @@ class Replica:
     def tickets(self, ids: IntArray, due: list[float]) -> list[Ticket]:
         """The tickets of these numbers, all of the present request."""
         _, arms, draws = self.replay.numbering.places(ids)
-        labels, seed = self.settings.labels, self.settings.seed
-        cells = self.settings.cells
-        rows = zip(ids.tolist(), arms.tolist(), draws.tolist(), due, strict=True)
+        labels, cells = self.settings.labels, self.settings.cells
+        columns = (ids.tolist(), arms.tolist(), draws.tolist(), self._seeds(ids), due)
+        rows = zip(*columns, strict=True)
         return [
             Ticket(
                 id_,
                 labels[arm],
                 draw,
-                draw_seed(seed, arm, draw),
+                seed,
                 expires,
                 self.identity,
                 None if cells is None else cells.label(arm, draw),
             )
-            for id_, arm, draw, expires in rows
+            for id_, arm, draw, seed, expires in rows
         ]
+
+    def _seeds(self, ids: IntArray) -> list[int]:
+        """The seeds of tickets: one per pull, or one per position of the stream for all arms."""
+        seed, numbering = self.settings.seed, self.replay.numbering
+        if self.settings.problem.shared_seeds:
+            return [shared_seed(seed, each) for each in numbering.positions(ids).tolist()]
+        _, arms, draws = numbering.places(ids)
+        both = zip(arms.tolist(), draws.tolist(), strict=True)
+        return [draw_seed(seed, *each) for each in both]
 
     def block(
         self, ids: IntArray, due: list[float], state: State, *, seeded: bool, batch: int | None
-    ) -> Block:
+    ) -> TicketBlock:
         """The same as columns; `batch` is the most pulls that one call makes, None for any."""
         settings, numbering = self.settings, self.replay.numbering
         _, places, draws = numbering.places(ids)
         calls = None if batch == 1 else numbering.calls(ids, batch).tolist()
         arms, nth = places.tolist(), draws.tolist()
         both = list(zip(arms, nth, strict=True))
-        seeds = [draw_seed(settings.seed, *each) for each in both] if seeded else None
+        seeds = self._seeds(ids) if seeded else None
         cells = settings.cells
         items = None if cells is None else [cells.label(*each) for each in both]
         labels: list[OwnLabel] = [settings.labels[arm] for arm in arms]
-        return Block(ids.tolist(), labels, nth, due, state, seeds, items, calls)
+        return TicketBlock(ids.tolist(), labels, nth, due, state, seeds, items, calls)
 
     def best_so_far(self) -> Label | None:
         """The best arm of the present choice by its mean, drawn to that of all by one pull.
 
-        None that left or is at its limit: if all of the choice are, the best of the others, and
-        nobody if there is none. Only what is counted bears on it: of two arms the one whose good
-        rewards are quicker would be preferred by what was told."""
+        Never one that retired or is at its limit: if all of the choice are, the best of the
+        others, and None if there is none. Only what is counted bears on it: of two arms the one
+        whose good rewards are quicker would be preferred by what was told."""
         problem, ledger = self.settings.problem, self.ledger
         tally = scored(problem, self.tally())
         usual = tally.sums.sum() / max(1, tally.pulls.sum())
@@ -320,7 +386,7 @@ class Replica:
         return None if closed[best] else self.settings.labels[best]
 
     def _chosen_so_far(self) -> IntArray:
-        """The present choice among the arms that stay, as `present` has it."""
+        """The present choice among the remaining arms, as `present` has it."""
         settings = self.settings
         how = settings.problem, settings.algorithm, settings.seed
         return staying(self._outcome_so_far(), self.ledger.retired, *how).answer.top
@@ -348,7 +414,7 @@ class Replica:
             held=holders.total(),
             late=ledger.late,
             unused=len(ledger.unused),
-            wanted=0 if self._cut else self._missing - holders.total(),
+            wanted=0 if self.replay.outcome is not None else self._missing - holders.total(),
             failures=ledger.failures.total(),
             workers={worker: count for worker, count in holders.items() if worker},
             progress=self.progress,
@@ -358,12 +424,13 @@ class Replica:
             bound=self._bound(),
             warnings=self.replay.checks.warnings,
             notes=self.replay.checks.notes,
+            live=self.live(),
         )
 
     @property
     def progress(self) -> Progress:
-        """How far the search is; its bound only if that holds among the arms that stay."""
-        progress = self.replay.numbering.pulls.progress
+        """How far the search is; its bound only if that holds among the remaining arms."""
+        progress = self.replay.progress
         if progress.top is None or promised(
             progress.top, self.ledger.retired, self.settings.algorithm
         ):
@@ -385,21 +452,47 @@ class Replica:
             return None
         replay, ledger, settings = self.replay, self.ledger, self.settings
         tickets = np.flatnonzero(ledger.counted(replay.numbering))
-        tickets = tickets[tickets >= replay.numbering.first]
-        rewards = ledger.rewards[tickets]
         problem, tally = ledger.seen(settings.problem), self.tally()
-        partly = Partly(*by_entry(replay.numbering, tickets, rewards))
+        partly = tuple(self._partly(each, tickets) for each in replay.numbering.batches)
         replies = tuple(replay.replies)
         return Underway(replay.begin, problem, replies, partly, tally, frozenset(ledger.retired))
 
+    def _partly(self, batch: Numbering, tickets: IntArray) -> Partly:
+        """What is counted of an open batch; `tickets` are all that are counted."""
+        own = tickets[(tickets >= batch.first) & (tickets < batch.end)]
+        return Partly(*by_entry(batch, own, self.ledger.rewards[own]))
+
     def tally(self) -> Tally:
         """What is counted of every arm, and what waits: all that is shown comes from here."""
-        return self.ledger.tally(self.replay.numbering)
+        return self.ledger.tally(self.replay.numbering, self.replay.taken)
 
     def pulls_counted(self) -> tuple[IntArray, FloatArray]:
         """The arms and the rewards of all pulls that are counted, in the order of their tickets."""
         tickets = np.flatnonzero(self.ledger.counted(self.replay.numbering))
+        tickets = tickets[tickets < self.replay.taken]
         return self.ledger.arms[tickets], self.ledger.rewards[tickets]
+
+    def cells(self, store: Store) -> list[EvaluatedCell]:
+        """All cells of a test set that were evaluated and told, in the order of their tickets.
+
+        Those are among them that were asked for ahead and not needed any more."""
+        ledger, settings = self.ledger, self.settings
+        assert settings.cells is not None
+        arms = ledger.arms[: ledger.issued].copy()
+        missing = np.flatnonzero(np.isnan(ledger.rewards[: ledger.issued]))
+        if missing.size:
+            arms[missing] = self.replay.numbering.arms(missing)
+        draws = total_before(arms, np.ones_like(arms))
+        events = store.read(self.name, 0, ledger.position).events
+        infos = {each.ticket: _noted(each) for each in events if each.kind is Kind.INFO}
+        cells = []
+        for ticket in np.flatnonzero(ledger.drawn[: ledger.issued]).tolist():
+            arm, told = int(arms[ticket]), infos.get(ticket, {})
+            item = settings.cells.label(arm, int(draws[ticket]))
+            figures = (float(ledger.rewards[ticket]), ledger.cost(ticket, arm))
+            more = (told.get("seconds"), told.get("info"))
+            cells.append(EvaluatedCell(settings.labels[arm], item, *figures, *more))
+        return cells
 
     def counted(self) -> Counted:
         """What is counted of every arm."""
@@ -412,30 +505,32 @@ class Replica:
         told = ledger.position, problem, self.tally(), self.replay.asked
         return Counted(*told, chosen, frozenset(ledger.retired))
 
-    @cached_property
+    @property
     def answer(self) -> Result:
-        """The answer; there must be one."""
-        outcome = self.replay.outcome
+        """The answer; there must be one. Later rewards change only what was spent."""
+        outcome, position = self.replay.outcome, self.ledger.position
         assert outcome is not None
-        return self._result(outcome)
+        if self._last_answer is None or self._last_answer[0] != position:
+            self._last_answer = position, self._result(outcome)
+        return self._last_answer[1]
 
     def present(self) -> Result:
         """What the answer would be if the experiment ended now."""
         return replace(self._result(self._outcome_so_far()), partial=True)
 
     def _outcome_so_far(self) -> Outcome:
-        problem, progress = self.settings.problem, self.replay.numbering.pulls.progress
+        problem, progress = self.settings.problem, self.replay.progress
         return present_outcome(problem, self.tally(), progress, self.settings.seed)
 
     def _result(self, outcome: Outcome) -> Result:
         settings = self.settings
-        if self.ledger.retired:  # the search was sent rewards that nobody drew
+        if self.ledger.retired:  # the search was sent rewards that were not drawn
             tally = self.tally()
             pulls, sums, waiting = tally.pulls, tally.sums, tally.waiting
             outcome = replace(outcome, pulls=pulls, sums=sums, waiting=waiting)
         how = settings.problem, settings.algorithm, settings.seed
         outcome = staying(outcome, self.ledger.retired, *how)
-        outcome = replace(outcome, spending=self.ledger.spending())
+        outcome = replace(outcome, spending=self._spending())
         seconds = max(0.0, self.ledger.ended - self.ledger.began)
         problem, algorithm = self.ledger.seen(settings.problem), settings.algorithm
         run = algorithm, settings.seed, seconds, self.ledger.retired
@@ -443,16 +538,24 @@ class Replica:
         result = replace(result, control=settings.control)
         return result.doubted(self.replay.checks.warnings, self.replay.checks.notes)
 
+    def _spending(self) -> FloatArray:
+        """The cost of the pulls of every arm that were made and told: (n,)."""
+        return self.ledger.spending()
+
+    def live(self) -> str:
+        """The present state of the blocks of a live test; empty for other experiments."""
+        return ""
+
     def trouble(self) -> str:
-        """Why the experiment is stopped, in words; empty if it is not."""
+        """Why the experiment is stopped; empty if it is not."""
         event = self.ledger.stopped
         if event is None:
             return ""
-        times = plural(self.settings.retries + 1, "time")
+        times = plural(self.ledger.failures[event.ticket], "time")
         return f"ticket {event.ticket} failed {times}, the last time: {printable(event.text)}"
 
     def missing(self) -> str:
-        """What the search waits for, in words."""
+        """A sentence about the pulls that the search waits for."""
         made = self.ledger.made
         were = "was" if made == 1 else "were"
         return (
@@ -461,15 +564,29 @@ class Replica:
 
     @property
     def _missing(self) -> int:
-        """Pulls that the search waits for: none of arms that left."""
+        """Pulls that the search waits for: none of retired arms."""
+        if self.replay.outcome is not None:
+            return 0
         missing = self.replay.end - self.ledger.told
         if not self.ledger.retired:
             return missing
-        numbering, left = self.replay.numbering, list(self.ledger.retired)
-        asked = numbering.pulls.times[np.isin(numbering.pulls.arms, left)].sum()
-        span = slice(numbering.first, self.ledger.issued)
+        left = list(self.ledger.retired)
+        span = slice(self.replay.numbering.first, self.ledger.issued)
         told = ~np.isnan(self.ledger.rewards[span]) & np.isin(self.ledger.arms[span], left)
+        batches = [each.pulls for each in self.replay.numbering.batches]
+        asked = sum(int(each.times[np.isin(each.arms, left)].sum()) for each in batches)
         return missing - int(asked - told.sum())
+
+
+def _noted(event: Event) -> dict[str, Any]:
+    """What was told with a reward."""
+    try:
+        noted = json.loads(event.text)
+    except (ValueError, RecursionError):
+        noted = None
+    if not isinstance(noted, dict):
+        raise StoreDamaged(f"the info of ticket {event.ticket} is no JSON object")
+    return noted
 
 
 def _identity(name: str, settings: Settings) -> str:

@@ -1,6 +1,6 @@
-"""Arms that leave: what becomes of their tickets, and of the answer.
+"""Retired arms: their tickets, and the answer.
 
-A pull of an arm that left cannot be made any more. It counts as the worst reward that there is, so
+A pull of a retired arm cannot be made any more. It counts as the worst reward that there is, so
 that every search drops the arm; `certified` is told who left, and its guarantee is then about the
 others: docs/experiments.md."""
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from shortlist.arms import position_of
 from shortlist.arrays import FloatArray
+from shortlist.constraints import feasible_without
 from shortlist.engine.replay import Replica
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
@@ -25,23 +26,39 @@ def leaving_arm(known: Replica, label: object) -> int:
     arm = position_of(label, labels)
     if arm is None:
         raise InvalidInput(f"`arm` is {shown(label)}, but must be one of the arms")
+    if problem.shared_seeds:
+        raise InvalidInput(f"`arm` is {shown(label)}, but on shared seeds no arm can retire")
     if not problem.rewards.has_range:
         raise InvalidInput(
             f"`arm` is {shown(label)}, but where rewards have no range no arm can retire: there is"
             " no worst reward"
         )
-    if not may_leave(known, arm):
+    if not _enough_stay(known, arm):
         raise InvalidInput(
             f"cannot retire {shown(label)}: at least k + 1 = {problem.k + 1} arms must remain"
+        )
+    if not may_leave(known, arm):
+        raise InvalidInput(
+            f"cannot retire {shown(label)}: no set of the remaining arms keeps to the constraint"
         )
     return arm
 
 
 def may_leave(known: Replica, arm: int) -> bool:
-    """Whether more arms stay than are to be chosen, of rewards that have a range."""
+    """Whether enough arms stay for a choice, of rewards that have a range."""
     problem = known.settings.problem
+    may = problem.rewards.has_range and not problem.shared_seeds
+    if not may or not _enough_stay(known, arm):
+        return False
     left = known.ledger.retired.keys() | {arm}
-    return problem.rewards.has_range and problem.n_arms - len(left) > problem.k
+    family = problem.constraint
+    return family is None or feasible_without(family, problem.n_arms, problem.k, left)
+
+
+def _enough_stay(known: Replica, arm: int) -> bool:
+    """Whether more arms stay than are to be chosen."""
+    problem = known.settings.problem
+    return problem.n_arms - len(known.ledger.retired.keys() | {arm}) > problem.k
 
 
 def retirement(

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from shortlist.engine.calls import asynchronous, refuse_executor, run_here
 from shortlist.engine.eta import Underway
 from shortlist.engine.log_entries import Report
-from shortlist.engine.tickets import Block, Handout, Receipt, State
-from shortlist.engine.workers import Job, Kept, show_progress, work, work_async
+from shortlist.engine.tickets import Handout, Receipt, State, TicketBlock
+from shortlist.engine.workers import Job, RunWork, show_progress, work, work_async
 from shortlist.errors import InvalidInput, Unfinished
 from shortlist.result import Result
 from shortlist.settings import Settings
@@ -31,11 +31,20 @@ class Runnable:
         renew: bool = False,  # noqa: ARG002  # `ask` always does
         seeded: bool = True,  # noqa: ARG002
         batch: int | None = 1,  # noqa: ARG002
-    ) -> Block:
-        """`ask`, with the tickets as columns."""
+    ) -> TicketBlock:
+        """`ask`, with the tickets as columns.
+
+        Args:
+            limit: The most tickets to hand out, beyond those that the worker is `holding`.
+            worker: Name of the worker.
+            alive: As in `ask`.
+            holding: Tickets that the worker has already.
+            renew: Not used here: `ask` always renews leases.
+            seeded: Not used here.
+            batch: Not used here."""
         given = self.ask(limit + len(holding), worker, alive=alive)
         on_items = self.settings.on_items
-        return Block(
+        return TicketBlock(
             [each.id for each in given],
             [each.arm for each in given],
             [each.draw for each in given],
@@ -50,10 +59,18 @@ class Runnable:
         tickets: list[int],
         rewards: list[float],
         costs: list[float | None] | None = None,
+        infos: list[Any] | None = None,
     ) -> Receipt:
-        """`tell_many`, with columns instead of tuples."""
+        """`tell_many`, with columns instead of tuples.
+
+        Args:
+            tickets: Numbers of tickets.
+            rewards: Their rewards.
+            costs: Actual costs of the pulls; default: the declared ones.
+            infos: What is stored with the rewards; default: nothing."""
         paid = [None] * len(tickets) if costs is None else costs
-        return self.tell_many(list(zip(tickets, rewards, paid, strict=True)))
+        noted = [None] * len(tickets) if infos is None else infos
+        return self.tell_many(list(zip(tickets, rewards, paid, noted, strict=True)))
 
     def spent(self) -> float | None:
         """What the pulls that were told cost, in the unit of the costs; None if not known here."""
@@ -64,11 +81,11 @@ class Runnable:
         return None
 
     def run(
-        self: "Kept",
+        self: "RunWork",
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         executor: Any = None,
         worker: str | None = None,
         progress: bool = True,
@@ -76,15 +93,16 @@ class Runnable:
         """Make the pulls with a function until the experiment is over; return its result.
 
         Ctrl-C ends it: what was evaluated by then is told, the rest is given back, and the same
-        call continues. Any number of programs may run the same experiment at once.
+        call continues. Any number of programs may run the same experiment at once. An error of the
+        very first call is raised at once, unless the experiment retires arms that fail.
 
         Args:
             pull: `pull(arm)`, or `pull(arm, item)` on a test set; it returns a reward, and may take
                 a `seed`, as in `select`. It may be async, or a `Command`.
             workers: Calls under way at a time; default: 1, or 16 of an async function.
-            retries: How often this worker retries a call that raised, with growing pauses, before
-                the experiment records a failure. The experiment itself hands a pull out again as
-                often as its own `retries` say; default: 0, so that these are all.
+            retries: How often to retry a call that raised, with growing pauses; default: the
+                `retries` of the experiment. Then the failed attempts are recorded. If they are more
+                than the experiment allows it stops, otherwise it hands the pull out again.
             executor: Where calls are made, as in `select`; default: threads.
             worker: Name of this worker; default: made of the machine and the process.
             progress: Whether to show progress on stderr.
@@ -96,27 +114,40 @@ class Runnable:
             Unfinished: The experiment stopped because a pull failed too often."""
         if not asynchronous(pull):
             with show_progress(self, progress) as show:
-                how = {"on_items": self.settings.on_items, "here": self.in_memory}
-                job = Job.of(pull, workers, retries, worker, show, **how)
+                how = workers, retries, worker, show, self.settings
+                job = Job.of(pull, *how, here=self.in_memory)
                 return _over(self, work(self, job, executor))
         refuse_executor(executor)
         given: dict[str, Any] = {"workers": workers, "retries": retries, "worker": worker}
         return run_here(Runnable.run_async(self, pull, progress=progress, **given), "run")
 
     async def run_async(
-        self: "Kept",
+        self: "RunWork",
         pull: Callable[..., Any],
         *,
         workers: int | None = None,
-        retries: int = 0,
+        retries: int | None = None,
         worker: str | None = None,
         progress: bool = True,
     ) -> Result:
-        """`run` with an async function, in the event loop that is running."""
+        """`run` with an async function, in the event loop that is running.
+
+        Args:
+            pull: The async function.
+            workers: Calls under way at a time; default: 16.
+            retries: As in `run`.
+            worker: As in `run`.
+            progress: Whether to show progress on stderr.
+
+        Returns:
+            The result.
+
+        Raises:
+            Unfinished: The experiment stopped because a pull failed too often."""
         if not asynchronous(pull):
             raise InvalidInput("the function is not async, but `run_async` needs one; use `run`")
         with show_progress(self, progress) as show:
-            job = Job.of(pull, workers, retries, worker, show, on_items=self.settings.on_items)
+            job = Job.of(pull, workers, retries, worker, show, self.settings)
             return _over(self, await work_async(self, job))
 
 
@@ -134,7 +165,7 @@ class Asked(Protocol):
         """Record the rewards of many tickets: all of them, or after an error none."""
 
 
-def _over(kept: Kept, state: State) -> Result:
+def _over(kept: RunWork, state: State) -> Result:
     """The result, when there is nothing to do any more; or why there is none."""
     if state is State.STOPPED:
         raise Unfinished(kept.status().trouble)

@@ -11,7 +11,8 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.budget import spending
 from shortlist.confidence import counted_pulls
-from shortlist.engine.tickets import FREE, Lease, Numbering
+from shortlist.constraints import feasible_without
+from shortlist.engine.tickets import FREE, Lease, Numbering, OpenBatches
 from shortlist.errors import StoreDamaged
 from shortlist.interim import Tally
 from shortlist.problem import MOST_COST, Problem
@@ -31,15 +32,15 @@ class Ledger:
         self._prices = prices
         self.declared = 0.0  # what the pulls told were to cost, and
         self.spent = 0.0  # what they did
-        self.costs: dict[int, float] = {}  # of the pulls of which that was said, by ticket
+        self.costs: dict[int, float] = {}  # reported actual costs, by ticket
         self.unused: dict[int, float] = {}  # what pulls cost that were told after their arm left
         self.spent_at: float | None = None  # when the budget ended within a request
-        self.retired: dict[int, str] = {}  # arms that left, and why,
+        self.retired: dict[int, str] = {}  # retired arms, and why,
         self._left_in: dict[int, int] = {}  # and how many batches were asked for by then
         self.left_at = np.full(prices.size, inf)  # (n,) when every arm left
         self.position = 0  # in the log
         self.told = 0  # rewards that the search has, and of these
-        self._worst = 0  # the worst ones, told in place of pulls of arms that left, and
+        self._worst = 0  # the worst ones, told in place of pulls of retired arms, and
         self.late = 0  # those that count because a lease was over
         self.issued = 0  # tickets handed out so far are those below
         # by ticket, NaN where not told; may be longer than `issued`
@@ -66,22 +67,33 @@ class Ledger:
         return float(self.rewards[ticket])
 
     def cost(self, ticket: int, arm: int) -> float:
-        """What a pull that was told did cost."""
+        """Cost of a pull that was told."""
         return self.costs.get(ticket, self.price(arm))
 
     def price(self, arm: int) -> float:
         """What a pull of an arm is declared to cost."""
         return float(self._prices[arm])
 
-    def retired_by(self, batch: int) -> IntArray | None:
-        """The arms that left before all of this batch was told, counted from 1; None if none did.
+    def is_complete(self, batch: Numbering) -> bool:
+        """Whether all rewards of a batch are told."""
+        if self.told < batch.end:
+            return False
+        return not np.isnan(self.rewards[batch.first : batch.end]).any()
 
-        The log says so by its order: an arm leaves after the last batch that was written down."""
-        left = [arm for arm, batches in self._left_in.items() if batches <= batch]
-        return np.array(sorted(left), dtype=np.int64) if left else None
+    def retired_by(self, number: int, batch: Numbering) -> set[int]:
+        """The arms that retired before all of this batch, the given one from 1, was told.
+
+        The log says so by its order: an arm leaves after the last batch that was written down. Of a
+        batch before that one, which was open as well, rewards that were not drawn say so."""
+        if not self.retired:
+            return set()
+        span = slice(batch.first, batch.end)
+        undrawn = self.arms[span][~self.drawn[span]]
+        left = {arm for arm, batches in self._left_in.items() if batches <= number}
+        return left | set(undrawn[np.isin(undrawn, list(self.retired))].tolist())
 
     def costs_in(self, tickets: range) -> dict[int, float]:
-        """What those of these pulls did cost of which that was said."""
+        """Reported costs of these pulls, by ticket."""
         if not self.costs:
             return {}
         return {ticket: self.costs[ticket] for ticket in tickets if ticket in self.costs}
@@ -101,27 +113,28 @@ class Ledger:
 
     @property
     def undrawn(self) -> int:
-        """Pulls of arms that left and that nobody made, as far as is known."""
+        """Pulls of retired arms that were not made, as far as is known."""
         return self._worst - len(self.unused)
 
-    def counted(self, numbering: Numbering) -> BoolArray:
+    def counted(self, numbering: OpenBatches) -> BoolArray:
         """Which tickets are counted in what is shown: (issued,).
 
-        Rewards of an arm are, up to its first ticket that is missing or that nobody drew.
-        `numbering` is that of the present request, to which all tickets belong that are missing."""
+        Rewards of an arm are, up to its first ticket that is missing or was not drawn.
+        `numbering` is that of the open batches, to which all tickets belong that are missing."""
         arms = self.arms[: self.issued].copy()
         missing = np.flatnonzero(np.isnan(self.rewards[: self.issued]))
         if missing.size:
             arms[missing] = numbering.arms(missing)
         return counted_pulls(arms, self.drawn[: self.issued], self._prices.size)
 
-    def tally(self, numbering: Numbering) -> Tally:
-        """What is counted of every arm, and what waits."""
+    def tally(self, numbering: OpenBatches, until: float = inf) -> Tally:
+        """What is counted of every arm, and what waits, of the tickets before `until`."""
         counted, tally = self.counted(numbering), Tally(self._prices.size)
-        tickets = np.flatnonzero(counted)
+        before = np.arange(self.issued) < until
+        tickets = np.flatnonzero(counted & before)
         rewards = self.rewards[tickets]
         tally.add(self.arms[tickets], np.ones_like(tickets), Rewards(rewards, rewards**2))
-        early = np.flatnonzero(self.drawn[: self.issued] & ~counted)
+        early = np.flatnonzero(self.drawn[: self.issued] & ~counted & before)
         tally.waiting += np.bincount(self.arms[early], minlength=self._prices.size)
         return tally
 
@@ -137,7 +150,7 @@ class Ledger:
         return spending(pulls, self._prices, said)
 
     def due(self, ticket: int) -> float:
-        """When the result of a ticket is expected; FREE if nobody holds it."""
+        """When the result of a ticket is expected; FREE if no worker holds it."""
         lease = self.lease(ticket)
         return FREE if lease is None else lease.due
 
@@ -149,8 +162,8 @@ class Ledger:
 
     def open_tickets(self) -> IntArray:
         """Tickets that were issued and are not told, in order."""
-        untold = np.flatnonzero(np.isnan(self.rewards[self._open : self.issued]))
-        tickets: IntArray = untold + self._open
+        missing = np.flatnonzero(np.isnan(self.rewards[self._open : self.issued]))
+        tickets: IntArray = missing + self._open
         self._open = int(tickets[0]) if tickets.size else self.issued
         return tickets
 
@@ -196,7 +209,7 @@ class Ledger:
         return over
 
     def handed_to(self, worker: str) -> IntArray:
-        """Tickets that this worker was handed last, none of nobody, and that are not told."""
+        """Tickets that this worker was handed last and that are not told; none without a name."""
         if not worker or worker not in self._workers:
             return NONE
         tickets = self.open_tickets()
@@ -290,9 +303,9 @@ class Ledger:
         if size > self.rewards.size:
             more = max(size, 2 * self.rewards.size) - self.rewards.size
             self.rewards = np.concatenate([self.rewards, np.full(more, np.nan)])
-            nobody = np.zeros(more, dtype=np.int64)
-            self.arms = np.concatenate([self.arms, nobody])
-            self._holders = np.concatenate([self._holders, nobody])
+            zeros = np.zeros(more, dtype=np.int64)
+            self.arms = np.concatenate([self.arms, zeros])
+            self._holders = np.concatenate([self._holders, zeros])
             self._ends = np.concatenate([self._ends, np.full(more, FREE)])
             none = np.zeros(more, dtype=np.bool_)
             self.drawn = np.concatenate([self.drawn, none])
@@ -300,6 +313,7 @@ class Ledger:
 
 
 ABOUT_REWARDS = {Kind.COST: "the cost", Kind.UNUSED: "the cost", Kind.LATE: "the lateness"}
+ABOUT_REWARDS[Kind.INFO] = "the info"
 MOST_UNDER_WAY = 1_000_000  # tickets handed out and not told: each takes memory
 
 
@@ -343,10 +357,18 @@ def _check_enough_stay(news: News, ledger: Ledger, settings: Settings, where: st
             f"{len(left | ledger.retired.keys())} of {settings.problem.n_arms} arms retire in"
             f" {where}, but more than {settings.problem.k} must stay"
         )
+    problem, gone = settings.problem, left | ledger.retired.keys()
+    family = problem.constraint
+    if family is None or not left:
+        return
+    if not feasible_without(family, problem.n_arms, problem.k, gone):
+        raise StoreDamaged(
+            f"{len(gone)} arms retire in {where}, but no set of the others keeps to the constraint"
+        )
 
 
 def _check_paid(news: News, ledger: Ledger, where: str) -> None:
-    """Refuse what is said of the reward of a ticket that has none."""
+    """Refuse an entry about the reward of a ticket that has none."""
     about = [event for event in news.events if event.kind in ABOUT_REWARDS]
     told = set(news.told.tickets.tolist()) if about else set()
     for event in about:
@@ -357,7 +379,7 @@ def _check_paid(news: News, ledger: Ledger, where: str) -> None:
 
 
 def is_cost(text: str) -> bool:
-    """Whether an event may say that a pull did cost this."""
+    """Whether this may be the cost of a pull."""
     try:
         return 0 <= float(text) <= MOST_COST
     except ValueError:
@@ -370,9 +392,9 @@ def _largest(numbers: IntArray) -> int:
 
 
 def _check_event(event: Event, n_arms: int, where: str) -> None:
-    nobody = event.kind is Kind.RETIRE and event.span >= n_arms
-    nobody |= event.kind in (Kind.COST, Kind.UNUSED) and not is_cost(event.text)
-    if event.ticket < 0 or event.span < 0 or nobody or not isfinite(event.time):
+    wrong = event.kind is Kind.RETIRE and event.span >= n_arms
+    wrong |= event.kind in (Kind.COST, Kind.UNUSED) and not is_cost(event.text)
+    if event.ticket < 0 or event.span < 0 or wrong or not isfinite(event.time):
         raise StoreDamaged(
             f"{event.kind} of {event.span} tickets from {event.ticket} at {event.time} is in"
             f" {where}, but no such event can be"

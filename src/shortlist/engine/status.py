@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arms import Label
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.confidence import estimates, places
+from shortlist.confidence import estimates, feasible_places, places
 from shortlist.driver import unit_tally
 from shortlist.engine.tickets import State
 from shortlist.formatting import (
@@ -21,6 +21,8 @@ from shortlist.formatting import (
     known_before,
     mean_text,
     plural,
+    printable,
+    range_of,
 )
 from shortlist.interim import Tally, chances
 from shortlist.problem import Problem
@@ -28,6 +30,7 @@ from shortlist.search import Progress
 from shortlist.validation import whole
 
 SHOWN = 40  # arms in a table
+HOLDERS = 5  # workers that are named
 DECIDING = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which there is an answer
 DECIDED = {"in": "chosen", "out": "not chosen"}  # places of arms where there is an answer
 
@@ -71,7 +74,7 @@ class ArmsTold:
         return (
             str(self.labels[arm]),
             f"{self.pulls[arm]:,}",
-            mean_text(float(self.means[arm]), *ends),
+            mean_text(float(self.means[arm]), *ends, among=range_of(self.means.tolist())),
             interval_text(*ends),
             DECIDED.get(place, place) if decided else place,
             "" if decided else chance_text(float(self.chances[arm])),
@@ -85,12 +88,12 @@ class Status(Tabular):
 
     name: str  #: of the experiment
     state: State  #: whether there are tickets, an answer, or trouble
-    trouble: str  #: why it is stopped, in words; empty if it is not
+    trouble: str  #: why it is stopped; empty if it is not
     told: int  #: pulls that were made and whose reward counts
-    held: int  #: tickets that somebody works on
-    wanted: int  #: tickets that the search waits for and nobody works on
+    held: int  #: tickets that are held
+    wanted: int  #: tickets that the search waits for and that are not held
     failures: int  #: evaluations that failed since the experiment was resumed last
-    workers: Mapping[str, int]  #: tickets held by everybody who gave a name
+    workers: Mapping[str, int]  #: number of tickets per worker with a name
     progress: Progress  #: as the search sees it
     arms: ArmsTold = field(repr=False)  #: what was told of every arm
     overdue: int = 0  #: tickets held for longer than their lease, and waited for
@@ -103,11 +106,12 @@ class Status(Tabular):
     notes: tuple[
         str, ...
     ] = ()  #: why it may not hold: the rewards are unusual, which can be chance
-    #: pulls that were not made, of arms that left: the search counts each as the worst reward
+    #: pulls that were not made, of retired arms: the search counts each as the worst reward
     undrawn: int = 0
     #: pulls that were made and told after their arm left: they cost, their reward is not used
     unused: int = 0
     late: int = 0  #: tickets whose lease was over: each counts as the experiment's `on_late`
+    live: str = ""  #: state of the blocks of a live test; empty for other experiments
 
     @property
     def waiting(self) -> int:
@@ -159,15 +163,19 @@ class Status(Tabular):
             "among": self.among,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
+            "live": self.live,
             "arms": list(self.arms.rows()),
         }
 
     def table(self, rows: int = SHOWN) -> TextTable:
-        """The arms most likely to be the best, and then by their means, at most so many."""
+        """The arms most likely to be the best, and then by their means, at most this many.
+
+        Args:
+            rows: Maximum number of arms in it."""
         worth = -self.arms.means if self.arms.minimize else self.arms.means
-        untold = np.isnan(worth)  # they come after all others
+        unknown = np.isnan(worth)  # they come after all others
         likely = np.round(np.nan_to_num(self.arms.chances), 2)
-        best_first = np.lexsort((-np.nan_to_num(worth), -likely, untold))
+        best_first = np.lexsort((-np.nan_to_num(worth), -likely, unknown))
         decided = self._decided
         left_out = best_first.size - whole("rows", rows, at_least=0)
         more = [plural(left_out, "more arm")] if left_out > 0 else []
@@ -193,7 +201,7 @@ class Status(Tabular):
                 f"at most {bound_text(self.bound, 3)} {'would be' if self.warnings else 'is'} lost"
             )
             if self.among < len(self.arms.labels):
-                lost += " among the arms that stay"
+                lost += " among the remaining arms"
             facts.append(lost if decided else f"{lost} so far")
         if self.warnings:
             facts.append("but the rewards refute the declaration: nothing is guaranteed")
@@ -218,8 +226,15 @@ class Status(Tabular):
     @property
     def _waiting(self) -> str:
         """What the search waits for."""
+        if self.live:
+            return self.live
         waiting = f"waits for {self.held + self.wanted:,} more, {self.held:,} of them under way"
-        return f"{waiting} and {self.overdue:,} of those overdue" if self.overdue else waiting
+        waiting += f" and {self.overdue:,} of those overdue" if self.overdue else ""
+        most = sorted(self.workers.items(), key=lambda each: -each[1])
+        who = [f"{printable(worker)} ({count:,})" for worker, count in most[:HOLDERS]]
+        others = len(most) - len(who)
+        who += [f"{others:,} other workers"] if others else []
+        return f"{waiting}, held by {', '.join(who)}" if who else waiting
 
     @property
     def _cost(self) -> str:
@@ -266,8 +281,11 @@ def _places(
     where = np.full(low.size, "retired", dtype=object)
     if chosen is not None:
         where[stay] = ["in" if arm in chosen else "out" for arm in np.flatnonzero(stay).tolist()]
-    elif counted.problem.minimize:
-        where[stay] = places(-high[stay], -low[stay], k)
+        return tuple(where.tolist())
+    if counted.problem.minimize:
+        low, high = -high, -low
+    if counted.problem.constraint is not None:
+        where[stay] = feasible_places(counted.problem, low, high, stay)
     else:
         where[stay] = places(low[stay], high[stay], k)
     return tuple(where.tolist())

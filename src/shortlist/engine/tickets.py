@@ -20,9 +20,10 @@ the rewards that count.
 Every reward is checked when it comes in. Sums of floats depend on their order, and the answer of a
 search must not depend on which worker was quicker: rewards are added up in the order of tickets."""
 
+import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -49,7 +50,7 @@ class Ticket:
 
     `draw` counts the pulls of an arm from 0. `seed` depends on nothing but the experiment's seed,
     the arm and the draw: an evaluation that takes its randomness from it gives the same reward
-    whoever makes it, and however often."""
+    whichever worker makes it, and however often."""
 
     id: int
     """Its number in the experiment, from 0."""
@@ -124,7 +125,7 @@ class Handout(list[Ticket]):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TicketBlock:
     """Tickets handed out together, as columns: to make a `Ticket` of each takes longer than a short
     evaluation."""
 
@@ -151,6 +152,13 @@ def draw_seed(seed: int, arm: int, draw: int) -> int:
     return int(state[0]) >> 1  # many generators and services take a signed 64-bit number
 
 
+def shared_seed(seed: int, position: int) -> int:
+    """The seed of all pulls at one position of the stream: 63 bits made of the run's seed and the
+    position."""
+    state = np.random.SeedSequence(seed, spawn_key=(position,)).generate_state(1, np.uint64)
+    return int(state[0]) >> 1
+
+
 Tickets = Iterable[int] | IntArray
 
 
@@ -165,11 +173,14 @@ class Places(NamedTuple):
 class Numbering:
     """The tickets `first`, `first` + 1, ... of a batch, one for every pull.
 
-    `drawn` says how often each arm was asked for before."""
+    `drawn` says how often each arm was asked for before. `begins` is the position of the batch in
+    the stream of shared seeds: every arm takes the positions from there on."""
 
-    def __init__(self, pulls: Pulls, first: int, drawn: IntArray) -> None:
+    def __init__(self, pulls: Pulls, first: int, drawn: IntArray, begins: int = 0) -> None:
         self.pulls = pulls
         self.first = first
+        self.begins = begins
+        self._drawn = drawn
         times = pulls.times  # (entries,)
         self.total = int(times.sum())
         self._first_draws = drawn[pulls.arms] + total_before(pulls.arms, times)
@@ -202,6 +213,18 @@ class Numbering:
         draws: IntArray = self._first_draws[entries] + self._bottoms[stretch] + rounds
         return Places(entries, self.pulls.arms[entries], draws)
 
+    def positions(self, tickets: Tickets) -> IntArray:
+        """The position of each of the tickets in the stream of shared seeds."""
+        _, arms, draws = self.places(tickets)
+        positions: IntArray = self.begins + draws - self._drawn[arms]
+        return positions
+
+    @property
+    def stream_end(self) -> int:
+        """The first position of the stream after this batch."""
+        longest = np.bincount(self.pulls.arms, self.pulls.times).max(initial=0)
+        return self.begins + int(longest)
+
     def calls(self, tickets: Tickets, most: int | None) -> IntArray:
         """The number of the call that makes each of the tickets, where a call makes up to `most`
         pulls of an entry; without a limit, all of them."""
@@ -219,20 +242,84 @@ class Numbering:
         return stretch, rounds, self._order[ranks]
 
 
+class OpenBatches:
+    """The tickets of all batches that are not answered, oldest first; there is at least one."""
+
+    def __init__(self, batches: Sequence[Numbering]) -> None:
+        self.batches = tuple(batches)
+        self._starts = np.array([each.first for each in self.batches], dtype=np.int64)
+
+    @property
+    def oldest(self) -> Numbering:
+        """The batch that is answered next."""
+        return self.batches[0]
+
+    @property
+    def first(self) -> int:
+        """The first of their tickets."""
+        return self.batches[0].first
+
+    @property
+    def end(self) -> int:
+        """The first ticket after theirs."""
+        return self.batches[-1].end
+
+    def arms(self, tickets: Tickets) -> IntArray:
+        """The arm of each of the tickets."""
+        return self.places(tickets).arms
+
+    def places(self, tickets: Tickets) -> Places:
+        """Where each of the tickets belongs; entries are those of its own batch."""
+        if len(self.batches) == 1:
+            return self.oldest.places(tickets)
+        ids = np.asarray(tickets, dtype=np.int64)
+        found = [np.empty_like(ids) for _ in Places._fields]
+        for batch, own in self._by_batch(ids):
+            for column, part in zip(found, batch.places(ids[own]), strict=True):
+                column[own] = part
+        return Places(*found)
+
+    def positions(self, tickets: Tickets) -> IntArray:
+        """The position of each of the tickets in the stream of shared seeds."""
+        ids = np.asarray(tickets, dtype=np.int64)
+        positions = np.empty_like(ids)
+        for batch, own in self._by_batch(ids):
+            positions[own] = batch.positions(ids[own])
+        return positions
+
+    def calls(self, tickets: Tickets, most: int | None) -> IntArray:
+        """As `Numbering.calls`: no call makes pulls of two batches."""
+        ids = np.asarray(tickets, dtype=np.int64)
+        numbers = np.empty_like(ids)
+        used = 0
+        for batch, own in self._by_batch(ids):
+            numbers[own] = used + batch.calls(ids[own], most)
+            used = int(numbers[own].max()) + 1
+        return numbers
+
+    def _by_batch(self, ids: IntArray) -> Iterator[tuple[Numbering, IntArray]]:
+        """Every batch that tickets are of, and the places of these tickets among all."""
+        place = self._starts.searchsorted(ids, side="right") - 1
+        for each, batch in enumerate(self.batches):
+            own = np.flatnonzero(place == each)
+            if own.size:
+                yield batch, own
+
+
 WAIT: Literal["wait"] = "wait"  # for the result, however long it takes
 AGAIN: Literal["again"] = "again"  # hand the ticket out again; the first result counts
 
-FREE = 0.0  # the end of a lease that nobody holds any more
-# A ticket that is waited for is held so many seconds beyond its due time, for 35,000 years. A power
-# of 2, so that the due time comes back from the log as it is on the ticket.
+FREE = 0.0  # the end of a lease that was given up
+# A ticket that is waited for is held this many seconds beyond its due time, for 35,000 years. A
+# power of 2, so that the due time comes back from the log as it is on the ticket.
 FOREVER = 2.0**40
 
 
 @dataclass(slots=True)
 class Lease:
-    """Who was asked last to make a pull, and until when nobody else is."""
+    """Who was asked last to make a pull, and until when no other worker is."""
 
-    worker: str  # "" for somebody without a name
+    worker: str  # "" for a worker without a name
     end: float
 
     @property
@@ -255,7 +342,7 @@ HOUR = 3600.0  # of a lease, while nothing is known about how long pulls take
 MARGIN = 4.0  # times the longest pull so far: a lease that pulls of the same kind do not outlast
 NEAR = 0.5  # of its lease: a pull that takes longer is worth a warning
 REMEMBERED = 100_000  # tickets under way whose beginning is known; beyond, the oldest is forgotten
-NOBODY = Lease("", FREE)
+NO_LEASE = Lease("", FREE)
 logger = logging.getLogger("shortlist.engine")
 
 
@@ -281,7 +368,7 @@ class Durations:
         return max(HOUR, MARGIN * self.longest) if self._lease is None else self._lease
 
     def begin(self, tickets: list[int], renewed: IntArray, now: float) -> None:
-        """Note that tickets are handed out; the evaluation of those renewed goes on."""
+        """Note that tickets are handed out; the evaluation of those renewed continues."""
         again = set(renewed.tolist()) & self._begun.keys() if renewed.size else ()
         new = [each for each in tickets if each not in again] if again else tickets
         self._begun.update(dict.fromkeys(new, now))
@@ -293,7 +380,7 @@ class Durations:
         for ticket in tickets:
             begun = self._begun.pop(ticket, None)
             if begun is None or now - begun > self.longest:
-                self._take(lease_of(ticket) or NOBODY, begun, now)
+                self._take(lease_of(ticket) or NO_LEASE, begun, now)
 
     def _take(self, lease: Lease, begun: float | None, now: float) -> None:
         """Note one that took longer than all before, or may have."""
@@ -323,7 +410,7 @@ def _consequence(on_late: OnLate) -> str:
 
 
 def checked_worker(worker: object) -> str:
-    """The name of a worker; None and an empty one are nobody's."""
+    """The name of a worker; None and an empty one stand for a worker without a name."""
     return "" if worker is None else text("worker", worker)
 
 
@@ -347,13 +434,77 @@ def with_cost(value: Any, *, many: bool = False) -> tuple[Any, Any]:
 
 
 def checked_cost(cost: object, name: str) -> float | None:
-    """What a pull is said to have cost, if that is possible; None if nothing is said."""
+    """The reported cost of a pull, if it is possible; None if there is none."""
     if cost is None:
         return None
     number = math.nan if isinstance(cost, bool) else real(cost)
     if not 0 <= number <= MOST_COST:
         raise InvalidInput(f"{name} is {shown(cost)}, but must be a number from 0 to {MOST_COST:g}")
     return number
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A reward with what belongs to it: returned by a pull, or told instead of a number.
+
+    Args:
+        value: The reward.
+        cost: Actual cost of the pull; None for the declared cost.
+        info: Anything that JSON can hold, such as the answer of a model, up to 64 KiB. It is
+            stored and exported with the reward, and never used by a search.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Score(1.0, info={"answer": "42"}).value
+        1.0
+    """
+
+    value: float
+    cost: float | None = None
+    info: Any = None
+
+
+MOST_INFO = 2**16  # bytes of JSON told with a reward
+
+
+class Noted(str):
+    """An info that was checked, as a store keeps it."""
+
+    __slots__ = ()
+
+
+def checked_info(info: object, name: str, seconds: float | None = None) -> "Noted | None":
+    """The info as a store keeps it, with the seconds of the call if known; None without info."""
+    if info is None or isinstance(info, Noted):
+        return info
+    try:
+        spelled = json.dumps(info, ensure_ascii=False, allow_nan=False)
+        size = len(spelled.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{name} is {shown(info)}, but must be JSON: {error}") from error
+    if size > MOST_INFO:
+        raise InvalidInput(
+            f"{name} has {size:,} bytes as JSON, but must have at most {MOST_INFO:,}"
+        )
+    timed = "" if seconds is None else f', "seconds": {seconds!r}'
+    return Noted(f'{{"info": {spelled}{timed}}}')
+
+
+def without_infos(value: Any, seconds: float | None, name: str) -> tuple[Any, list[Noted | None]]:
+    """What a call returned without its infos, as rewards or (rewards, cost), and its infos.
+
+    It may return a `Score`, or a list of them; their costs add up to that of the call."""
+    if isinstance(value, Score):
+        plain = value.value if value.cost is None else (value.value, value.cost)
+        return plain, [checked_info(value.info, name, seconds)]
+    if not (isinstance(value, list | tuple) and any(isinstance(each, Score) for each in value)):
+        return value, []
+    scores = [each if isinstance(each, Score) else Score(each) for each in value]
+    each_took = None if seconds is None else seconds / len(scores)
+    infos = [checked_info(score.info, name, each_took) for score in scores]
+    values = [score.value for score in scores]
+    costs = [score.cost for score in scores if score.cost is not None]
+    return (values, math.fsum(costs)) if costs else values, infos
 
 
 def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel) -> FloatArray:

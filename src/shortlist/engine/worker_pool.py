@@ -34,7 +34,7 @@ def named(error: BaseException, call: Call) -> BaseException:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """An evaluation whose errors can be told from those of the executor that it runs on."""
+    """An evaluation whose errors are marked, unlike those of the executor that it runs on."""
 
     evaluate: Evaluate
 

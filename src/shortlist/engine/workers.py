@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from shortlist.engine.calls import (
     Attempts,
     Call,
     Evaluation,
+    back_off,
 )
 from shortlist.engine.command import Command
 from shortlist.engine.eta import Underway
@@ -32,15 +33,17 @@ from shortlist.engine.progress import display
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import (
     FOREVER,
-    Block,
+    Noted,
     Receipt,
     State,
     Ticket,
+    TicketBlock,
     checked_cost,
     checked_reward,
     checked_rewards,
     checked_worker,
     with_cost,
+    without_infos,
 )
 from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
 from shortlist.errors import ConflictingReward, InvalidInput
@@ -48,9 +51,10 @@ from shortlist.formatting import plural, printable
 from shortlist.result import Result
 from shortlist.search import Progress
 from shortlist.settings import Settings
-from shortlist.validation import MOST_RETRIES, MOST_WORKERS, flag, whole
+from shortlist.validation import MOST_WORKERS, flag, whole
 
 PAUSE = 0.2  # seconds before asking again when others hold all that is wanted
+LOOK = 0.5  # seconds of one wait: an interrupt just before a wait is noticed after it
 PATIENCE = 2.0  # seconds of that before it is logged: a worker among others often waits
 # seconds within which a worker that lives asks again, so its tickets are lost so long if it dies
 LEASE = 60.0
@@ -59,6 +63,7 @@ STRETCH = 0.05  # seconds that a block takes, and that a reward waits to be told
 SHORT = 0.0005
 MOST_TICKETS = 10_000  # in a block
 WHOLE_BATCH = 1_000_000  # tickets in a block where one call makes many of them
+OVER = (State.FINISHED, State.BUDGET, State.ENDED)  # states in which no call is needed any more
 # what a reward nearly always is: anything else is looked at more closely
 PLAIN = frozenset({float, int, bool, np.float64, np.int64, np.bool_})
 logger = logging.getLogger("shortlist.engine")
@@ -81,19 +86,25 @@ class Work(Protocol):
         renew: bool = False,
         seeded: bool = True,
         batch: int | None = 1,
-    ) -> Block:
+    ) -> TicketBlock:
         """Up to `limit` tickets beyond those that the worker is holding."""
 
     def tell_block(
-        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+        self,
+        tickets: list[int],
+        rewards: list[float],
+        costs: list[float | None] | None = None,
+        infos: list[Any] | None = None,
     ) -> Receipt:
         """Record the rewards of many tickets: all of them, or after an error none."""
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self, ticket: Ticket | int, reward: float, cost: float | None = None, info: Any = None
+    ) -> Receipt:
         """Record the reward of a ticket."""
 
-    def fail(self, ticket: Ticket | int, reason: str) -> None:
-        """Say that a pull could not be made."""
+    def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
+        """Report that a pull failed."""
 
     def release(
         self, worker: str | None = None, *, tickets: Iterable[Ticket | int] | None = None
@@ -125,19 +136,21 @@ class Job:
         cls,
         pull: Callable[..., Any],
         workers: int | None,
-        retries: int,
+        retries: int | None,
         worker: str | None,
         show: Callable[[], None],
+        settings: Settings,
         *,
-        on_items: bool = False,
         here: bool = False,
     ) -> "Job":
         """Take the arguments of `run`, if they make sense; a worker without a name gets one."""
         name = checked_worker(worker) or this_program()
         if workers is not None:
             workers = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
-        retries = whole("retries", retries, at_least=0, at_most=MOST_RETRIES)
-        evaluation = Evaluation.of(pull, attempts=Attempts(retries), on_items=on_items)
+        if retries is None:
+            retries = settings.retries
+        attempts = Attempts.of(retries, None)
+        evaluation = Evaluation.of(pull, attempts=attempts, on_items=settings.on_items)
         return cls(evaluation, workers, name, show, here=here)
 
 
@@ -148,7 +161,9 @@ def work(experiment: Work, job: Job, executor: object) -> State:
     and the rest is given back."""
     if job.lasting:
         release_the_dead(experiment)
-    if job.here and executor is None and job.workers in (None, 1):
+    is_program = isinstance(job.evaluation.function, Command)
+    # not a program: an interrupt of this thread in the moment of its start would lose track of it
+    if job.here and executor is None and job.workers in (None, 1) and not is_program:
         return _work_here(Worker(experiment, job, 1))
     where = "threads" if executor is None else executor
     workers = job.workers or (1 if executor is None else None)
@@ -184,6 +199,7 @@ def _work_in(pool: ExecutorPool, worker: "Worker") -> State:
                 time.sleep(worker.pause())
             job.show()
     except BaseException:
+        job.evaluation.stop.set()
         if isinstance(job.evaluation.function, Command):
             job.evaluation.function.stop()
         pool.cancel()
@@ -263,6 +279,7 @@ class Worker:
         self._ids: list[int] = []  # of rewards that wait to be told, with
         self._rewards: list[float] = []
         self._costs: list[float | None] = []
+        self._infos: dict[int, Noted] = {}  # by ticket
         self._paid = False  # whether one of them has a cost
         self._since = 0.0  # when the first of them came in
         self._model = experiment.settings.problem.rewards
@@ -272,14 +289,21 @@ class Worker:
         self._size = capacity  # tickets in the next block
         self._hold = STRETCH if job.here else 0.0  # seconds that a reward may wait to be told
         self._begun = 0  # calls
+        self._attempts: Counter[int] = Counter()  # that failed, by ticket
+        # whether an error of the very first call is raised: it is no accident
+        self._eager = job.raising or experiment.settings.on_failure == "stop"
         self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
+        self._seconds: dict[int, float] = {}  # of the calls that ended last
         self._dry = False  # whether there were no more tickets the last time
+        self._news = False  # whether a reward was told since the last time
         self._idle = 0.0  # seconds of waiting for others,
         self._logged = False  # and whether that was logged
         self._renewed = time.monotonic()
         self._resumed = 0.0  # when calls could begin after the last step
         self._alive = alive
         self._many = job.evaluation.many
+        # whether batches are asked for ahead: then the search may end while calls are queued
+        self._ahead = bool(experiment.settings.options.get("window"))
 
     def step(self) -> State | None:
         """Tell rewards and ask for more tickets, where that is due; the state of the experiment
@@ -300,7 +324,9 @@ class Worker:
         now = time.monotonic()
         if self._alive is not None and now - self._renewed > LEASE / 3:
             return True
-        if self.queue or self._many or len(self.under_way) >= self.capacity:
+        if self.queue:
+            return self._ahead and self._news
+        if (self._many and not self._ahead) or len(self.under_way) >= self.capacity:
             return False
         return not self._dry
 
@@ -323,7 +349,10 @@ class Worker:
             batch=self.job.batch,
         )
         self._queue(block)
+        if self.queue and block.state in OVER:
+            self._release_queue()
         self._dry = block.state is not State.READY
+        self._news = False
         self._resumed = time.monotonic()
         over = not self._held and not self.under_way and block.state is not State.PENDING
         return block.state if over else None
@@ -331,13 +360,15 @@ class Worker:
     def _limit(self) -> int:
         """How many tickets to ask for."""
         if self._many:
-            return 0 if self.under_way or self.queue else WHOLE_BATCH
+            busy = self.queue or (self.under_way and not self._ahead)
+            return 0 if busy else WHOLE_BATCH
         free = self.capacity - len(self.under_way)
         if self.queue or not free:  # leases are renewed, and that is all
             return 0
-        return free if self._careful else max(free, self._size)
+        slow = self._ahead and self._size <= self.capacity  # calls, so that none is queued
+        return free if self._careful or slow else max(free, self._size)
 
-    def _queue(self, block: Block) -> None:
+    def _queue(self, block: TicketBlock) -> None:
         """Queue the calls of the tickets that are new; the others were renewed."""
         new = [place for place, id_ in enumerate(block.ids) if id_ not in self._held]
         self._held.update(zip(block.ids, block.due, strict=True))
@@ -351,15 +382,17 @@ class Worker:
             self._members[block.ids[places[0]]] = [block.ids[place] for place in places]
             self.queue.append(self._call(block, places))
 
-    def _call(self, block: Block, places: list[int]) -> Call:
+    def _call(self, block: TicketBlock, places: list[int]) -> Call:
         first, self._begun = places[0], self._begun + 1
         seed = None if block.seeds is None else block.seeds[first]
         item = None
         if block.items is not None:
             item = [block.items[each] for each in places] if self._many else block.items[first]
-        eager = self.job.raising and self._begun == 1
+        eager = self._eager and self._begun == 1
+        failed = self._attempts[block.ids[first]] if self._attempts else 0
+        pause = back_off(failed) if failed else 0.0
         label, draw = block.labels[first], block.draws[first]
-        return Call(block.ids[first], label, draw, len(places), seed, item, eager)
+        return Call(block.ids[first], label, draw, len(places), seed, item, eager, pause)
 
     def _check_alive(self, now: float) -> None:
         """Log that the promise to ask again was not kept: others may have the same tickets now."""
@@ -371,8 +404,8 @@ class Worker:
     def patience(self) -> float:
         """How many seconds to wait for a call to end before the next step."""
         if self._ids:
-            return max(0.0, self._since + self._hold - time.monotonic())
-        return LEASE / 3
+            return min(LOOK, max(0.0, self._since + self._hold - time.monotonic()))
+        return min(LOOK, LEASE / 3)
 
     def pause(self) -> float:
         """How long to give others time; logged, once, if that takes long."""
@@ -401,12 +434,13 @@ class Worker:
         self._idle, evaluate, until = 0.0, self.job.evaluation, time.monotonic() + STRETCH
         while self.queue:
             call = self.queue.popleft()
+            begun = time.monotonic()
             try:
                 value = evaluate(call)
             except Exception as error:
                 self._failed(call, error)
             else:
-                self._accept(call, value)
+                self._accept(call, value, time.monotonic() - begun)
             if time.monotonic() >= until:
                 break
 
@@ -420,13 +454,15 @@ class Worker:
             if each.error is not None:
                 self._failed(self.under_way.pop(each.call.ticket), each.error)
 
-    def _time(self, done: Iterable[Done]) -> None:
+    def _time(self, done: Sequence[Done]) -> None:
         """Let rewards wait to be told only if calls are short.
 
         A call that began before the last commit may have ended during it: its duration is not
         known."""
         now = time.monotonic()
         begun = [self._begun_at.pop(each.call.ticket, 0.0) for each in done]
+        calls = zip(done, begun, strict=True)
+        self._seconds = {each.call.ticket: now - start for each, start in calls if start}
         taken = [now - each for each in begun if each >= self._resumed]
         if taken and not self.job.here:
             self._hold = STRETCH if min(taken) < SHORT else 0.0
@@ -437,13 +473,14 @@ class Worker:
         for each in done:
             if each.error is None:
                 try:
-                    self._accept(self.under_way.pop(each.call.ticket), each.value)
+                    call = self.under_way.pop(each.call.ticket)
+                    self._accept(call, each.value, self._seconds.get(call.ticket))
                 except InvalidInput as error:
                     wrong = wrong or error
         if wrong is not None:
             raise wrong
 
-    def _accept(self, call: Call, value: Any) -> None:
+    def _accept(self, call: Call, value: Any, seconds: float | None = None) -> None:
         """Keep a reward to be told, if it is one."""
         if not self._ids:
             self._since = time.monotonic()
@@ -453,16 +490,19 @@ class Worker:
             self._costs.append(None)
             return
         try:
+            value, infos = without_infos(value, seconds, f"the info of arm {call.label!r}")
             rewards, cost = self._checked(call, value)
         except InvalidInput as error:
-            if self.job.raising:
+            if self.job.raising or call.first:
                 raise
-            self._fail(call, str(error))
+            self._fail(call, 1, str(error))
+            _log(call, str(error))
             return
         tickets = self._members.pop(call.ticket, [call.ticket])
         self._ids += tickets
         self._rewards += rewards
         self._costs += _shares(cost, len(tickets))
+        self._infos |= {id_: each for id_, each in zip(tickets, infos, strict=False) if each}
         if cost is not None:
             self._take_cost()
 
@@ -501,23 +541,25 @@ class Worker:
         """Tell the rewards that wait, all at once if possible."""
         self._grow()
         costs = self._costs if self._paid else None
+        infos = [self._infos.get(id_) for id_ in self._ids] if self._infos else None
         try:
-            self.experiment.tell_block(self._ids, self._rewards, costs)
+            self.experiment.tell_block(self._ids, self._rewards, costs, infos)
         except InvalidInput:  # one of them: none was told
             self._tell_one_by_one()
         for id_ in self._ids:
             self._held.pop(id_, None)
-        self._ids, self._rewards, self._costs = [], [], []
+        self._ids, self._rewards, self._costs, self._infos = [], [], [], {}
         self._paid = self._dry = False
+        self._news = True
         self._resumed = time.monotonic()
 
     def _tell_one_by_one(self) -> None:
-        """A reward that came too late is logged, one that cannot be told is a failure."""
+        """A reward that came too late is logged, one that is refused is a failure."""
         for id_, reward, cost in zip(self._ids, self._rewards, self._costs, strict=True):
             try:
-                self.experiment.tell(id_, reward, cost)
+                self.experiment.tell(id_, reward, cost, self._infos.get(id_))
             except ConflictingReward as error:
-                _log(f"ticket {id_}", str(error))
+                logger.warning("ticket %s failed: %s", id_, printable(str(error), keep="\n\t"))
 
     def _grow(self) -> None:
         """Fit the size of blocks to the pace at which calls are made."""
@@ -529,16 +571,19 @@ class Worker:
         if self.job.raising:
             raise named(error, call)
         reason = str(error) or type(error).__name__
-        self._fail(call, reason, *getattr(error, "__notes__", ()))
+        if not call.first:
+            self._fail(call, self.job.evaluation.attempts.retries + 1, reason)
+        _log(call, "\n".join([reason, *getattr(error, "__notes__", ())]))
+        if call.first:
+            raise named(error, call)
 
-    def _fail(self, call: Call, reason: str, *more: str) -> None:
-        """Tell that a pull failed; `more` is for the log of this program only."""
+    def _fail(self, call: Call, attempts: int, reason: str) -> None:
+        """Report that a pull failed."""
         due = self._held.pop(call.ticket)
         label: Any = call.label
         ticket = Ticket(call.ticket, label, call.draw, call.seed or 0, due, item=call.item)
-        self.experiment.fail(ticket, reason)
-        pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
-        _log(pull, "\n".join([reason, *more]))
+        self.experiment.fail(ticket, reason, attempts)
+        self._attempts[call.ticket] += attempts
         self._dry = False
 
     def give_back(self) -> None:
@@ -557,11 +602,12 @@ def _shares(cost: float | None, times: int) -> list[float | None]:
     return [*[each] * (times - 1), cost - each * (times - 1)]
 
 
-def _log(pull: str, reason: str) -> None:
+def _log(call: Call, reason: str) -> None:
+    pull = f"Pull {call.draw} of {call.label!r} (ticket {call.ticket})"
     logger.warning("%s failed: %s", pull, printable(reason, keep="\n\t"))
 
 
-class Kept(Work, Protocol):
+class RunWork(Work, Protocol):
     """What it takes to be run: an experiment here or at a service."""
 
     @property
@@ -582,7 +628,7 @@ class Kept(Work, Protocol):
 
 
 @contextmanager
-def show_progress(kept: Kept, progress: bool) -> Iterator[Callable[[], None]]:
+def show_progress(kept: RunWork, progress: bool) -> Iterator[Callable[[], None]]:
     """What a worker is to call after every step."""
     if not flag("progress", progress):
         yield _show_nothing

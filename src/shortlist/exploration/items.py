@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.constraints import MatroidConstraint, best_by
 from shortlist.problem import Items, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
@@ -170,6 +171,7 @@ class Board:
         assert problem.items is not None
         self.sums = ItemSums(problem.items, problem.n_arms)
         self.k = problem.k
+        self.constraint = problem.constraint
         self.left = min(problem.budget, int(self.sums.missing.sum()))
         self.ties: IntArray = rng.permutation(problem.n_arms)
         self.effects = ItemEffects(self.sums)
@@ -196,13 +198,39 @@ class Board:
         """The arms, best first."""
         return np.lexsort((self.ties, -self.effects.means))
 
+    def chosen(self) -> IntArray:
+        """The best k arms by now, or the best feasible set."""
+        if self.constraint is None:
+            return np.sort(self.ranked()[: self.k])
+        return np.flatnonzero(best_by(self.constraint, self.effects.means, -self.ties, self.k))
+
     def losses(self) -> FloatArray:
         """Expected loss of each arm if it is on the wrong side: (arms,)."""
+        if self.constraint is not None:
+            return self._feasible_losses()
         means, ranked = self.effects.means, self.ranked()
         last, best = ranked[self.k - 1], ranked[self.k]  # that is chosen, of the others
         losses = _expected(means[last] - means, self.effects.apart(last))
         inside = ranked[: self.k]
         losses[inside] = _expected(means - means[best], self.effects.apart(best))[inside]
+        return losses
+
+    def _feasible_losses(self) -> FloatArray:
+        """The same under a constraint: each arm against the closest one that it may replace.
+
+        Of a family that is no matroid, against the closest one on the other side."""
+        means, inside = self.effects.means, self.chosen()
+        chosen = np.isin(np.arange(means.size), inside)
+        swaps = ~chosen[:, None] & chosen
+        if isinstance(self.constraint, MatroidConstraint):
+            swaps = self.constraint.exchangeable(chosen)
+        leads = np.where(swaps, means - means[:, None], np.inf)  # [j, i]: of i before j
+        losses = np.zeros(means.size)
+        for arm in range(means.size):
+            own = leads[:, arm] if chosen[arm] else leads[arm]
+            rival = int(own.argmin())
+            if np.isfinite(own[rival]):
+                losses[arm] = _expected(own[rival], self.effects.apart(rival)[arm])
         return losses
 
     def shares(self, cells: int) -> IntArray:
@@ -233,5 +261,4 @@ def explore_items(problem: Problem, rng: np.random.Generator) -> Search:
     yield from board.score(board.first())
     while board.left:
         yield from board.score(board.shares(batch))
-    top = np.sort(board.ranked()[: problem.k])
-    return Answer(top, evidence={"items": int(board.sums.counts.max())})
+    return Answer(board.chosen(), evidence={"items": int(board.sums.counts.max())})

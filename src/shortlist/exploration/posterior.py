@@ -429,8 +429,8 @@ TOLERANCE = 1e-9  # of a sum of squares beyond the sum that rounding may make up
 
 def posterior_of(n_arms: int, k: int, rewards: RewardModel) -> Posterior:
     """The posterior for these rewards."""
-    if isinstance(rewards, Undeclared):
-        return UndeclaredPosterior(n_arms, k)
+    if isinstance(rewards, Undeclared) or not rewards.knows_spread:
+        return UndeclaredPosterior(n_arms, k, ranged=rewards.knows_spread)
     return Posterior(n_arms, k, rewards)
 
 
@@ -441,9 +441,11 @@ class UndeclaredPosterior(Posterior):
     their mean and spread so far, and the variance of every arm is drawn to that of all (Smyth
     2004). So the choice does not depend on the units of rewards."""
 
-    def __init__(self, n_arms: int, k: int) -> None:
+    def __init__(self, n_arms: int, k: int, *, ranged: bool = True) -> None:
+        """Without `ranged` the normal model is used from the beginning."""
         super().__init__(n_arms, k, Bounded())
         self._centre, self._scale = 0.0, 1.0
+        self._may_be_ranged = ranged
 
     def add(self, pulls: Pulls, rewards: Rewards) -> None:
         """Add the rewards of a batch."""
@@ -451,7 +453,8 @@ class UndeclaredPosterior(Posterior):
 
     def refresh(self) -> None:
         """Fit the prior to all arms and update every posterior."""
-        if self.rewards.has_range and (self.squares > self.sums * (1 + TOLERANCE)).any():
+        outside = (self.squares > self.sums * (1 + TOLERANCE)).any()
+        if self.rewards.has_range and (outside or not self._may_be_ranged):
             self._leave_range()
         super().refresh()
 

@@ -8,10 +8,15 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.constraints import Constraint, best_set
 from shortlist.exploration import tuning
-from shortlist.exploration.posterior import Grid, Posterior
+from shortlist.exploration.posterior import (
+    Grid,
+    Posterior,
+    UndeclaredPosterior,
+    posterior_of,
+)
 from shortlist.exploration.prices import ArmBeliefs, Prices, best_prices
 from shortlist.problem import Problem
-from shortlist.reward_models import RewardModel
+from shortlist.reward_models import RewardModel, Undeclared
 
 JITTER = 2.0**-30  # added to means, as a share of the largest, so that ties are broken at random
 
@@ -84,10 +89,21 @@ class PricedPosterior(Posterior):
         return beyond
 
 
+class PricedUndeclared(PricedPosterior, UndeclaredPosterior):
+    """The same where nothing was declared about rewards."""
+
+    def __init__(self, n_arms: int, k: int, constraint: Constraint) -> None:
+        UndeclaredPosterior.__init__(self, n_arms, k)
+        self.constraint = constraint
+        self._choice = None
+
+
 def exploring(problem: Problem) -> Posterior:
     """The posterior that a problem is explored with."""
     if problem.constraint is None:
-        return Posterior(problem.n_arms, problem.k, problem.rewards)
+        return posterior_of(problem.n_arms, problem.k, problem.rewards)
+    if isinstance(problem.rewards, Undeclared):
+        return PricedUndeclared(problem.n_arms, problem.k, problem.constraint)
     return PricedPosterior(problem.n_arms, problem.k, problem.rewards, problem.constraint)
 
 

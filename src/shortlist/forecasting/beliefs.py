@@ -14,6 +14,7 @@ import numpy.typing as npt
 from shortlist.algorithms import Algorithm
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven, check_cells, item_labels
+from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput
 from shortlist.exploration.posterior import Posterior
@@ -21,7 +22,6 @@ from shortlist.features import Features, shuffled
 from shortlist.formatting import given_text
 from shortlist.instances import item_response_with
 from shortlist.problem import Items, Problem, checked_order
-from shortlist.regret import aggregate_regret
 from shortlist.reward_models import Binary, Bounded
 from shortlist.search import Pulls, Rewards
 from shortlist.simulation.simulate import drive
@@ -249,6 +249,7 @@ class Scene:
     costs: tuple[float, ...] | None = None  # of a pull per arm, in the order of the means
     limits: tuple[int | None, ...] | None = None  # the most pulls per arm, in the same order
     features: Features | None = None  # of the arms, in the same order
+    constraint: Constraint | None = None  # the sets that may be chosen
 
     @property
     def words(self) -> str:
@@ -274,22 +275,24 @@ class Scene:
         means = self.believed.draw(means_rng)
         if self.items is None:
             outcome = drive(algorithm, problem, BernoulliBandit(means), run_rng, **options)
-            return _row(outcome, problem.sign * means)
+            return _row(outcome, problem, problem.sign * means)
         scores = item_response_with(means, self.items.size, means_rng)
         table = ScoreTable(scores, means_rng, self.order)
         outcome = finish(counted(algorithm, problem, run_rng, **options), table.pull)
-        return _row(outcome, problem.sign * scores.mean(1))
+        return _row(outcome, problem, problem.sign * scores.mean(1))
 
     def _shuffled(self, problem: Problem, rng: np.random.Generator) -> Problem:
-        """The problem with costs, limits and features in the order of guessed means."""
-        if self.costs is None and self.limits is None and self.features is None:
+        """The problem with what is known of arms in the order of guessed means."""
+        known = (self.costs, self.limits, self.features, self.constraint)
+        if all(each is None for each in known):
             return problem
         order = deepcopy(rng).permutation(problem.n_arms)
         listed = order.tolist()
         costs = None if self.costs is None else tuple(self.costs[arm] for arm in listed)
         limits = None if self.limits is None else tuple(self.limits[arm] for arm in listed)
         features = shuffled(self.features, order)
-        return replace(problem, costs=costs, limits=limits, features=features)
+        family = None if self.constraint is None else reordered(self.constraint, order)
+        return replace(problem, costs=costs, limits=limits, features=features, constraint=family)
 
 
 def scene_of(
@@ -310,8 +313,8 @@ def scene_of(
     return Scene(believed, Items(size), order, costs, limits)
 
 
-def _row(outcome: Outcome, means: FloatArray) -> Row:
-    lost = aggregate_regret(means, outcome.answer.top)
+def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
+    lost = problem.regret(means, outcome.answer.top)
     spent = outcome.pulls if outcome.spending is None else outcome.spending
     bound = outcome.answer.regret_bound
     proved = np.nan if bound is None else bound

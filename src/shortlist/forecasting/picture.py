@@ -11,6 +11,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.forecasting.trials import Forecast, Prospect, quantiles
 from shortlist.formatting import bound_text, confidence_text, given_text
+from shortlist.result.plots import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,14 +49,12 @@ def save(forecast: Forecast, path: str) -> None:
 
 def draw(forecast: Forecast) -> "Figure":
     """What is spent until epsilon is reached, and below it what is lost after every budget."""
-    from matplotlib.figure import Figure
-
     parts = [
         [prospect for prospect in forecast.prospects if (prospect.budget is None) == to_epsilon]
         for to_epsilon in (True, False)
     ]
     rows = [len(part) for part in parts if part]
-    figure = Figure(figsize=(WIDTH, sum(rows) * ROW + len(rows) * FRAME), layout="constrained")
+    figure = new_figure(WIDTH, sum(rows) * ROW + len(rows) * FRAME)
     axes = figure.subplots(len(rows), squeeze=False, height_ratios=rows)[:, 0]
     figure.suptitle(
         f"The best {forecast.k:,} of {forecast.arms}, {forecast.runs} runs", fontsize=11

@@ -1,8 +1,10 @@
 """Forecast by simulation: the pulls and the regret of searches on means drawn for every run."""
 
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -15,6 +17,7 @@ from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.algorithms.algorithm import options_of
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.cells import ItemsGiven
+from shortlist.constraints import Constraint
 from shortlist.errors import InvalidInput
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of
 from shortlist.forecasting.beliefs import Row, Scene, guess, scene_of
@@ -26,13 +29,14 @@ from shortlist.formatting import (
     given_text,
     readable,
 )
-from shortlist.problem import FixedBudget, FixedConfidence, Problem, budget_of, goal_of
+from shortlist.problem import FixedBudget, FixedConfidence, Problem, Traffic, budget_of, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.regret import ROUNDING
 from shortlist.reward_models import Binary
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.simulate import checked_prices
-from shortlist.spec import Certificate, Order
+from shortlist.spec import Certificate, Order, documented
 from shortlist.validation import (
     MOST_ARMS,
     MOST_RUNS,
@@ -46,6 +50,7 @@ from shortlist.validation import (
 )
 
 QUANTILES = (0.1, 0.5, 0.9)
+LIVE = "live test"  # name of the forecast of `Experiment.create(per_day=…)`
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +155,11 @@ class Forecast(Tabular):
     seconds: float  #: that all runs took together
 
     def prospect(self, algorithm: AlgorithmLike, budget: float | None = None) -> Prospect:
-        """The prospect of that algorithm for that budget, or for epsilon and delta."""
+        """The prospect of that algorithm for that budget, or for epsilon and delta.
+
+        Args:
+            algorithm: Name of the algorithm.
+            budget: One of the budgets; default: the goal epsilon."""
         name = algorithm if isinstance(algorithm, str) else find(algorithm).name
         for prospect in self.prospects:
             if (prospect.algorithm, prospect.budget) == (name, budget):
@@ -164,11 +173,13 @@ class Forecast(Tabular):
         return [self._table(budget, budget == budgets[0]) for budget in budgets]
 
     def _table(self, budget: float | None, first: bool) -> TextTable:
-        rows = [_cells(each) for each in self.prospects if each.budget == budget]
+        here = [each for each in self.prospects if each.budget == budget]
+        rows = [_cells(each, late=self._live) for each in here]
         shares = tuple(quantiles(np.zeros(1)))
         timed = any(each.days is not None for each in self.prospects)
         share = ["share"] * (self._unit == "cells")
-        last = ("rounds", *(["days"] * timed), *share, "failure rate")
+        timing = (["days"] * timed) + (["days p90"] * self._live)
+        last = ("rounds", *timing, *share, "failure rate")
         about = f"The best {self.k:,} of {self.arms}, {self.runs} runs of every algorithm\n\n"
         return TextTable(
             ("algorithm", *shares, *last),
@@ -176,6 +187,11 @@ class Forecast(Tabular):
             title=(about if first else "") + self._heading(budget),
             verdict=self._verdict(budget),
         )
+
+    @property
+    def _live(self) -> bool:
+        """Whether a live test is among the prospects."""
+        return any(each.algorithm == LIVE for each in self.prospects)
 
     @property
     def _unit(self) -> str:
@@ -230,13 +246,16 @@ def quantiles(values: FloatArray | IntArray) -> dict[str, float]:
     }
 
 
-def _cells(prospect: Prospect) -> tuple[str, ...]:
-    """A row: the pulls where the search stops on its own, the regret where a budget ends it."""
+def _cells(prospect: Prospect, *, late: bool = False) -> tuple[str, ...]:
+    """A row: the pulls where the search stops on its own, the regret where a budget ends it.
+
+    `late` adds the days that 90 % of the runs take at most."""
     spent = prospect.pulls if prospect.spent is None else prospect.spent
     shares = quantiles(spent if prospect.budget is None else prospect.regret)
     others: list[float | None] = [quantiles(prospect.rounds)["p50"]]
     if prospect.days is not None:
-        others.append(quantiles(prospect.days)["p50"])
+        days = quantiles(prospect.days)
+        others += [days["p50"], *([days["p90"]] if late else [])]
     if prospect.share is not None:
         others.append(prospect.share)
     others.append(prospect.failure_rate)
@@ -264,8 +283,14 @@ class Candidate:
     problem: Problem
     options: dict[str, object]
 
+    @property
+    def name(self) -> str:
+        """Its name in the forecast."""
+        return self.algorithm.name if self.problem.traffic is None else LIVE
 
-def forecast(
+
+@documented("forecast")
+def forecast(  # noqa: D417  # `documented` adds the settings
     *,
     k: int,
     n: int | None = None,
@@ -283,11 +308,18 @@ def forecast(
     algorithms: Sequence[AlgorithmLike] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
+    drift: bool | None = None,
     per_day: float | None = None,
     delay: float = 0.0,
+    skip_blocks: int = 0,
+    min_blocks: int = 0,
     runs: int = 20,
     seed: int = 0,
     workers: int = 1,
@@ -295,31 +327,48 @@ def forecast(
 ) -> Forecast:
     """Simulate what searches would spend and lose on arms like these.
 
-    What the arms are like: guessed `means`; a `prior` (a, b), every run drawing fresh Beta(a, b)
-    means for `n` arms; or a `pilot` (pulls, sums of rewards in [0, 1], one each per arm), every run
-    drawing means from their empirical-Bayes posterior, so that what a short pilot leaves open
-    widens the forecast. With `minimize` the best arms are those of the smallest means. Rewards
-    are 0 or 1, the noisiest there are in [0, 1] for their mean.
+    Describe the arms by `means`, by a `prior` or by a `pilot`. `epsilon` asks for the pulls until a
+    search stops on its own, every `budget` for the regret after it. All algorithms see the same
+    means in the same run. Rewards are 0 or 1, the noisiest in [0, 1] for their mean. The same
+    `seed` gives the same forecast for any `workers`.
 
-    With `items`, a number or a list, arms are scored on a test set, in one `order` or orders of
-    their own as in `select`: the scores of every run are made up by item response theory
-    (`instances.item_response_with`), pulls are cells, and what is lost is of the means over these
-    items. `Prospect.share` says which share of all cells is evaluated.
+    Args:
+        n: Number of arms, with a `prior`.
+        means: Guessed mean reward of every arm.
+        prior: (a, b): every run draws fresh Beta(a, b) means for `n` arms.
+        pilot: (pulls, sums of rewards in [0, 1]), one each per arm: every run draws means from
+            their empirical-Bayes posterior, so a short pilot widens the forecast.
+        {settings}
+        budget: Number of pulls, or several to be compared. With `costs` in their unit.
+        costs: Cost of a pull of every arm, in the order of `means`. Default: 1 each.
+        groups: Groups of the arms, in the order of `means`, for `quotas`.
+        limits: Maximum number of pulls per arm: one number, or one per arm in the order of
+            `means`, None without a limit. `Prospect.ended` reports how often limits end a run
+            before epsilon is reached, `Prospect.bound` what is proved.
+        algorithms: Names or search functions; each is tried with every goal that it serves.
+            Default: a good and a plain choice for each goal.
+        per_day: Pulls per day: the forecast has days, too, and next to `certified`, which waits for
+            every batch, a "live test", which does not (docs/ab-test.md), unless `drift` is False.
+        delay: Days until a reward arrives.
+        runs: Number of simulated runs.
+        workers: Number of processes.
+        on_progress: Function that is called with the share of the work that is done.
 
-    `epsilon` with `delta` asks for the pulls until a search stops on its own, and every `budget`
-    for what is lost after it. With `costs` of a pull, one per arm in the order of `means`, budgets
-    are in their unit. `limits` are the most pulls of an arm: one number for all arms, or one per
-    arm in the order of `means`, None where there is no limit; `Prospect.ended` then says how often
-    they end a run before epsilon is reached, and `Prospect.bound` what is proved.
+    Returns:
+        A prospect per algorithm and goal.
 
-    All algorithms see the same means in the same run. Those of `algorithms`, by name or as search
-    functions of your own, are tried with every goal they serve; without that it is a good and a
-    plain choice for each goal, less what would take too long. `max_rounds`, `min_batch` and
-    `certificate` are as in `select`, for the algorithms that support them. So are `features` and
-    `linear`, with a row per arm in the order of `means`. With `per_day` pulls per
-    day and a `delay` in days until a reward arrives, the forecast has days, too. `on_progress` is
-    called with the share that is done. The same `seed` gives the same forecast for any
-    `workers`."""
+    Raises:
+        InvalidInput: An argument is not valid, or arguments do not go together.
+
+    On a test set (`items`) the scores of every run are made up by item response theory
+    (`instances.item_response_with`), pulls are cells, and regret is that of the means over these
+    items; `Prospect.share` is the share of all cells that is evaluated.
+
+    Example:
+        >>> import shortlist
+        >>> dawn = shortlist.forecast(k=1, means=[0.9, 0.1], budget=40, runs=3)
+        >>> dawn.prospects[0].algorithm
+        'expected-loss'"""
     asked = arguments(locals(), "forecast")
     runs, workers, seed = manners(runs, workers, seed)
     epsilon, delta = asked["epsilon"], asked["delta"]
@@ -330,21 +379,37 @@ def forecast(
     most = _checked_limits(limits, believed.n_arms, several=pilot is None)
     known = _checked_features(features, linear, means)
     scene = scene_of(believed, items, order, checked_prices(costs), most)
-    scene = replace(scene, features=known)
+    family = _checked_family(groups, quotas, constraint, k, several=pilot is None)
+    scene = replace(scene, features=known, constraint=family)
     goals = _goals(epsilon, delta, budget)
     left_out: tuple[str, ...] = ()
     if algorithms is None and epsilon is not None and items is None:
         left_out = _too_slow(believed.n_arms, runs)
-    wanted = _defaults(goals, left_out, on_items=items is not None, guided=known is not None)
+    wanted = _defaults(goals, left_out, scene)
     if algorithms is not None:
         wanted = _served(_distinct(algorithms), goals, epsilon)
     candidates = [
         _candidate(
-            algorithm, each, scene, k, epsilon, delta, minimize, max_rounds, min_batch, certificate
+            algorithm,
+            each,
+            scene,
+            k,
+            epsilon,
+            delta,
+            minimize,
+            {
+                "max_rounds": max_rounds,
+                "min_batch": min_batch,
+                "certificate": certificate,
+                "window": window,
+            },
         )
         for algorithm, each in wanted
     ]
     pace = _checked_pace(per_day, delay)
+    traffic = _traffic(pace, drift, skip_blocks, min_blocks)
+    if traffic is not None:
+        candidates += filter(None, [_live(each, traffic) for each in candidates])
     started = time.perf_counter()
     prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, workers, on_progress)
     seconds = time.perf_counter() - started
@@ -373,13 +438,13 @@ def _simulated(
     rows = rows.reshape(runs, len(candidates), 5)  # pulls, regret, rounds, cost and bound
     return tuple(
         Prospect(
-            candidate.algorithm.name,
+            candidate.name,
             candidate.budget,
             rows[:, j, 0].astype(np.int64),
             rows[:, j, 1],
             epsilon,
             rows[:, j, 2].astype(np.int64),
-            _days(pace, rows[:, j, 0], rows[:, j, 2]),
+            rows[:, j, 2] if candidate.name == LIVE else _days(pace, rows[:, j, 0], rows[:, j, 2]),
             scene.n_cells,
             None if scene.costs is None else rows[:, j, 3],
             None if scene.limits is None else rows[:, j, 4],
@@ -403,6 +468,18 @@ def _checked_limits(
     return tuple(collected("limits", limits, at_most=MOST_ARMS))
 
 
+def _checked_family(
+    groups: GroupsGiven | None, quotas: object, constraint: object, k: int, *, several: bool
+) -> Constraint | None:
+    """The sets that may be chosen; arms like those of a pilot have no group."""
+    if not several and (groups is not None or constraint is not None):
+        name = "groups" if constraint is None else "constraint"
+        raise InvalidInput(f"`{name}` is given with a `pilot`, but goes with `means` or a `prior`")
+    named = None if groups is None else group_names(groups)
+    family: Constraint | None = given_family(named, quotas, constraint, k)
+    return family
+
+
 def _checked_features(
     features: FeaturesGiven | None, linear: bool | float, means: npt.ArrayLike | None
 ) -> Features | None:
@@ -423,6 +500,30 @@ def _checked_pace(per_day: float | None, delay: float) -> tuple[float, float] | 
             raise InvalidInput(f"`delay` is {shown(delay)}, but days need `per_day`, too")
         return None
     return number("per_day", per_day, above=0), late
+
+
+def _traffic(
+    pace: tuple[float, float] | None, drift: bool | None, skip_blocks: int, min_blocks: int
+) -> Traffic | None:
+    """The visitors of a live test, if one is to be forecast; parts of a day count as days."""
+    if pace is None or drift is False:
+        given = {"drift": drift or None, "skip_blocks": skip_blocks, "min_blocks": min_blocks}
+        for name, value in given.items():
+            if value:
+                rule = "goes with `per_day` only" if pace is None else "needs `drift`"
+                raise InvalidInput(f"`{name}` is {value}, but {rule}")
+        return None
+    per_day, delay = pace
+    return Traffic(max(1, round(per_day)), math.ceil(delay), skip_blocks, min_blocks)
+
+
+def _live(candidate: Candidate, traffic: Traffic) -> Candidate | None:
+    """The same as a live test; None where it cannot be one."""
+    if candidate.algorithm.name != "certified" or candidate.options or candidate.budget:
+        return None
+    with suppress(InvalidInput):
+        return replace(candidate, problem=replace(candidate.problem, traffic=traffic))
+    return None
 
 
 def _days(
@@ -456,13 +557,14 @@ def _too_slow(n_arms: int, runs: int) -> tuple[str, ...]:
 
 
 def _defaults(
-    goals: Sequence[float | None], left_out: Sequence[str], *, on_items: bool, guided: bool
+    goals: Sequence[float | None], left_out: Sequence[str], scene: Scene
 ) -> Iterator[Wanted]:
     for goal in goals:
         names = FOR_EPSILON if goal is None else FOR_BUDGET
         tried = [find(name) for name in names if name not in left_out]
-        apt = (each for each in tried if each.items or not on_items)
-        yield from ((each, goal) for each in apt if each.features or not guided)
+        apt = [each for each in tried if each.items or scene.items is None]
+        apt = [each for each in apt if each.features or scene.features is None]
+        yield from ((each, goal) for each in apt if each.constraints or scene.constraint is None)
 
 
 def _distinct(algorithms: Sequence[AlgorithmLike]) -> list[Algorithm]:
@@ -506,23 +608,20 @@ def _candidate(
     epsilon: float | None,
     delta: float,
     minimize: bool,
-    max_rounds: int | None,
-    min_batch: int | None,
-    certificate: str,
+    cuts: Mapping[str, Any],
 ) -> Candidate:
     wanted = goal_of(epsilon, delta, goal, capped=algorithm.capped)
     n_arms = scene.believed.n_arms
     of_arms: dict[str, Any] = {"items": scene.items, "costs": scene.costs, "limits": scene.limits}
+    of_arms["constraint"] = scene.constraint
     known = options_of(algorithm.search)
     features = scene.features
     if features is not None and "certificate" not in known:  # nothing is proved there
         features = features.guiding()
     problem = Problem(n_arms, k, wanted, Binary(), minimize, features=features, **of_arms)
+    open_: dict[str, Any] = {**dict.fromkeys(cuts), "certificate": "auto"}
     told = algorithm.told(
-        None,
-        max_rounds if "max_rounds" in known else None,
-        min_batch if "min_batch" in known else None,
-        certificate if "certificate" in known else "auto",
+        None, **open_ | {name: each for name, each in cuts.items() if name in known}
     )
     algorithm.check(problem, told)
     return Candidate(algorithm, goal, problem, told)

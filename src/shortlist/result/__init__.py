@@ -1,7 +1,8 @@
 """Results: the chosen arms, the regret bound, the evidence, tables and plots."""
 
 from shortlist.result.arm_result import ArmResult
+from shortlist.result.groups import GroupResult
 from shortlist.result.lift import ArmLift, Lift
 from shortlist.result.result import Result
 
-__all__ = ["ArmLift", "ArmResult", "Lift", "Result"]
+__all__ = ["ArmLift", "ArmResult", "GroupResult", "Lift", "Result"]

@@ -16,7 +16,7 @@ from shortlist.formatting import (
     mean_text,
     plain,
 )
-from shortlist.problem import Problem
+from shortlist.problem import Goal, Problem
 from shortlist.result.arm_result import LabelT
 
 SHOWN = 40  # arms in a table
@@ -81,6 +81,29 @@ class Lift(Tabular, Generic[LabelT]):
                 verdict=f"All intervals hold together with {sure} confidence.",
             ),
         )
+
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLeads:
+    """The average lead of every arm (column) over every other (row) in a live test, over the blocks
+    that both were in play; the bounds of all pairs hold simultaneously."""
+
+    lead: Matrix  #: estimate
+    low: Matrix  #: lower bound
+    high: Matrix  #: upper bound
+
+    def lift(self, labels: tuple[OwnLabel, ...], control: int, goal: Goal) -> Lift:
+        """Compare every arm with the arm number `control`."""
+        gaps, lows, highs = self.lead[control], self.low[control], self.high[control]
+        arms = [
+            ArmLift(label, gaps[arm], lows[arm], highs[arm], None, None, None)
+            for arm, label in enumerate(labels)
+            if arm != control
+        ]
+        return Lift(labels[control], confidence_of(delta_of(goal)), tuple(arms))
 
 
 def lift_of(

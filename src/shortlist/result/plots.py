@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.arms import OwnLabel, plain_label, shown_label
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.result.arm_result import ArmResult
 from shortlist.validation import shown
@@ -18,8 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHOSEN, REST = "#0072B2", "0.6"  # Okabe and Ito 2008
-NAMED = 40  # arms, up to which each is labelled
+NAMED = 40  # arms, up to which each is labelled; of more, the chosen ones
+UNNAMED = 25  # rows that all arms without a label share
 ROW, FRAME, WIDTH = 0.28, 1.2, 7.2  # inches
+SHARP = 110  # dots per inch in a notebook
 LINE = 0.17  # inches per further line of the title
 LONGEST = 30  # characters of a name
 LEGEND = 0.8, 0.06  # rows below the arms, or share of all arms if that is more
@@ -50,40 +55,68 @@ def draw(
     ax: "Axes | None" = None,
     marks: Mapping[OwnLabel, Mark] | None = None,
 ) -> "Figure":
-    """Draw arms with their intervals, the first on top, into `ax` or a new figure.
+    """Draw arms with their intervals, the chosen ones first, into `ax` or a new figure.
 
     `marks` has a marker per arm; by default it shows whether the arm is chosen."""
+    named = _named(arms)
+    places = _places(len(arms), named)
     if ax is None:
-        ax = _own_axes(len(arms), title.count("\n"))
+        height = FRAME + LINE * title.count("\n") + ROW * (places[-1] + 1 + LEGEND[0])
+        ax = new_figure(WIDTH, height).subplots()
     own = {arm.label: MARKS[not arm.chosen] for arm in arms} if marks is None else marks
-    pulled = [arm for arm in arms if arm.mean is not None]
+    pulled = [place for place, arm in enumerate(arms) if arm.mean is not None]
     for mark in MARKS if marks is None else dict.fromkeys(own[arm.label] for arm in arms):
-        _draw_arms(ax, arms, [arm for arm in pulled if own[arm.label] == mark], mark)
-    _frame(ax, arms, title, unit)
+        here = [place for place in pulled if own[arms[place].label] == mark]
+        _draw_arms(ax, [arms[place] for place in here], places[here], mark, len(arms) <= NAMED)
+    _frame(ax, arms, places, named, title, unit)
     figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
     return figure
 
 
-def _own_axes(rows: int, more_lines: int) -> "Axes":
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure of this size in inches. A notebook shows it without a backend of pyplot."""
     if find_spec("matplotlib") is None:
         raise InvalidInput(
             "a plot needs matplotlib, which is not installed: pip install 'shortlist[plot]'"
         )
-    from matplotlib.figure import Figure
+    return _notebook_figure()(figsize=(width, height), layout="constrained")
 
-    height = FRAME + LINE * more_lines + ROW * (min(rows, NAMED) + LEGEND[0])
-    return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
+
+@cache
+def _notebook_figure() -> "type[Figure]":
+    from matplotlib.figure import Figure  # slow to load, and few need it
+
+    class NotebookFigure(Figure):
+        """A figure that a notebook shows as a picture."""
+
+        def _repr_png_(self) -> bytes:
+            file = BytesIO()
+            self.savefig(file, format="png", dpi=SHARP)
+            return file.getvalue()
+
+    return NotebookFigure
+
+
+def _named(arms: Sequence[ArmResult]) -> int:
+    """How many arms, from the first on, are labelled: all of few, the chosen of many."""
+    chosen = sum(arm.chosen for arm in arms)
+    few = chosen if chosen <= NAMED else 0
+    return len(arms) if len(arms) <= NAMED else few
+
+
+def _places(n_arms: int, named: int) -> FloatArray:
+    """The row of every arm: (n,). Arms without a label share the space of UNNAMED rows."""
+    rest = n_arms - named
+    below = named + np.arange(rest) * min(1, UNNAMED / max(rest, 1))
+    return np.concatenate([np.arange(named), below])
 
 
 def _draw_arms(
-    ax: "Axes", arms: Sequence[ArmResult], drawn: Sequence[ArmResult], mark: Mark
+    ax: "Axes", drawn: Sequence[ArmResult], y: FloatArray, mark: Mark, few: bool
 ) -> None:
-    places = {arm.label: place for place, arm in enumerate(arms)}
-    y = np.array([places[arm.label] for arm in drawn])
     means = np.array([arm.mean for arm in drawn], dtype=np.float64)
     ends = np.array([(arm.low, arm.high) for arm in drawn]).reshape(-1, 2)  # (arms, 2)
-    few = len(arms) <= NAMED
-    width, size = (3.0, 5.0) if few else (0.6, 1.5)
+    width, size = (3.0, 5.0) if few or mark.chosen else (0.6, 1.5)
     ax.hlines(y, ends[:, 0], ends[:, 1], color=mark.colour, linewidth=width, alpha=0.5)
     inner = mark.colour if mark.filled else "white"
     ax.plot(
@@ -97,14 +130,14 @@ def _draw_arms(
     )
 
 
-def _frame(ax: "Axes", arms: Sequence[ArmResult], title: str, unit: str) -> None:
-    if len(arms) <= NAMED:
-        ax.set_yticks(range(len(arms)), [shown_label(arm.label)[:LONGEST] for arm in arms])
-    else:
+def _frame(
+    ax: "Axes", arms: Sequence[ArmResult], places: FloatArray, named: int, title: str, unit: str
+) -> None:
+    ax.set_yticks(places[:named], [shown_label(arm.label)[:LONGEST] for arm in arms[:named]])
+    if len(arms) > named:
         ax.set_ylabel(f"{len(arms):,} arms, best first")
-        ax.set_yticks([])
-    legend = max(LEGEND[0], LEGEND[1] * len(arms))  # where no interval reaches
-    ax.set_ylim(len(arms) - 0.4 + legend, -0.6)
+    legend = max(LEGEND[0], LEGEND[1] * (places[-1] + 1))  # where no interval reaches
+    ax.set_ylim(places[-1] + 0.6 + legend, -0.6)
     ax.set_title(title, fontsize=10, loc="left")
     ax.set_xlabel(unit)
     ax.grid(axis="x", color="0.9", linewidth=0.8)
@@ -127,7 +160,12 @@ def frame_of_rows(rows: Sequence[Mapping[str, Any]], library: str | None) -> Any
     labels = _column([plain_label(row["label"]) for row in rows])
     figures = [{name: row[name] for name in row if name != "label"} for row in rows]
     lines = [{"arm": label, **own} for label, own in zip(labels, figures, strict=True)]
-    return import_module(_available(library)).DataFrame(lines)
+    return plain_frame(lines, library)
+
+
+def plain_frame(rows: Sequence[Mapping[str, Any]], library: str | None) -> Any:
+    """Return a data frame of rows, of the given library or of the first that is installed."""
+    return import_module(_available(library)).DataFrame(rows)
 
 
 def _column(labels: list[str | int]) -> list[str] | list[int]:

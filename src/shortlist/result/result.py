@@ -13,6 +13,7 @@ import numpy as np
 from shortlist.arms import OwnLabel, plain_label, position_of, shown_label
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.confidence import estimates, places
+from shortlist.constraints import Constraint, Quotas
 from shortlist.driver import Outcome
 from shortlist.errors import InvalidInput, ShortlistError, UnknownName
 from shortlist.formatting import (
@@ -27,14 +28,17 @@ from shortlist.formatting import (
     mean_text,
     plain,
     plural,
+    range_of,
     readable,
 )
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
 from shortlist.result.arm_result import ArmResult, LabelT
-from shortlist.result.lift import Lift, lift_of
+from shortlist.result.cells import EvaluatedCells
+from shortlist.result.groups import GroupResult, groups_of, table_of
+from shortlist.result.lift import BlockLeads, Lift, lift_of
 from shortlist.result.plots import frame_of
-from shortlist.reward_models import RewardModel, Unranged
+from shortlist.reward_models import RewardModel, Unranged, check_spread
 from shortlist.search import Answer
 from shortlist.validation import shown
 
@@ -76,8 +80,9 @@ class Result(Tabular, Generic[LabelT]):
     """The chosen arms and their guarantee; generic in the label type. Printed, it is a table.
 
     With probability at least `confidence`, the mean reward of `top`, averaged over its arms, is at
-    most `regret_bound` below that of the best set of the same size. Both are None without a
-    guarantee. If arms were retired, the best set is that of the remaining arms.
+    most `regret_bound` below that of the best set of the same size, or under `quotas` or a
+    `constraint` the best set that is allowed. Both are None without a guarantee. If arms were
+    retired, the best set is that of the remaining arms.
 
     Example:
         >>> import random, shortlist
@@ -114,6 +119,14 @@ class Result(Tabular, Generic[LabelT]):
     #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
     items: int | None = field(default=None, repr=False)  #: number of items of the test set, if any
+    #: leads within the blocks of a live test; None for other experiments
+    leads: BlockLeads | None = field(default=None, repr=False)
+    #: every group with a quota: chosen arms, quota, and the estimated price of the quota
+    groups: tuple[GroupResult, ...] = field(default=(), repr=False)
+    #: the sets that may be chosen; None: all sets of k arms
+    constraint: Constraint | None = field(default=None, repr=False, compare=False)
+    #: the evaluated cells of a test set, with cost, seconds and info; None without items
+    cells: EvaluatedCells | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -126,7 +139,16 @@ class Result(Tabular, Generic[LabelT]):
         seconds: float,
         retired: Collection[int] = (),
     ) -> "Result[LabelT]":
-        """Make a result of the outcome of a run; `retired` are numbers of arms."""
+        """Make a result of the outcome of a run; `retired` are numbers of arms.
+
+        Args:
+            outcome: What the search answered.
+            labels: Labels of all arms.
+            problem: The problem.
+            algorithm: Name of the algorithm.
+            seed: Seed of the run.
+            seconds: Duration of the run.
+            retired: Numbers of retired arms."""
         answer = outcome.answer
         means = outcome.means(problem)[answer.top]
         best_first = answer.top[np.argsort(-problem.sign * means, kind="stable")]
@@ -148,6 +170,8 @@ class Result(Tabular, Generic[LabelT]):
             spent=float(spending_of(outcome, problem).sum()),
             complete=outcome.complete,
             items=None if problem.items is None else problem.items.size,
+            groups=_groups(outcome, problem),
+            constraint=problem.constraint,
         )
 
     @property
@@ -211,7 +235,11 @@ class Result(Tabular, Generic[LabelT]):
         return budget is not None and self.spent + highest > budget
 
     def doubted(self, warnings: Sequence[str], notes: Sequence[str]) -> "Result[LabelT]":
-        """Return a copy with the findings of the tests of the rewards."""
+        """Return a copy with the findings of the tests of the rewards.
+
+        Args:
+            warnings: Refuted declarations.
+            notes: Unusual observations."""
         reached = None if warnings else self.reached
         return replace(self, reached=reached, warnings=tuple(warnings), notes=tuple(notes))
 
@@ -223,7 +251,10 @@ class Result(Tabular, Generic[LabelT]):
         remaining = [arm for arm in self.arms if not arm.retired]
         low, high = (np.array([getattr(arm, end) for arm in remaining]) for end in ("low", "high"))
         low, high = (-high, -low) if self.minimize else (low, high)
-        where = places(low, high, len(self.top))
+        if self.constraint is None:
+            where = places(low, high, len(self.top))
+        else:  # which arms matter is not known
+            where = ("undecided",) * len(remaining)
         return tuple(
             arm.label
             for arm, place in zip(remaining, where, strict=True)
@@ -236,19 +267,42 @@ class Result(Tabular, Generic[LabelT]):
     def table(self) -> TextTable:
         """The chosen arms, best first, and the best of the others."""
         chosen, others = self._best_first()
-        return TextTable(HEADER, _rows(chosen, CHOSEN_SHOWN), _rows(others, OTHERS_SHOWN))
+        among = range_of(arm.mean for arm in self.arms)
+        shown, rest = _rows(chosen, CHOSEN_SHOWN, among), _rows(others, OTHERS_SHOWN, among)
+        return TextTable(HEADER, shown, rest)
 
     def tables(self) -> tuple[TextTable, ...]:
         """Return the table with title and verdict; with a control, also the table of the lift."""
         warnings = (f"Warning: {message}" for message in self.warnings)
-        lines = (self.verdict, self._uncounted(), self._limits(), self._retired(), self._oddity())
+        lines = (
+            self.verdict,
+            self._linear(),
+            self._uncounted(),
+            self._limits(),
+            self._retired(),
+            self._oddity(),
+        )
         known = known_before(sum(arm.known for arm in self.arms))
         notes = (f"Note: {message}" for message in self.notes)
         below = "\n".join(filter(None, (*warnings, *lines, *known, *notes)))
         arms = replace(self.table, title=self._title, verdict=below)
-        if self.control is None:
-            return (arms,)
-        return replace(arms, verdict=f"{below}\n"), *self.lift().tables()
+        more = [table_of(self.groups)] if self.groups else []
+        more += [] if self.control is None else self.lift().tables()
+        return (replace(arms, verdict=f"{below}\n") if more else arms, *more)
+
+    def _linear(self) -> str:
+        """The test of means that were declared linear, in a sentence; "" without a declaration."""
+        if "lack of fit" not in self.evidence:
+            return ""
+        p_value, arms = self.evidence["lack of fit"], self.evidence["arms tested"]
+        test = "no test of lack of fit, as too few arms have five pulls"
+        if isinstance(p_value, float):
+            test = f"test of lack of fit on {arms} arms: p = {p_value:.2g}"
+        if "way back" not in self.evidence:
+            return f"This rests on means that are linear in the features, as declared; {test}."
+        if self.evidence["way back"] == "lack of fit":
+            return f"Means are not linear in the features ({test}); the bound does not rest on it."
+        return f"The bound does not rest on means that are linear in the features; {test}."
 
     def lift(self, control: LabelT | None = None) -> Lift[LabelT]:
         """Compare every arm with a control: differences and ratios with simultaneous intervals.
@@ -278,12 +332,15 @@ class Result(Tabular, Generic[LabelT]):
         against = position_of(control, labels)
         if against is None:
             raise UnknownName(f"`control` is {shown(control)}, but must be one of the arms")
+        if self.leads is not None:
+            return self.leads.lift(labels, against, self.goal)
         if self.items is not None:
             raise InvalidInput("`lift` needs independent rewards, but these are scores on items")
         if isinstance(self.rewards, Unranged):
             raise InvalidInput(
                 "`lift` needs a declared reward model, but there is none: give `rewards`"
             )
+        check_spread(self.rewards, "`lift`")
         problem = Problem(len(labels), len(self.top), self.goal, self.rewards, self.minimize)
         pulls = np.array([arm.pulls for arm in self.arms])
         means = np.array([math.nan if arm.mean is None else arm.mean for arm in self.arms])
@@ -368,6 +425,8 @@ class Result(Tabular, Generic[LabelT]):
 
     def _oddity(self) -> str:
         """Why an arm with a better mean than a chosen one is not chosen."""
+        if self.constraint is not None:  # it may be for the constraint alone
+            return ""
         chosen, others = self._best_first()
         others = [arm for arm in others if not arm.retired]
         if not others or self._rank(others[0]) >= self._rank(chosen[-1]):
@@ -412,7 +471,9 @@ class Result(Tabular, Generic[LabelT]):
             "complete": self.complete,
             "items": self.items,
             "arms": plain([asdict(arm) | {"label": plain_label(arm.label)} for arm in self.arms]),
+            **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
             **({} if self.control is None else {"lift": self.lift().to_dict()}),
+            **({} if self.leads is None else {"leads": asdict(self.leads)}),
         }
 
     def to_json(self) -> str:
@@ -439,6 +500,14 @@ class Result(Tabular, Generic[LabelT]):
         return "" if self.spent == self.pulls else f" that cost {amount_text(self.spent)}"
 
 
+def _groups(outcome: Outcome, problem: Problem) -> tuple[GroupResult, ...]:
+    """What quotas say of the choice, if there are any."""
+    if not isinstance(problem.constraint, Quotas):
+        return ()
+    means = problem.sign * outcome.means(problem)
+    return groups_of(problem.constraint, outcome.answer.top, means)
+
+
 def _reached(answer: Answer, goal: Goal) -> tuple[bool | None, float | None]:
     """Whether epsilon was reached, and the bound without the rounding of units."""
     bound = answer.regret_bound
@@ -455,17 +524,19 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
     return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
 
 
-def _rows(arms: Sequence[ArmResult], limit: int) -> list[tuple[str, ...]]:
+def _rows(
+    arms: Sequence[ArmResult], limit: int, among: tuple[float, float]
+) -> list[tuple[str, ...]]:
     """The cells of the first arms, and how many more there are."""
-    rows = [arm_cells(arm) for arm in arms[:limit]]
+    rows = [arm_cells(arm, among) for arm in arms[:limit]]
     if len(arms) > limit:
         rows.append((f"... {len(arms) - limit:,} more", "", "", ""))
     return rows
 
 
-def arm_cells(arm: ArmResult) -> tuple[str, ...]:
-    """The cells of an arm, under `HEADER`."""
-    mean = mean_text(arm.mean, arm.low, arm.high)
+def arm_cells(arm: ArmResult, among: tuple[float, float] | None = None) -> tuple[str, ...]:
+    """The cells of an arm, under `HEADER`; all means are `among` these."""
+    mean = mean_text(arm.mean, arm.low, arm.high, among=among)
     return shown_label(arm.label), readable(arm.pulls), mean, interval_text(arm.low, arm.high)
 
 

@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from shortlist.service.auth import Network, Proxies
+from shortlist.service.endpoints import list_experiments
 from shortlist.service.experiments import Clock
 from shortlist.service.pages import Site, error_page
 from shortlist.service.protocol import HEADERS, Limits, json_reply
@@ -32,6 +34,8 @@ def application(
     origins: Sequence[str] = (),
     place: str = "",
     clock: Clock | None = None,
+    proxies: Sequence[Network] = (),
+    prefix: str = "",
 ) -> Starlette:
     """Return the service for a store. It does not close the store.
 
@@ -40,9 +44,13 @@ def application(
         limits: Limits on requests, streams and memory.
         origins: Other sites whose pages may call the service from a browser.
         place: The address of the store in its error messages; callers read "the store" instead.
-        clock: Returns seconds since 1970, for tests; by default the store's clock."""
-    service = Service(store, limits or Limits(), tuple(origins), place, clock, error_page)
-    table = {**_operations(service), **_api(service), **Site(service).handlers()}
+        clock: Returns seconds since 1970, for tests; by default the store's clock.
+        proxies: Networks of proxies whose forwarded headers are believed.
+        prefix: The path that all addresses begin with behind a proxy, such as /shortlist."""
+    error = partial(error_page, prefix)
+    known = Proxies(proxies)
+    service = Service(store, limits or Limits(), tuple(origins), place, clock, error, known)
+    table = {**_operations(service), **_api(service), **Site(service, prefix).handlers()}
     routes = [Route(path, Endpoint(service, path, handlers)) for path, handlers in table.items()]
     cors = Middleware(
         CORSMiddleware,
@@ -51,7 +59,7 @@ def application(
         allow_headers=["authorization", "content-type", "if-none-match"],
         expose_headers=["etag"],
     )
-    middleware = [Middleware(RawPaths), *([cors] if origins else [])]
+    middleware = [Middleware(RawPaths, prefix=prefix), *([cors] if origins else [])]
     app = Starlette(routes=routes, middleware=middleware, lifespan=_lifespan)
     app.router.redirect_slashes = False
     app.router.default = Endpoint(service, "elsewhere", {})
@@ -87,13 +95,14 @@ def _operations(service: Service) -> Table:
         "/live": {"GET": Handler(None, live)},
         "/ready": {"GET": Handler(None, ready)},
         "/metrics": {"GET": Handler(Scope.READ, metrics)},
-        "/openapi.json": {"GET": Handler(Scope.READ, description)},
+        "/openapi.json": {"GET": Handler(Scope.READ, description, limited=True)},
     }
 
 
 def _api(service: Service) -> Table:
     table: Table = {}
     for route in API:
-        handler = Handler(route.scope, partial(service.answer_api, route))
+        limited = route.answer is list_experiments
+        handler = Handler(route.scope, partial(service.answer_api, route), limited)
         table.setdefault(route.path, {})[route.method] = handler
     return table

@@ -1,4 +1,4 @@
-"""The body of a request: read within limits, and refused in words unless it is what is wanted."""
+"""The body of a request: read within limits, and refused with a reason unless it is valid."""
 
 import asyncio
 import json
@@ -142,7 +142,7 @@ def text(body: Json, name: str) -> str | None:
 
 
 def ticket(body: Json) -> Ticket | int:
-    """The ticket that is meant: its number, with as much about it as was said.
+    """The ticket of a body: its number, with all that is given about it.
 
     Who names the arm, and with it the item, learns if the ticket is of another one."""
     id_ = whole("ticket", body.get("ticket"), at_least=0)
@@ -161,8 +161,8 @@ def label(value: Any, of: str = "arm") -> Label:
     return value
 
 
-def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
-    """Tickets, their rewards, and what the pulls did cost."""
+def results(body: Json) -> list[tuple[Ticket | int, float, float | None, Any]]:
+    """Tickets, their rewards, the actual costs of the pulls, and infos."""
     check_fields(body, ("results",), ("results",))
     given = body["results"]
     if not isinstance(given, list):
@@ -173,12 +173,12 @@ def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
     return [_result(each) for each in given]
 
 
-def _result(given: Any) -> tuple[Ticket | int, float, float | None]:
+def _result(given: Any) -> tuple[Ticket | int, float, float | None, Any]:
     if not isinstance(given, dict):
         rule = 'must be an object such as {"ticket": 0, "reward": 0.5}'
         raise InvalidInput(f"a result is {_short(given)}, but {rule}")
-    check_fields(given, (*NAMED, "reward", "cost"), ("ticket", "reward"))
-    return ticket(given), given["reward"], given.get("cost")
+    check_fields(given, (*NAMED, "reward", "cost", "info"), ("ticket", "reward"))
+    return ticket(given), given["reward"], given.get("cost"), given.get("info")
 
 
 def listed_tickets(given: object) -> list[Ticket | int]:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 
-from shortlist.engine import Experiment, export_lines
-from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.engine import Experiment, State, export_lines
+from shortlist.engine.locate import checked_name
+from shortlist.engine.log_entries import written_by
+from shortlist.errors import InvalidInput
 from shortlist.service.bodies import (
     NAMED,
     check_fields,
@@ -22,8 +24,15 @@ from shortlist.service.experiments import OpenExperiments
 from shortlist.service.protocol import TOO_LARGE, Limits, Refusal
 from shortlist.settings import arms_of_json, rewards_of
 from shortlist.spec import FIELDS, REQUIRED, Json
+from shortlist.stores.base import Kind, Listed
 from shortlist.validation import shown, whole
-from shortlist.wire import MOST_TICKETS, handout_to_json, status_to_json
+from shortlist.wire import (
+    MOST_TICKETS,
+    counts_of,
+    handout_to_json,
+    shares_to_json,
+    status_to_json,
+)
 
 PAGE = 100  # experiments per page of the list
 LINES = 1000  # of an export per chunk
@@ -38,6 +47,8 @@ class Inquiry:
     name: str  # of the experiment; empty if the route has none
     body: Json  # of a POST; the query parameters of a GET
     etag: str | None = None  # of the version that the caller has
+    only: str | None = None  # the only experiment that the caller may see; None for all
+    author: str = ""  # the name of the caller's token
 
     @property
     def experiment(self) -> Experiment:
@@ -64,25 +75,26 @@ def list_experiments(inquiry: Inquiry) -> Reply:
             f"`offset` is {offset[:100]!r}, but must be a whole number of at least 0"
         )
     first = int(offset)
-    names = inquiry.experiments.store.names()
-    rows = [summary(inquiry.experiments, name) for name in names[first : first + PAGE]]
-    following = first + PAGE if first + PAGE < len(names) else None
-    return Reply({"experiments": rows, "total": len(names), "next": following})
+    experiments = [
+        each
+        for each in inquiry.experiments.store.listed()
+        if not each.archived and inquiry.only in (None, each.name)
+    ]
+    rows = [summary(inquiry.experiments, each) for each in experiments[first : first + PAGE]]
+    following = first + PAGE if first + PAGE < len(experiments) else None
+    return Reply({"experiments": rows, "total": len(experiments), "next": following})
 
 
-def summary(experiments: OpenExperiments, name: str) -> Json:
-    """Summarise an experiment: its state, or the error that prevents opening it."""
-    row: Json = dict.fromkeys(("name", "state", "arms", "k", "algorithm", "pulls"))
-    try:
-        experiment = experiments.get(name)
-        settings = experiment.settings
-        experiment.position()
-        row |= {"state": experiment.state().value, "arms": len(settings.labels)}
-        row |= {"k": settings.problem.k, "algorithm": settings.algorithm}
-        row |= {"pulls": experiment.standing()[0]}
-    except ShortlistError as error:
-        row["state"] = str(error)
-    return {**row, "name": name}
+def summary(experiments: OpenExperiments, listed: Listed) -> Json:
+    """Summarise an experiment as its store knows it, or newer if it is open here."""
+    row: Json = {"name": listed.name, "state": listed.state or State.READY.value}
+    row |= {"arms": listed.arms, "k": listed.k, "algorithm": listed.algorithm}
+    row["pulls"] = listed.told
+    experiment = experiments.open_one(listed.name)
+    if experiment is not None:
+        state = experiment.glance()
+        row |= {} if state is None else {"state": state.value}
+    return row
 
 
 def create(inquiry: Inquiry) -> Reply:
@@ -101,9 +113,9 @@ def create(inquiry: Inquiry) -> Reply:
         )
     given = {name: value for name, value in body.items() if value is not None or name in REQUIRED}
     given |= {"arms": arms_of_json(body["arms"]), "rewards": rewards_of(body.get("rewards"))}
-    existing = inquiry.experiments.store.names()
-    created = inquiry.experiments.create(**given)
-    return Reply(_described(created), 200 if created.name in existing else 201)
+    with written_by(inquiry.author):
+        created, new = inquiry.experiments.create(**given)
+    return Reply(_described(created), 201 if new else 200)
 
 
 def _check_scores(scores: object) -> None:
@@ -120,6 +132,42 @@ def _check_arms(arms: object, most: int) -> None:
         )
     if isinstance(arms, Mapping):
         raise InvalidInput("`arms` is an object, but must be a number of arms or a list of labels")
+
+
+def archive(inquiry: Inquiry) -> Reply:
+    """Archive an experiment."""
+    check_fields(inquiry.body, ())
+    return _changed(inquiry, Kind.ARCHIVE)
+
+
+def restore(inquiry: Inquiry) -> Reply:
+    """Make an archived experiment active again."""
+    check_fields(inquiry.body, ())
+    return _changed(inquiry, Kind.RESTORE)
+
+
+def rename(inquiry: Inquiry) -> Reply:
+    """Rename an experiment."""
+    check_fields(inquiry.body, ("name",), ("name",))
+    return _changed(inquiry, Kind.RENAME, checked_name(inquiry.body["name"]))
+
+
+def delete(inquiry: Inquiry) -> Reply:
+    """Delete an experiment for good, if its name is repeated."""
+    check_fields(inquiry.body, ("confirm",), ("confirm",))
+    if inquiry.body["confirm"] != inquiry.name:
+        raise InvalidInput(
+            f"`confirm` is {shown(inquiry.body['confirm'])[:300]}, but must be the name of the"
+            " experiment that is deleted"
+        )
+    return _changed(inquiry, Kind.DELETE)
+
+
+def _changed(inquiry: Inquiry, kind: Kind, new_name: str = "") -> Reply:
+    experiments = inquiry.experiments
+    experiments.store.change(inquiry.name, kind, new_name, inquiry.author)
+    experiments.drop(inquiry.name)
+    return Reply({})
 
 
 def describe(inquiry: Inquiry) -> Reply:
@@ -146,8 +194,8 @@ def ask(experiment: Experiment, body: Json) -> Json:
 
 def fail(experiment: Experiment, body: Json) -> None:
     """Report a failed pull; a repeated report of the same lease changes nothing."""
-    check_fields(body, (*NAMED, "expires", "reason"), ("ticket", "reason"))
-    experiment.fail(held_ticket(body), text(body, "reason") or "")
+    check_fields(body, (*NAMED, "expires", "reason", "attempts"), ("ticket", "reason"))
+    experiment.fail(held_ticket(body), text(body, "reason") or "", body.get("attempts", 1))
 
 
 def release(experiment: Experiment, body: Json) -> Json:
@@ -171,14 +219,38 @@ def resume(experiment: Experiment, body: Json) -> None:
     experiment.resume()
 
 
+def shares(experiment: Experiment, body: Json) -> Json:
+    """Open a block of a live test, or repeat the shares of one that exists."""
+    check_fields(body, ("block",))
+    return shares_to_json(experiment.shares(body.get("block")))
+
+
+def assign(experiment: Experiment, body: Json) -> Json:
+    """Assign a visitor of a live test to an arm."""
+    check_fields(body, ("visitor", "block"), ("visitor",))
+    return asdict(experiment.assign(body["visitor"], body.get("block")))
+
+
+def counts(experiment: Experiment, body: Json) -> Json:
+    """Tell a block of a live test."""
+    check_fields(body, ("block", "counts"), ("block", "counts"))
+    return asdict(experiment.tell_counts(body["block"], counts_of(body["counts"])))
+
+
 def status(inquiry: Inquiry) -> Reply:
     """Get the status with every arm; 304 if the caller has this version."""
     check_fields(inquiry.body, ())
     experiment = inquiry.experiment
     etag = f'"{experiment.version()}"'  # read before the status, so it is never newer
-    if inquiry.etag is not None and etag in inquiry.etag:
+    if inquiry.etag is not None and _matches(etag, inquiry.etag):
         return Reply(status=304, etag=etag)
     return Reply(status_to_json(experiment.status()), etag=etag)
+
+
+def _matches(etag: str, header: str) -> bool:
+    """Whether an If-None-Match header names this version, or any with an asterisk."""
+    named = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in named or etag in named
 
 
 def standing(inquiry: Inquiry) -> Reply:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from shortlist.engine import Experiment
-from shortlist.engine.log_entries import Report
+from shortlist.engine.log_entries import Report, written_by
 from shortlist.engine.tickets import Receipt, Ticket
 from shortlist.errors import InvalidInput, ShortlistError, StoreError
 from shortlist.service.protocol import Limits, Refusal
@@ -26,17 +26,19 @@ from shortlist.stores.base import retry
 Results = Sequence[Report]
 Act = Callable[[Experiment], Any]  # what to do with an experiment
 Clock = Callable[[], float]
+Kept = TypeVar("Kept")
 MAX_REWARDS = 20_000  # in one transaction
 MAX_CALLERS = 100  # in one transaction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Write:
+class QueuedWrite:
     """What one caller writes: results, or any other act."""
 
     done: asyncio.Future[Any]
     results: Results
     act: Act | None
+    author: str = ""
 
 
 class GroupCommit:
@@ -46,7 +48,7 @@ class GroupCommit:
         self._opened = opened
         self._lane = lane
         self._most = most  # writes that may wait
-        self._waiting: list[Write] = []
+        self._waiting: list[QueuedWrite] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -54,7 +56,7 @@ class GroupCommit:
         """How many writes wait for the next transaction."""
         return len(self._waiting)
 
-    async def write(self, act: Act | None = None, results: Results = ()) -> Any:
+    async def write(self, act: Act | None, results: Results, author: str) -> Any:
         """Return what the act returned, or the receipt of the results, after the commit.
 
         A write whose caller is gone before its transaction begins is not made."""
@@ -62,7 +64,7 @@ class GroupCommit:
             message = f"{len(self._waiting):,} writes wait: try again in a second"
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after="1")
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        write = Write(done, results, act)
+        write = QueuedWrite(done, results, act, author)
         self._waiting.append(write)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all())
@@ -83,7 +85,7 @@ class GroupCommit:
             for write, outcome in zip(batch, outcomes, strict=True):
                 _resolve(write.done, outcome)
 
-    def _next(self) -> list[Write]:
+    def _next(self) -> list[QueuedWrite]:
         """As many as fit into one transaction, and at least one."""
         size = total = 0
         for write in self._waiting[:MAX_CALLERS]:
@@ -95,12 +97,12 @@ class GroupCommit:
         del self._waiting[:size]
         return batch
 
-    def _commit(self, batch: Sequence[Write]) -> list[Any]:
+    def _commit(self, batch: Sequence[QueuedWrite]) -> list[Any]:
         experiment = self._opened()
         return retry(lambda: commit(experiment, batch))
 
 
-def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:
+def commit(experiment: Experiment, batch: Sequence[QueuedWrite]) -> list[Any]:
     """Make all writes in one transaction: what each returns, or its error if it is refused.
 
     If the transaction fails, this raises, and nothing is written. Results come last: the search
@@ -109,10 +111,17 @@ def commit(experiment: Experiment, batch: Sequence[Write]) -> list[Any]:
     with experiment.together():
         for index, write in enumerate(batch):
             if write.act is not None:
-                outcomes[index] = _attempt(write.act, experiment)
-        told = [index for index, write in enumerate(batch) if write.act is None]
-        receipts = _tell(experiment, [batch[index].results for index in told])
-        outcomes |= dict(zip(told, receipts, strict=True))
+                with written_by(write.author):
+                    outcomes[index] = _attempt(write.act, experiment)
+        for author in dict.fromkeys(write.author for write in batch):
+            told = [
+                index
+                for index, write in enumerate(batch)
+                if write.act is None and write.author == author
+            ]
+            with written_by(author):
+                receipts = _tell(experiment, [batch[index].results for index in told])
+            outcomes |= dict(zip(told, receipts, strict=True))
     return [outcomes[index] for index in range(len(batch))]
 
 
@@ -191,19 +200,43 @@ class OpenExperiments:
                     raise
         return slot.experiment
 
-    async def write(self, name: str, act: Act | None = None, results: Results = ()) -> Any:
+    async def write(
+        self, name: str, act: Act | None = None, results: Results = (), author: str = ""
+    ) -> Any:
         """Write to the experiment of this name, together with other callers."""
         await self.open(name)  # raises if it does not exist
-        return await self._slot(name).writes.write(act, results)
+        return await self._slot(name).writes.write(act, results, author)
 
-    def create(self, **settings: object) -> Experiment:
-        """Create an experiment, or open an equal one, as `Experiment.create` does."""
-        created = Experiment.create(store=self.store, clock=self._clock, **settings)  # type: ignore[arg-type]
+    def create(self, **settings: Any) -> tuple[Experiment, bool]:
+        """Create an experiment, or open an equal one, as `Experiment.create` does; whether it is
+        new."""
+        name = settings.get("name", "experiment")
+        existed = bool(settings.get("exist_ok")) and name in self.store.names()
+        created = Experiment.create(store=self.store, clock=self._clock, **settings)
         slot = self._slot(created.name)
         with slot.lock:
             if slot.experiment is None:
                 slot.experiment = created
-        return slot.experiment
+        return slot.experiment, not existed
+
+    def open_one(self, name: str) -> Experiment | None:
+        """The experiment of this name if it is open; this does not count as use."""
+        with self._lock:
+            slot = self._slots.get(name)
+            return None if slot is None else slot.experiment
+
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """What was made for this experiment before, as long as it is open; made if nothing was."""
+        slot = self._slot(name)
+        with slot.keeping:
+            if slot.kept is None:
+                slot.kept = make()
+            kept: Kept = slot.kept
+            return kept
+
+    def drop(self, name: str) -> None:
+        """Forget an experiment: it is opened again when it is needed."""
+        self._drop(name)
 
     def names(self) -> list[str]:
         """The names of the open experiments."""
@@ -236,4 +269,6 @@ class _Slot:
         self.lock = Lock()
         self.experiment: Experiment | None = None
         self.opening = opening
+        self.kept: Any = None  # what pages remember of it
+        self.keeping = Lock()
         self.writes = writes

@@ -56,6 +56,7 @@ class Limits:
     exports: int = 16  # under way
     writes: int = 2000  # waiting per experiment
     connections: int = 2000
+    per_address: int = 1000  # requests and live pages of one address at a time
     arms: int = 100_000  # of an experiment that is created over HTTP
     opened: int = 64  # experiments kept in memory
 

@@ -36,6 +36,7 @@ class ApiRoute:
     status: int = 200
     conditional: bool = False  # whether it has an ETag
     values: int = 150_000  # that its body may have
+    query: tuple[Schema, ...] = ()  # further parameters
 
 
 def _get(path: str, answer: Read, summary: str, gives: Schema | None, **more: Any) -> ApiRoute:
@@ -48,7 +49,18 @@ def _post(
     return ApiRoute("POST", f"{ONE}/{path}", scope, Write(act), summary, gives, takes)
 
 
+def _admin(path: str, answer: Read, summary: str, takes: Schema) -> ApiRoute:
+    given = (Scope.ADMIN, answer, summary, schemas.NOTHING, takes)
+    return ApiRoute("POST", f"{ONE}/{path}", *given)
+
+
 NOTHING = schemas.NOTHING
+BLOCK: Schema = {
+    "name": "block",
+    "in": "query",
+    "description": "Name of the block",
+    "schema": {"type": "string", "minLength": 1},
+}
 API = (
     _get(
         ALL,
@@ -93,6 +105,31 @@ API = (
         schemas.RELEASED,
         schemas.RELEASE,
     ),
+    ApiRoute(
+        "GET",
+        f"{ONE}/shares",
+        Scope.WORK,
+        Write(endpoints.shares),
+        "Open a block of a live test, or repeat its shares; by default the block of today, in UTC",
+        schemas.SHARES,
+        query=(BLOCK,),
+    ),
+    _post(
+        "assign",
+        Scope.WORK,
+        endpoints.assign,
+        "Assign a visitor of a live test to an arm; the first assignment is kept",
+        schemas.ASSIGNED,
+        schemas.ASSIGN,
+    ),
+    _post(
+        "counts",
+        Scope.WORK,
+        endpoints.counts,
+        "Tell a block of a live test, once and completely; repeating it changes nothing",
+        schemas.COUNTED,
+        schemas.COUNTS,
+    ),
     _post("retire", Scope.ADMIN, endpoints.retire, "Retire an arm", NOTHING, schemas.RETIRE),
     _post(
         "resume",
@@ -102,6 +139,10 @@ API = (
         NOTHING,
         NOTHING,
     ),
+    _admin("archive", endpoints.archive, "Archive: read-only, and not in lists", NOTHING),
+    _admin("restore", endpoints.restore, "Make an archived experiment active again", NOTHING),
+    _admin("rename", endpoints.rename, "Rename; the old name stays taken", schemas.RENAME),
+    _admin("delete", endpoints.delete, "Delete for good; `confirm` is the name", schemas.DELETE),
     _get(
         f"{ONE}/status",
         endpoints.status,
@@ -175,13 +216,19 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
         "summary": route.summary,
         "description": f"Requires a token with scope {route.scope}.",
         "operationId": _identifier(route),
-        "parameters": [NAME] if "{name}" in route.path else [OFFSET] if route.takes is None else [],
+        "parameters": [*_parameters(route), *route.query],
         "responses": responses,
     }
     if route.takes is not None:
         content = {"application/json": {"schema": route.takes}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
+
+
+def _parameters(route: ApiRoute) -> list[Schema]:
+    if "{name}" in route.path:
+        return [NAME]
+    return [OFFSET] if route.takes is None else []
 
 
 def _identifier(route: ApiRoute) -> str:

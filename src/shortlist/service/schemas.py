@@ -94,6 +94,7 @@ RESULT_TOLD = record(
     ticket=COUNT,
     reward=NUMBER,
     cost={"type": ["number", "null"], "minimum": 0},
+    info={},
     arm=LABEL,
     experiment=TEXT,
     item=ITEM,
@@ -103,7 +104,7 @@ SPEC = json_schema()
 CREATE: Schema = {
     **SPEC,
     "properties": {
-        "name": {**TEXT, "minLength": 1, "default": "experiment"},
+        "name": {**TEXT, "minLength": 1, "maxLength": 200, "default": "experiment"},
         **SPEC["properties"],
         "exist_ok": {**FLAG, "default": False},
     },
@@ -114,11 +115,31 @@ ASK = record(
     lease={"type": ["number", "null"], "exclusiveMinimum": 0},
     alive={"type": ["number", "null"], "exclusiveMinimum": 0},
 )
+SHARES = every(
+    block=TEXT, shares=array(every(arm=LABEL, percent={**NUMBER, "minimum": 0, "maximum": 100}))
+)
+NAMED_TEXT: Schema = {**TEXT, "minLength": 1, "maxLength": 200}
+ASSIGN = record(("visitor",), visitor=NAMED_TEXT, block={**nullable("string"), "minLength": 1})
+ASSIGNED = every(arm=LABEL, block=TEXT, first=FLAG)
+ARM_COUNTS = record(
+    ("arm", "visitors", "sum"),
+    arm=LABEL,
+    visitors=COUNT,
+    sum=NUMBER,
+    squares={"type": ["number", "null"], "minimum": 0},
+)
+COUNTS = record(("block", "counts"), block=NAMED_TEXT, counts=array(ARM_COUNTS))
+COUNTED = every(
+    block=TEXT,
+    state={"enum": ["counted", "waiting", "skipped", "refused", "unused"]},
+    reason=TEXT,
+)
 TELL = record(("results",), results=array(RESULT_TOLD))
 FAIL = record(
     ("ticket", "reason"),
     ticket=COUNT,
     reason=TEXT,
+    attempts=COUNT,
     arm=LABEL,
     experiment=TEXT,
     item=ITEM,
@@ -134,6 +155,8 @@ RELEASE = record(
 )
 RETIRE = record(("arm",), arm=LABEL, reason=nullable("string"))
 NOTHING = record()
+RENAME = record(("name",), name={**TEXT, "minLength": 1, "maxLength": 200})
+DELETE = record(("confirm",), confirm=TEXT)
 
 LIST = every(experiments=array(LISTED), total=COUNT, next=nullable("integer"))
 DESCRIBED = every(name=TEXT, settings=ANYTHING)
@@ -175,6 +198,7 @@ STATUS = every(
     among=COUNT,
     warnings=array(TEXT),
     notes=array(TEXT),
+    live=TEXT,
     arms=array(ARM),
     progress=PROGRESS,
     minimize=FLAG,
@@ -206,5 +230,6 @@ RESULT: Schema = every(
     arms=array(CHOSEN_ARM),
 )
 RESULT["properties"]["lift"] = ANYTHING  # where there is a control
+RESULT["properties"]["leads"] = ANYTHING  # of a live test
 HEALTH = every(status={"const": "ok"}, version=TEXT)
 ERROR = every(error=every(kind=TEXT, message=TEXT))

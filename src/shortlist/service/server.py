@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
@@ -21,6 +22,7 @@ from shortlist.service.service import Service
 BACKLOG = 2048  # connections waiting to be accepted
 GRACE = 3  # seconds that requests may take to finish on shutdown
 HEAD = 64 * 2**10  # bytes of a request's head
+OTHER_FILES = 100  # open files that are not connections of callers
 
 
 def check_host(host: str, store: object) -> None:
@@ -41,6 +43,20 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def allowed_files() -> int:
+    """How many files this process may have open: connections beyond that would fail."""
+    if sys.platform == "win32":
+        return 8192
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = Limits().connections + OTHER_FILES
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard > soft):
+        soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(soft, OTHER_FILES + 10)
+
+
 def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
     """Return a server for the application; its `run` listens at host and port."""
     config = uvicorn.Config(
@@ -54,7 +70,7 @@ def server(app: Starlette, host: str, port: int, limits: Limits) -> "Server":
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
+        limit_concurrency=min(limits.connections, allowed_files() - OTHER_FILES),
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=HEAD,
     )

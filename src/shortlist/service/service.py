@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from shortlist.engine.tickets import Receipt
-from shortlist.errors import ShortlistError
-from shortlist.service.auth import SAFE, Auth, RateLimit, Tokens
+from shortlist.errors import LimitExceeded, ShortlistError, StoreMissing
+from shortlist.service.auth import SAFE, Auth, InFlight, Proxies, RateLimit, Tokens
 from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
@@ -28,7 +28,7 @@ from shortlist.service.routes import ApiRoute, Read, Write
 from shortlist.service.work import Lanes, Shared
 from shortlist.spec import Json
 from shortlist.stores import Store
-from shortlist.stores.base import Scope
+from shortlist.stores.base import Scope, Token
 from shortlist.telemetry import span
 
 METHODS = (*SAFE, "POST")
@@ -43,6 +43,7 @@ class Handler(NamedTuple):
 
     scope: Scope | None
     answer: Callable[[Request], Awaitable[Response]]
+    limited: bool = False  # whether tokens of single experiments are allowed where none is named
 
 
 class Service:
@@ -56,6 +57,7 @@ class Service:
         place: str,
         clock: Clock | None,
         error_page: Callable[[int, str], str],
+        proxies: Proxies,
     ) -> None:
         """`place` is the address of the store in its messages, which callers do not learn."""
         self._error_page = error_page
@@ -67,7 +69,8 @@ class Service:
         self._exports = 0  # under way
         self.tokens = Tokens(store)
         self._reading = Shared(lambda: self.lanes.tokens.run(self.tokens.read))
-        self.auth = Auth(self.tokens, RateLimit(limits.rate), origins)
+        self.auth = Auth(self.tokens, RateLimit(limits.rate), origins, proxies)
+        self.in_flight = InFlight(limits.per_address)
         self.metrics = Metrics()
         self.closing = asyncio.Event()  # set when streams must end
 
@@ -87,6 +90,8 @@ class Service:
 
     def refused(self, request: Request, error: ShortlistError) -> Response:
         """An error as JSON, or as a page for a browser."""
+        if isinstance(error, StoreMissing) and only_of(request) is not None:
+            error = StoreMissing(f"there is no experiment {name_in(request)!r}")  # no other names
         reply = error_reply(error, self.place)
         if "text/html" not in request.headers.get("accept", ""):
             return reply
@@ -103,12 +108,15 @@ class Service:
         if not reads:
             body = await self._bodies.read(request, route.values)
         if isinstance(route.answer, Write):
-            return json_reply(await self._write(name, route.answer, body))
+            author = author_of(request)
+            return json_reply(await self._write(name, route.answer, body, author))
         etag = request.headers.get("if-none-match")
-        inquiry = Inquiry(self.experiments, self.limits, name, body, etag)
+        only = only_of(request)
+        author = author_of(request)
+        inquiry = Inquiry(self.experiments, self.limits, name, body, etag, only, author)
         if route.gives is None:
             return await self._export(route.answer, inquiry)
-        if name:
+        if name and reads:
             await self.experiments.open(name)
         lane = self.lanes.reads if reads else self.lanes.opening
         return await lane.run(_replied, route.answer, inquiry)
@@ -131,15 +139,16 @@ class Service:
         finally:
             self._exports -= 1
 
-    async def _write(self, name: str, write: Write, body: Json) -> Json:
+    async def _write(self, name: str, write: Write, body: Json, author: str) -> Json:
         """Write to an experiment, together with other callers."""
         act = write.act
         if act is not None:
-            data: Json = await self.experiments.write(name, lambda each: act(each, body)) or {}
+            made = await self.experiments.write(name, lambda each: act(each, body), author=author)
+            data: Json = made or {}
             self.metrics.tickets += len(data.get("tickets", ()))
             return data
         told = results(body)
-        receipt: Receipt = await self.experiments.write(name, results=told)
+        receipt: Receipt = await self.experiments.write(name, results=told, author=author)
         counted = len(told) - len(receipt.late) - len(receipt.unused)
         self.metrics.rewards += counted
         return {"told": counted, "late": receipt.late, "unused": receipt.unused}
@@ -158,6 +167,24 @@ class Service:
 def name_in(request: Request) -> str:
     """The name of an experiment in a path, decoded."""
     return unquote(request.path_params.get("name", ""))
+
+
+def token_of(request: Request) -> Token | None:
+    """The token of a request that passed access control; None while there are no tokens."""
+    token: Token | None = getattr(request.state, "token", None)
+    return token
+
+
+def only_of(request: Request) -> str | None:
+    """The only experiment that the token of a request is for; None for all."""
+    token = token_of(request)
+    return None if token is None else token.experiment
+
+
+def author_of(request: Request) -> str:
+    """The name of the token of a request; empty while there are no tokens."""
+    token = token_of(request)
+    return "" if token is None else token.name
 
 
 def _replied(read: Read, inquiry: Inquiry) -> Response:
@@ -182,6 +209,15 @@ class Endpoint:
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         """Answer one request and count it."""
         request = Request(connection, receive)
+        try:
+            with self.service.in_flight.one(self.service.auth.proxies.address(request)):
+                await self._reply(request, connection, receive, send)
+        except LimitExceeded as error:
+            await self.service.refused(request, error)(connection, receive, send)
+
+    async def _reply(
+        self, request: Request, connection: Connection, receive: Receive, send: Send
+    ) -> None:
         begun = time.perf_counter()
         with span("request", method=request.method, route=self.path):
             response = await self._answer(request)
@@ -212,16 +248,22 @@ class Endpoint:
 
     async def _handle(self, request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        handler = self.handlers.get(method) or Handler(Scope.READ, self._refuse)
+        handler = self.handlers.get(method) or Handler(Scope.READ, self._refuse, limited=True)
         if handler.scope is not None:
             await self.service.read_tokens()
-            self.service.auth.check(request, handler.scope)
+            name = None if handler.limited and "{name}" not in self.path else name_in(request)
+            request.state.token = self.service.auth.check(request, handler.scope, name)
         return await handler.answer(request)
 
     async def _refuse(self, request: Request) -> Response:
         if not self.handlers:
             raise Refusal(HTTPStatus.NOT_FOUND, "there is nothing at this address")
-        allowed = ", ".join(sorted(self.handlers))
+        also = ["HEAD", "OPTIONS"] if "GET" in self.handlers else ["OPTIONS"]
+        allowed = ", ".join(sorted([*self.handlers, *also]))
+        if request.method == "OPTIONS":
+            return Response(
+                status_code=HTTPStatus.NO_CONTENT, headers={**HEADERS, "allow": allowed}
+            )
         message = f"the method is {request.method[:20]!r}, but must be {allowed}"
         raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, message, allow=allowed)
 
@@ -231,10 +273,13 @@ class RawPaths:
     """Match paths before they are decoded: the name of an experiment may contain a slash."""
 
     app: ASGIApp
+    prefix: str = ""  # of all paths, if a proxy does not remove it
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         """Replace the decoded path by the path as it was sent."""
         if connection["type"] == "http" and "raw_path" in connection:
             path = connection["raw_path"].decode("ascii", "replace")
+            if self.prefix and path.startswith(f"{self.prefix}/"):
+                path = path.removeprefix(self.prefix)
             connection = {**connection, "path": path}
         await self.app(connection, receive, send)

@@ -4,33 +4,39 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shortlist.algorithms import Algorithm, AlgorithmLike, find
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, reordered
 from shortlist.driver import Outcome, counted, finish
 from shortlist.errors import InvalidInput, UnknownName
 from shortlist.features import Features, FeaturesGiven, checked_linear, features_of, shuffled
 from shortlist.formatting import Tabular, TextTable, figures, given_text
 from shortlist.problem import Goal, Items, Problem, ScoresGiven, checked_order, goal_of
+from shortlist.quotas import ConstraintGiven, GroupsGiven, QuotasGiven, given_family, group_names
 from shortlist.reading.scores import named_scores
-from shortlist.regret import ROUNDING, aggregate_regret
+from shortlist.regret import ROUNDING
+from shortlist.result.plots import CHOSEN, REST, new_figure, plain_frame
 from shortlist.settings import arguments
 from shortlist.simulation.parallel import parallel_map
 from shortlist.simulation.worlds import (
     Bandit,
     BernoulliBandit,
     BetaBandit,
+    CopulaBandit,
     GaussianBandit,
+    NormalBandit,
     ScoreTable,
     model_of_scores,
     score_matrix,
 )
-from shortlist.spec import Certificate, Order
+from shortlist.spec import Certificate, Order, Seeds, documented
 from shortlist.validation import (
+    LARGEST,
     arm_means,
     check_sendable,
     function_or_none,
@@ -39,6 +45,10 @@ from shortlist.validation import (
     reals,
     shown,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def drive(
@@ -60,6 +70,7 @@ BANDITS: dict[str, Callable[[FloatArray], Bandit]] = {
     "bernoulli": BernoulliBandit,
     "beta": BetaBandit,
     "gaussian": GaussianBandit,
+    "normal": NormalBandit,
 }
 
 Row = tuple[int, float, float, int, float]  # pulls, regret, bound, rounds, spent
@@ -87,6 +98,74 @@ class Runs(Tabular):
         if self.epsilon is None:
             return np.zeros(self.regret.size, dtype=np.bool_)
         return self.regret > self.epsilon + ROUNDING
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """All runs as a data frame with a row per run.
+
+        Args:
+            library: "pandas" or "polars". Default: the first of these that is installed.
+
+        Returns:
+            The data frame: run, pulls, rounds, regret, bound, failed, and spent where arms have
+            costs.
+
+        Raises:
+            InvalidInput: If neither is installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> list(runs.to_frame("pandas").columns)
+            ['run', 'pulls', 'rounds', 'regret', 'bound', 'failed']"""
+        columns: dict[str, npt.NDArray[Any]] = {
+            "pulls": self.pulls,
+            "rounds": self.rounds,
+            "regret": self.regret,
+        }
+        columns |= {"bound": self.bound, "failed": self.failed}
+        if self.spent is not None:
+            columns["spent"] = self.spent
+        values = {name: column.tolist() for name, column in columns.items()}
+        rows = [
+            {"run": run, **{name: column[run] for name, column in values.items()}}
+            for run in range(self.pulls.size)
+        ]
+        return plain_frame(rows, library)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the regret of every run against its pulls, and epsilon as a line.
+
+        Args:
+            ax: Axes of matplotlib to draw into. Default: those of a new figure.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InvalidInput: matplotlib is not installed.
+
+        Example:
+            >>> import shortlist
+            >>> runs = shortlist.simulate("uniform", [0.9, 0.1], k=1, budget=10, runs=2)
+            >>> runs.plot().savefig("runs.png")"""
+        ax = new_figure(7.2, 3.6).subplots() if ax is None else ax
+        ax.plot(self.pulls, self.regret, "o", color=CHOSEN, alpha=0.6)
+        if self.epsilon is not None:
+            ax.axhline(self.epsilon, color=REST, linestyle="--")
+            ax.annotate(
+                f"epsilon = {given_text(self.epsilon)}",
+                (0.01, self.epsilon),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8,
+            )
+        ax.set_title(f"{self.algorithm}, {self.pulls.size:,} runs", fontsize=10, loc="left")
+        ax.set_xlabel("pulls")
+        ax.set_ylabel("regret")
+        ax.set_ylim(bottom=-0.05 * max(self.regret.max(), self.epsilon or 0, 1e-9))
+        ax.spines[["top", "right"]].set_visible(False)
+        figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
+        return figure
 
     def summary(self) -> dict[str, object]:
         """The figures of the command line's JSON; without an epsilon there are no failures."""
@@ -125,7 +204,8 @@ class Runs(Tabular):
         return (figures(self.summary(), verdict=verdict),)
 
 
-def simulate(
+@documented("simulate", "scores")
+def simulate(  # noqa: D417  # `documented` adds the settings
     algorithm: AlgorithmLike,
     means: npt.ArrayLike | None = None,
     *,
@@ -138,44 +218,73 @@ def simulate(
     seed: int = 0,
     workers: int = 1,
     rewards: str = "bernoulli",
-    sd: float | None = None,
+    sd: npt.ArrayLike | None = None,
+    correlation: float = 0.0,
+    seeds: Seeds = "own",
     minimize: bool = False,
     scores: ScoresGiven | None = None,
     order: Order = "shared",
     options: Mapping[str, object] | None = None,
     max_rounds: int | None = None,
     min_batch: int | None = None,
+    window: int | None = None,
     certificate: Certificate = "auto",
+    groups: GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
     features: FeaturesGiven | None = None,
     linear: bool | float = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Runs:
-    """Run `algorithm` `runs` times on arms with these means, shuffled in every run.
+    """Run an algorithm many times on simulated arms with known means, shuffled in every run.
 
-    `algorithm` is a name, a search function of your own (problem, rng, *, option=...), or
-    "package.module:function"; with `workers` processes it must be defined at the top of a module.
-    The goal is `epsilon` with `delta`, or `budget`; with a budget, `epsilon` says what counts as a
-    failure (and for an algorithm that takes both, the budget is a cap). With `costs`, what a pull
-    of every arm costs, the budget is in their unit. The same `seed` gives the same result for any
-    `workers`. `rewards` are "bernoulli" (0 or 1), "beta" or "gaussian"; the last two have standard
-    deviation `sd`, beta rewards the largest that their mean allows if that is less. `options` are
-    the algorithm's own, `max_rounds`, `min_batch` and `certificate` are as in `select`, and so are
-    `features` and `linear`, with a row per arm in the order of `means`. `on_progress` is called
-    with the number of runs done.
+    The same `seed` gives the same result for any `workers`.
 
-    Instead of `means`, `scores` of every arm (row) on every item (column) of a test set, or a file
-    of them, may be given: then a run draws the order of the items, the same for all arms unless
-    `order` is "independent", and no cell is drawn twice. `Runs.summary()` says which share of the
-    cells."""
+    Args:
+        algorithm: Name, search function (problem, rng, *, option=...), or
+            "package.module:function". With several `workers` it must be defined at the top of a
+            module.
+        means: True mean reward of every arm.
+        scores: Instead of `means`: scores of every arm (row) on every item (column) of a test set,
+            or a file of them. A run draws the order of the items, and no cell twice.
+        {settings}
+        groups: Groups of the arms, in the order of `means`, for `quotas`.
+        costs: Cost of a pull of every arm, in the order of `means`; the budget is in their unit.
+            Default: 1 each.
+        runs: Number of runs.
+        workers: Number of processes.
+        rewards: Distribution of the rewards: "bernoulli" (0 or 1), "beta", "gaussian" with a
+            declared standard deviation, or "normal" without.
+        sd: Standard deviation of the rewards, one number; for "normal" also one per arm. Beta
+            rewards have the largest that their mean allows, if that is less.
+        correlation: Correlation of the rewards of all arms on one seed, where `seeds` are shared.
+        on_progress: Function that is called with the number of runs done.
+
+    Returns:
+        Pulls, regret and failures of every run.
+
+    Raises:
+        InvalidInput: An argument is not valid, or arguments do not go together.
+
+    Example:
+        >>> import shortlist
+        >>> runs = shortlist.simulate("uniform", [0.9, 0.5, 0.1], k=1, budget=300, runs=5)
+        >>> int(runs.pulls.max())
+        300"""
     asked = arguments(locals(), "simulate")
     runs, workers, seed = manners(runs, workers, seed)
     epsilon = asked["epsilon"]
     function_or_none("on_progress", on_progress)
     chosen = find(algorithm)
-    given = chosen.told(options, max_rounds, min_batch, certificate)
+    given = chosen.told(options, max_rounds, min_batch, certificate, window)
     goal = goal_of(epsilon, delta, budget, capped=chosen.capped)
     known = features_of(features, checked_linear(linear), None, ())
-    world = SimulatedArms(means, scores, rewards, sd, order, minimize, checked_prices(costs), known)
+    named = None if groups is None else group_names(groups)
+    family = given_family(named, quotas, constraint, k)
+    prices = checked_prices(costs)
+    together = checked_correlation(correlation, seeds == "shared")
+    figures_of_arms = (means, scores, rewards, sd, order, minimize, prices, known, family)
+    world = SimulatedArms(*figures_of_arms, together)
     one, problem = _prepared(chosen, world, k, goal, given)
     chosen.check(problem, given)
     if workers > 1:
@@ -197,11 +306,13 @@ class SimulatedArms:
     means: npt.ArrayLike | None
     scores: ScoresGiven | None
     rewards: str
-    sd: float | None
+    sd: npt.ArrayLike | None
     order: str
     minimize: bool
     costs: tuple[float, ...] | None = None
     features: Features | None = None
+    constraint: Constraint | None = None
+    correlation: float | None = None  # None: every pull has a seed of its own
 
 
 def _prepared(
@@ -209,14 +320,18 @@ def _prepared(
 ) -> tuple[Callable[[np.random.SeedSequence], Row], Problem]:
     """The function of a run, and the problem that it solves."""
     if world.means is not None and world.scores is None:
-        bandit = bandit_with(world.means, world.rewards, world.sd)
+        bandit = bandit_with(world.means, world.rewards, world.sd, world.correlation)
         declared = (bandit.model, world.minimize)
         of_arms: dict[str, Any] = {"costs": world.costs, "features": world.features}
+        of_arms["shared_seeds"] = world.correlation is not None
+        of_arms["constraint"] = world.constraint
         problem = Problem(bandit.means.size, k, goal, *declared, **of_arms)
         return partial(_run, algorithm, problem, bandit, options), problem
     if world.scores is None or world.means is not None:
         given = "neither" if world.means is None else "both"
         raise InvalidInput(f"{given} of `means` and `scores` given, but it must be one of them")
+    if world.correlation is not None:
+        raise InvalidInput("`seeds` is 'shared', but does not go with `scores`")
     checked_order(world.order)
     scores: Any = world.scores
     named = named_scores(scores)
@@ -225,21 +340,48 @@ def _prepared(
     items = Items(matrix.shape[1])
     declared = (model, world.minimize)
     known: dict[str, Any] = {"costs": world.costs, "features": world.features}
+    known["constraint"] = world.constraint
     problem = Problem(len(matrix), k, goal, *declared, items=items, **known)
     return partial(_run_on_scores, algorithm, problem, matrix, world.order, options), problem
 
 
+def checked_correlation(correlation: float, shared: bool) -> float | None:
+    """The correlation of arms on shared seeds; None if every pull has a seed of its own."""
+    value = number("correlation", correlation, above=-1, below=2)
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"`correlation` is {shown(correlation)}, but must be from 0 to 1")
+    if value and not shared:
+        raise InvalidInput(
+            f"`correlation` is {shown(correlation)}, but arms are independent unless `seeds` is"
+            " 'shared'"
+        )
+    return value if shared else None
+
+
 def bandit_with(
-    means: npt.ArrayLike, rewards: str = "bernoulli", sd: float | None = None
+    means: npt.ArrayLike,
+    rewards: str = "bernoulli",
+    sd: npt.ArrayLike | None = None,
+    correlation: float | None = None,
 ) -> Bandit:
     """Arms with these means, if each is a number that such rewards can have as their mean."""
     if not isinstance(rewards, str) or str(rewards) not in BANDITS:
         there = ", ".join(BANDITS)
         raise UnknownName(f"`rewards` is {shown(rewards)}, but must be one of {there}")
-    low, high = (-np.inf, np.inf) if rewards == "gaussian" else (0.0, 1.0)
+    low, high = (-np.inf, np.inf) if rewards in ("gaussian", "normal") else (0.0, 1.0)
     theta = arm_means(means, low, high)
+    if correlation is not None and rewards not in ("bernoulli", "normal"):
+        raise InvalidInput(
+            f"`rewards` is {shown(rewards)}, but must be 'bernoulli' or 'normal' on shared seeds"
+        )
+    if correlation is not None and rewards == "bernoulli" and sd is None:
+        return CopulaBandit(theta, correlation)
+    if sd is None and rewards == "normal":
+        return NormalBandit(theta, correlation=correlation or 0.0)
     if sd is None:
         return BANDITS[str(rewards)](theta)
+    if rewards == "normal":
+        return NormalBandit(theta, _deviations(sd, theta.size), correlation or 0.0)
     sd = number("sd", sd, above=0)
     if rewards == "bernoulli":
         raise InvalidInput(
@@ -247,6 +389,16 @@ def bandit_with(
             " `rewards` must be 'beta' or 'gaussian'"
         )
     return BetaBandit(theta, sd=sd) if rewards == "beta" else GaussianBandit(theta, sd)
+
+
+def _deviations(sd: npt.ArrayLike, n_arms: int) -> FloatArray:
+    """The standard deviation of every arm, from one number or one per arm."""
+    each = reals("sd", sd if np.ndim(sd) else [sd])
+    if each.size not in (1, n_arms) or not ((each > 0) & (each < LARGEST)).all():
+        raise InvalidInput(
+            f"`sd` is {shown(sd)}, but must be a number above 0, or {n_arms} of them, one per arm"
+        )
+    return np.broadcast_to(each, (n_arms,))
 
 
 def _run(
@@ -262,8 +414,9 @@ def _run(
     rng = np.random.default_rng(seed)
     order = rng.permutation(bandit.means.size)
     theta, shuffled = bandit.means[order], _shuffled(problem, order)
-    outcome = drive(algorithm, shuffled, bandit.with_means(theta), rng, **options)
-    return _row(outcome, problem.sign * theta)
+    moved = bandit.in_order(order) if isinstance(bandit, NormalBandit) else bandit.with_means(theta)
+    outcome = drive(algorithm, shuffled, moved, rng, **options)
+    return _row(outcome, shuffled, problem.sign * theta)
 
 
 def _run_on_scores(
@@ -281,7 +434,7 @@ def _run_on_scores(
     search_rng, order_rng = rng.spawn(2)
     table = ScoreTable(shuffled, order_rng, order)
     outcome = finish(counted(algorithm, problem, search_rng, **options), table.pull)
-    return _row(outcome, problem.sign * shuffled.mean(axis=1))
+    return _row(outcome, problem, problem.sign * shuffled.mean(axis=1))
 
 
 def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
@@ -292,14 +445,17 @@ def checked_prices(costs: npt.ArrayLike | None) -> tuple[float, ...] | None:
 def _shuffled(problem: Problem, order: IntArray) -> Problem:
     """The same problem with its arms in that order."""
     costs = None if problem.costs is None else tuple(problem.prices[order].tolist())
-    return replace(problem, costs=costs, features=shuffled(problem.features, order))
+    family = None if problem.constraint is None else reordered(problem.constraint, order)
+    features = shuffled(problem.features, order)
+    return replace(problem, costs=costs, features=features, constraint=family)
 
 
-def _row(outcome: Outcome, means: FloatArray) -> Row:
+def _row(outcome: Outcome, problem: Problem, means: FloatArray) -> Row:
     bound = outcome.answer.regret_bound
+    assert outcome.ahead is not None
     return (
-        int(outcome.pulls.sum()),
-        aggregate_regret(means, outcome.answer.top),
+        int(outcome.pulls.sum() + outcome.ahead.sum()),
+        problem.regret(means, outcome.answer.top),
         float("nan") if bound is None else bound,
         outcome.rounds,
         float(outcome.pulls.sum() if outcome.spending is None else outcome.spending.sum()),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidInput
 from shortlist.problem import Items
-from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian
+from shortlist.reward_models import Binary, Bounded, Normal, RewardModel, SubGaussian
 from shortlist.search import Pulls, Rewards, rewards_of
 from shortlist.validation import table
 
@@ -82,6 +82,71 @@ class GaussianBandit:
         several = times > 1
         deviations[several] = self.sigma**2 * rng.chisquare(times[several] - 1)
         return Rewards(sums, deviations + sums**2 / np.maximum(times, 1))
+
+
+@dataclass(frozen=True)
+class NormalBandit:
+    """Normal rewards, drawn one by one; the standard deviations are not declared."""
+
+    means: FloatArray
+    sd: FloatArray | float = 1.0  # one for all arms, or (n,)
+    correlation: float = 0.0  # of the pulls of two arms at one place of a batch
+    model = Normal()
+
+    def with_means(self, means: FloatArray) -> "NormalBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
+
+    def in_order(self, order: IntArray) -> "NormalBandit":
+        """The same arms in another order."""
+        return replace(self, means=self.means[order], sd=self._deviations[order])
+
+    @property
+    def _deviations(self) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.sd, dtype=np.float64), self.means.shape)
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        entry, errors = _shared_errors(times, self.correlation, rng)
+        drawn = arms[entry]
+        each = self.means[drawn] + self._deviations[drawn] * errors
+        return rewards_of(each, entry, arms.size)
+
+
+@dataclass(frozen=True)
+class CopulaBandit:
+    """Rewards 0 or 1 on shared seeds: 1 where a normal variable is below a limit of the arm.
+
+    The normal variables of two arms at one place of a batch are correlated."""
+
+    means: FloatArray
+    correlation: float = 0.0
+    model = Binary()
+
+    def with_means(self, means: FloatArray) -> "CopulaBandit":
+        """The same kind of arms with other means."""
+        return replace(self, means=means)
+
+    def pull(self, arms: IntArray, times: IntArray, rng: np.random.Generator) -> Rewards:
+        """Pull every `arms[j]` `times[j]` times."""
+        from scipy.special import ndtri
+
+        entry, errors = _shared_errors(times, self.correlation, rng)
+        each = (errors < ndtri(self.means)[arms[entry]]).astype(np.float64)
+        return rewards_of(each, entry, arms.size)
+
+
+def _shared_errors(
+    times: IntArray, correlation: float, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """The entry of every pull, and standard normal variables; those at one place share a part."""
+    entry = np.repeat(np.arange(times.size), times)
+    place = np.arange(entry.size) - (np.cumsum(times) - times)[entry]
+    own = rng.standard_normal(entry.size)
+    if not correlation:
+        return entry, own
+    shared = rng.standard_normal(int(times.max(initial=0)))
+    return entry, np.sqrt(correlation) * shared[place] + np.sqrt(1 - correlation) * own
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ The clock of a store times leases for all programs that share the store. A store
 the clock of the server. Other stores use the clock of the machine; if that is set while a program
 runs, a warning is logged."""
 
+import json
 import logging
 import random
 import time
@@ -22,6 +23,7 @@ from enum import StrEnum
 from functools import wraps
 from threading import Lock, RLock
 from typing import (
+    Any,
     Concatenate,
     NamedTuple,
     ParamSpec,
@@ -34,7 +36,14 @@ from typing import (
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidInput, StoreError, StoreExists, StoreInterrupted, StoreMissing
+from shortlist.errors import (
+    InvalidInput,
+    StoreError,
+    StoreExists,
+    StoreInterrupted,
+    StoreMissing,
+    StoreReadOnly,
+)
 from shortlist.validation import real, shown
 
 TOLD = np.dtype(
@@ -56,7 +65,21 @@ class Kind(StrEnum):
     LATE = "late"  # their lease had ended at `time`: their reward is `on_late`
     # the pull was told at `time`, after its arm was retired; it cost the number `text`
     UNUSED = "unused"
+    # block number `ticket` of a live test was opened at `time`, with the terms `text`
+    OPEN = "open"
+    COUNTS = "counts"  # block number `ticket` was told at `time`: the counts per arm are `text`
+    # a visitor, whose hash is `text`, was assigned to arm number `span` in block number `ticket`
+    ASSIGN = "assign"
     SPENT = "spent"  # at `time` the rest of the budget did not cover the current batch
+    AUTHOR = "author"  # the author of this event told their rewards at `time`
+    # JSON that was told with the reward: {"info": …}, perhaps with the "seconds" of the call
+    INFO = "info"
+    # in the list of experiments, about the experiment with the number `ticket`
+    CREATE = "create"  # with the name `text`
+    RENAME = "rename"  # to the name `text`
+    ARCHIVE = "archive"
+    RESTORE = "restore"
+    DELETE = "delete"  # all that is left of it is this list
 
 
 class Event(NamedTuple):
@@ -67,6 +90,7 @@ class Event(NamedTuple):
     span: int
     text: str
     time: float
+    author: str = ""  # the name of the token it was written with; empty without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +152,40 @@ class News:
     last: int
 
 
+class Kept(StrEnum):
+    """What a store keeps of an experiment."""
+
+    ACTIVE = "active"
+    ARCHIVED = "archived"  # read-only, and not in lists
+    DELETED = "deleted"  # nothing but its names
+
+
+CHANGES = {Kind.ARCHIVE: Kept.ARCHIVED, Kind.RESTORE: Kept.ACTIVE, Kind.DELETE: Kept.DELETED}
+
+
+class Listed(NamedTuple):
+    """An experiment in a list, as its store knows it without opening it."""
+
+    name: str
+    arms: int | None  # None if the settings cannot be read
+    k: int | None
+    algorithm: str | None
+    told: int  # rewards
+    state: str  # when a worker asked last; empty if none did
+    archived: bool
+
+
+def listed_settings(settings: str) -> dict[str, Any]:
+    """The part of stored settings that a list shows."""
+    try:
+        data = json.loads(settings)
+        arms = data["arms"]
+        count = arms if isinstance(arms, int) else len(arms)
+        return {"arms": count, "k": data.get("k"), "algorithm": data.get("algorithm")}
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return dict.fromkeys(("arms", "k", "algorithm"))
+
+
 @runtime_checkable
 class Store(Protocol):
     """Stores experiments. A method that fails raises a `StoreError`.
@@ -150,26 +208,45 @@ class Store(Protocol):
     - **Ownership.** Who opens a store closes it; an experiment closes only what it opened."""
 
     def names(self) -> list[str]:
-        """Return the names of all experiments, in the order of their creation."""
+        """Return the names of all experiments but archived ones, in the order of their creation."""
+
+    def listed(self) -> list[Listed]:
+        """Return all experiments, archived ones included, without reading their logs."""
 
     def settings(self, name: str) -> str:
         """Return the settings of the experiment of this name."""
 
-    def create(self, name: str, settings: str) -> None:
-        """Add an experiment with an empty log; raise `StoreExists` if the name is taken."""
+    def origin(self, name: str) -> str:
+        """Return the name that the experiment was created with."""
+
+    def create(self, name: str, settings: str, author: str = "") -> None:
+        """Add an experiment with an empty log; raise `StoreExists` if the name is or was taken."""
+
+    def change(self, name: str, kind: Kind, new_name: str = "", author: str = "") -> None:
+        """Rename, archive, restore or delete an experiment."""
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Return a block that excludes other writers of the logs it reads or writes.
 
         Its writes are durable when it ends; if it raises, nothing is written."""
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
-        """Return the entries of a log after this position, up to the position `until` if given."""
+    def read(
+        self, name: str, after: int = 0, until: int | None = None, *, hints: bool = False
+    ) -> News:
+        """Return the entries of a log after this position, up to the position `until` if given.
+
+        With `hints`, a store may use checkpoints: copies of entries in compact form."""
 
     def append(
-        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+        self,
+        name: str,
+        told: Iterable[RewardRow] = (),
+        events: Iterable[Event] = (),
+        state: str | None = None,
     ) -> None:
-        """Add rewards and events to a log; allowed only inside `exclusive`."""
+        """Add rewards and events to a log; allowed only inside `exclusive`.
+
+        `state` is shown in lists from then on."""
 
     def now(self) -> float:
         """Return seconds since 1970, by the clock that all programs with this store share."""
@@ -178,10 +255,24 @@ class Store(Protocol):
         """Close the store. It cannot be used afterwards."""
 
 
+MOST_NAMES = 20  # in a message
+
+
 def no_such_experiment(name: str, names: Sequence[str], where: str) -> str:
     """The error message for a missing experiment."""
-    existing = ", ".join(map(repr, names)) or "none"
-    return f"there is no experiment {name!r} in {where}; it holds {existing}"
+    existing = ", ".join(map(repr, names[:MOST_NAMES])) or "none"
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"there is no experiment {name!r} in {where}; it holds {existing}{more}"
+
+
+def name_taken(name: str, where: str) -> str:
+    """The error message for a name that is or was used."""
+    return f"there is an experiment {name!r} in {where} already, or there was one: names stay taken"
+
+
+def archived(name: str, where: str) -> str:
+    """The error message for a write to an archived experiment."""
+    return f"experiment {name!r} in {where} is archived and read-only: restore it first"
 
 
 class Scope(StrEnum):
@@ -205,6 +296,8 @@ class Token(NamedTuple):
     digest: str  # SHA-256 of the secret, in hexadecimal
     created: float  # seconds since 1970
     revoked: float | None = None
+    expires: float | None = None
+    experiment: str | None = None  # the only one it is for; None for all
 
 
 @runtime_checkable
@@ -365,6 +458,9 @@ class Log:
     """One experiment: positions count from 1, and each holds a reward or an event."""
 
     settings: str
+    origin: str = ""
+    state: str = ""
+    archived: bool = False
     parts: list[Appended] = field(default_factory=list)
     told: set[int] = field(default_factory=set)  # the tickets among them
 
@@ -380,6 +476,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._logs: dict[str, Log] = {}
+        self._taken: set[str] = set()  # names that are or were used
         self._tokens: dict[str, Token] = {}
         self._lock = RLock()
         # parts of all logs when the exclusive block began
@@ -389,18 +486,53 @@ class MemoryStore:
     def names(self) -> list[str]:
         """The experiments there are, in the order in which they were made."""
         self._check_open()
-        return list(self._logs)
+        return [name for name, log in self._logs.items() if not log.archived]
+
+    def listed(self) -> list[Listed]:
+        """All experiments, archived ones included."""
+        self._check_open()
+        with self._lock:
+            return [
+                Listed(
+                    name=name,
+                    told=len(log.told),
+                    state=log.state,
+                    archived=log.archived,
+                    **listed_settings(log.settings),
+                )
+                for name, log in self._logs.items()
+            ]
 
     def settings(self, name: str) -> str:
         """What the experiment of that name was made with."""
         return self._log(name).settings
 
-    def create(self, name: str, settings: str) -> None:
-        """Add an experiment with an empty log, unless there is one of that name."""
+    def origin(self, name: str) -> str:
+        """The name that it was made with."""
+        return self._log(name).origin
+
+    def create(self, name: str, settings: str, author: str = "") -> None:  # noqa: ARG002
+        """Add an experiment with an empty log, unless there is or was one of that name."""
         with self.exclusive():
-            if name in self._logs:
-                raise StoreExists(f"there is an experiment {name!r} in {WHERE} already")
-            self._logs[name] = Log(settings)
+            if name in self._taken:
+                raise StoreExists(name_taken(name, WHERE))
+            self._logs[name] = Log(settings, name)
+            self._taken.add(name)
+
+    def change(self, name: str, kind: Kind, new_name: str = "", author: str = "") -> None:  # noqa: ARG002
+        """Rename, archive, restore or delete an experiment."""
+        with self.exclusive():
+            log = self._log(name)
+            if kind is Kind.RENAME:
+                if new_name in self._taken:
+                    raise StoreExists(name_taken(new_name, WHERE))
+                renamed = {name: new_name}
+                self._logs = {renamed.get(each, each): log for each, log in self._logs.items()}
+                self._taken.add(new_name)
+            elif kind is Kind.DELETE:
+                del self._logs[name]
+            else:
+                log.archived = CHANGES[kind] is Kept.ARCHIVED
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -411,23 +543,31 @@ class MemoryStore:
                 yield
                 return
             self._undo = {name: len(log.parts) for name, log in self._logs.items()}
+            before = dict(self._logs), set(self._taken)
             try:
                 yield
             except BaseException:
+                self._logs, self._taken = before
                 self._roll_back(self._undo)
                 raise
             finally:
                 self._undo = None
 
     def _roll_back(self, lengths: dict[str, int]) -> None:
-        self._logs = {name: log for name, log in self._logs.items() if name in lengths}
         for name, length in lengths.items():
             log = self._logs[name]
             for part in log.parts[length:]:
                 log.told.difference_update(part.told.tickets.tolist())
             del log.parts[length:]
 
-    def read(self, name: str, after: int = 0, until: int | None = None) -> News:
+    def read(
+        self,
+        name: str,
+        after: int = 0,
+        until: int | None = None,
+        *,
+        hints: bool = False,  # noqa: ARG002
+    ) -> News:
         """What was added to a log after that position, up to the position `until` if given."""
         with self._lock:
             log = self._log(name)
@@ -441,17 +581,24 @@ class MemoryStore:
         return News(told, [event for part in new for event in part.events], new[-1].end)
 
     def append(
-        self, name: str, told: Iterable[RewardRow] = (), events: Iterable[Event] = ()
+        self,
+        name: str,
+        told: Iterable[RewardRow] = (),
+        events: Iterable[Event] = (),
+        state: str | None = None,
     ) -> None:
         """Add rewards and events to a log; only inside `exclusive`."""
         if self._undo is None:
             raise StoreError("append was called outside of exclusive(), but needs it")
         log = self._log(name)
+        log.state = log.state if state is None else state
         part = Appended(log.end, told if isinstance(told, Told) else Told.of(told), list(events))
         tickets = part.told.tickets.tolist()
         if not log.told.isdisjoint(tickets) or len(set(tickets)) < len(tickets):
             raise StoreError("a ticket is given a second reward, but may have only one")
         if part.end > part.first:
+            if log.archived:
+                raise StoreReadOnly(archived(name, WHERE))
             log.parts.append(part)
             log.told.update(tickets)
 

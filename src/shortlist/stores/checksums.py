@@ -21,7 +21,7 @@ from zlib import crc32
 from shortlist.errors import StoreDamaged
 from shortlist.stores.base import Event, Kind, News, RewardRow, Told
 
-REWARD_COLUMNS = 6  # an event has seven
+REWARD_COLUMNS = 6  # an event has eight
 Linked = tuple[Any, ...]  # a row of a table: position, reward or event, link
 
 _pack_reward = Struct("<qqdd").pack
@@ -36,12 +36,6 @@ class Head(NamedTuple):
 
 
 EMPTY = Head(0, 0)  # of an empty list of experiments
-
-
-def list_head(head: Head, identity: int, name: str) -> Head:
-    """The head of the list of experiments after one more is added to it."""
-    record = b"%d\0%b" % (identity, name.encode())
-    return Head(head.position + 1, crc32(record, head.link))
 
 
 def first_head(name: str, settings: str) -> Head:
@@ -78,8 +72,9 @@ def reward_record(row: RewardRow) -> bytes:
 
 def event_record(event: Event) -> bytes:
     """The bytes of an event."""
-    kind, ticket, span, text, time = event
-    return b"%b\0%b%b" % (kind.encode(), _pack_event(ticket, span, time + 0.0), text.encode())
+    kind, ticket, span, text, time, author = event
+    numbers = _pack_event(ticket, span, time + 0.0)
+    return b"%b\0%b%b\0%b" % (kind.encode(), numbers, author.encode(), text.encode())
 
 
 def verified(
@@ -135,10 +130,11 @@ def _record(row: Linked) -> bytes:
 
 
 def _event(row: Linked) -> Event:
-    _, kind, ticket, span, text, time, _ = row
-    if not isinstance(text, str):
-        raise TypeError(f"{text!r} is not a text")
-    return Event(Kind(kind), ticket, span, text, time)
+    _, kind, ticket, span, text, time, author, _ = row
+    for value in (text, author):
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is not a text")
+    return Event(Kind(kind), ticket, span, text, time, author)
 
 
 def _rewards(rows: Iterable[Linked], events: list[Event]) -> Iterator[RewardRow]:

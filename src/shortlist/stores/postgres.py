@@ -123,11 +123,17 @@ VERSION = 1
 
 
 def append_only(*tables: str) -> tuple[str, ...]:
-    """Triggers that refuse to update or delete rows of these tables."""
+    """Triggers that refuse to update or delete rows of these tables, but for those of deleted
+    experiments."""
     return tuple(
-        f"""CREATE TRIGGER {table}_refuse BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
-            EXECUTE FUNCTION refuse('the log is append-only')"""
+        statement
         for table in tables
+        for statement in (
+            f"""CREATE TRIGGER {table}_refuse BEFORE UPDATE OR TRUNCATE ON {table}
+            EXECUTE FUNCTION refuse('the log is append-only')""",
+            f"""CREATE TRIGGER {table}_refuse_delete BEFORE DELETE ON {table} FOR EACH ROW
+            EXECUTE FUNCTION refuse_unless_deleted()""",
+        )
     )
 
 
@@ -136,11 +142,11 @@ TABLES: tuple[str, ...] = (
     f"INSERT INTO version VALUES ({VERSION})",
     """CREATE TABLE experiments (
         id bigint PRIMARY KEY,
-        name text NOT NULL,
-        settings text NOT NULL              -- JSON
+        name text NOT NULL UNIQUE,
+        origin text NOT NULL,               -- the name it was created with
+        settings text NOT NULL,             -- JSON; empty if it was deleted
+        summary text NOT NULL               -- the part of them that lists show
     )""",
-    # a name may be longer than an entry of an index
-    "CREATE UNIQUE INDEX one_experiment_a_name ON experiments (md5(name))",
     """CREATE TABLE rewards (
         experiment bigint NOT NULL,
         seq bigint NOT NULL,                -- position in the log, shared with events
@@ -160,6 +166,7 @@ TABLES: tuple[str, ...] = (
         span bigint NOT NULL,               -- how many
         text text NOT NULL,                 -- step: digest, lease: worker, fail: reason
         time double precision NOT NULL,     -- lease: when it ends
+        author text NOT NULL,               -- name of the token it was written with, or empty
         link bigint NOT NULL,
         PRIMARY KEY (experiment, seq)
     )""",
@@ -167,25 +174,66 @@ TABLES: tuple[str, ...] = (
         experiment bigint PRIMARY KEY,      -- 0: the list of experiments itself
         first bigint NOT NULL,              -- link that its log begins with
         last bigint NOT NULL,               -- position of the last entry
-        link bigint NOT NULL                -- and its link
+        link bigint NOT NULL,               -- and its link
+        told bigint NOT NULL,               -- rewards
+        state text NOT NULL,                -- when a worker asked last
+        kept text NOT NULL                  -- active, archived or deleted
     ) WITH (fillfactor = 50)                -- its rows change with every step""",
-    "INSERT INTO heads VALUES (0, 0, 0, 0)",
+    "INSERT INTO heads VALUES (0, 0, 0, 0, 0, '', 'active')",
+    """CREATE TABLE checkpoints (           -- hints: they may be removed at any time
+        experiment bigint NOT NULL,
+        first bigint NOT NULL,              -- position before its first entry
+        last bigint NOT NULL,               -- position of its last entry
+        link bigint NOT NULL,               -- and its link
+        content bytea NOT NULL,
+        PRIMARY KEY (experiment, first)
+    )""",
+    "CREATE INDEX names_taken ON events (text) WHERE experiment = 0",
     """CREATE TABLE tokens (
         number bigint GENERATED ALWAYS AS IDENTITY,
         name text PRIMARY KEY,
         scope text NOT NULL,
         digest text NOT NULL,               -- SHA-256 of the secret
         created double precision NOT NULL,  -- seconds since 1970
-        revoked double precision            -- null as long as it is not
+        revoked double precision,           -- null as long as it is not
+        expires double precision,           -- null: never
+        experiment text                     -- the only one it is for; null: all
     )""",
     """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$""",
-    *append_only("rewards", "events", "experiments"),
+    """CREATE FUNCTION refuse_unless_deleted() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN
+            IF EXISTS (SELECT 1 FROM shortlist.heads
+                       WHERE experiment = old.experiment AND kept = 'deleted') THEN
+                RETURN old;
+            END IF;
+            RAISE EXCEPTION 'the log is append-only';
+        END $$""",
+    """CREATE FUNCTION refuse_other_settings() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN
+            IF (old.id, old.origin) IS DISTINCT FROM (new.id, new.origin)
+                OR (old.settings, old.summary) IS DISTINCT FROM (new.settings, new.summary)
+                AND NOT EXISTS (SELECT 1 FROM shortlist.heads
+                                WHERE experiment = old.id AND kept = 'deleted')
+                OR old.name IS DISTINCT FROM new.name
+                AND NOT EXISTS (SELECT 1 FROM shortlist.events WHERE experiment = 0
+                                AND text = new.name AND ticket = old.id) THEN
+                RAISE EXCEPTION 'the list is append-only';
+            END IF;
+            RETURN new;
+        END $$""",
+    *append_only("rewards", "events"),
+    """CREATE TRIGGER experiments_refuse BEFORE DELETE OR TRUNCATE ON experiments
+        EXECUTE FUNCTION refuse('the list is append-only')""",
+    """CREATE TRIGGER experiments_refuse_update BEFORE UPDATE ON experiments FOR EACH ROW
+        EXECUTE FUNCTION refuse_other_settings()""",
     """CREATE TRIGGER tokens_refuse BEFORE DELETE OR TRUNCATE ON tokens
         EXECUTE FUNCTION refuse('tokens are revoked, never removed')""",
     """CREATE TRIGGER tokens_refuse_update BEFORE UPDATE ON tokens FOR EACH ROW
-        WHEN (old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
-            IS DISTINCT FROM (new.name, new.scope, new.digest, new.created))
+        WHEN (old.revoked IS NOT NULL
+            OR (old.name, old.scope, old.digest, old.created, old.expires, old.experiment)
+            IS DISTINCT FROM
+            (new.name, new.scope, new.digest, new.created, new.expires, new.experiment))
         EXECUTE FUNCTION refuse('a token is only ever revoked')""",
 )
 
@@ -327,9 +375,12 @@ class Connections:
         """Execute a statement and return all rows."""
         return [tuple(map(_given, row)) for row in self.rows(statement, values)]
 
-    def reading(self) -> "nullcontext[None]":
+    def streamed(self, statement: str, values: Sequence[object]) -> "nullcontext[Iterable[Any]]":
         """Rows can be read anywhere: they are fetched at once."""
-        return nullcontext()
+        return nullcontext(self.rows(statement, values))
+
+    def forget(self) -> None:
+        """The server removes deleted rows from its files on its own (VACUUM)."""
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[Any]:
         """Execute a statement and return its rows, decoded one by one."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from threading import Lock, RLock
+from threading import Lock, RLock, get_ident
 from types import TracebackType
 from typing import Any, Literal
 from urllib.parse import quote
@@ -98,6 +98,7 @@ def _undecodable(error: sqlite3.Error) -> bool:
     return not hasattr(error, "sqlite_errorcode") and "decode" in str(error)
 
 
+MAX_READERS = 8  # connections of readers that are kept
 TRIES = 5  # to copy a file that is being written to
 WAL, ROLLBACK = b"\2\2", b"\1\1"  # bytes 18 and 19: how the file is written and read
 
@@ -187,12 +188,14 @@ VERSION = 1
 
 
 def append_only(*tables: str) -> tuple[str, ...]:
-    """Triggers that refuse to update or delete rows of these tables."""
+    """Triggers that refuse to update or delete rows of these tables, but for those of deleted
+    experiments."""
+    deleted = "(SELECT kept FROM heads WHERE heads.experiment = old.experiment) IS 'deleted'"
     return tuple(
-        f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}
+        f"""CREATE TRIGGER {table}_refuse_{action} BEFORE {action} ON {table}{unless}
             BEGIN SELECT RAISE (ABORT, 'the log is append-only'); END"""
         for table in tables
-        for action in ("UPDATE", "DELETE")
+        for action, unless in (("UPDATE", ""), ("DELETE", f" WHEN NOT {deleted}"))
     )
 
 
@@ -200,10 +203,12 @@ TABLES: tuple[str, ...] = (
     """CREATE TABLE experiments (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
-        settings TEXT NOT NULL      -- JSON
+        origin TEXT NOT NULL,       -- the name it was created with
+        settings TEXT NOT NULL,     -- JSON; empty if it was deleted
+        summary TEXT NOT NULL       -- the part of them that lists show
     ) STRICT""",
     """CREATE TABLE rewards (
-        experiment INTEGER NOT NULL REFERENCES experiments (id),
+        experiment INTEGER NOT NULL,
         seq INTEGER NOT NULL,       -- position in the log, shared with events
         ticket INTEGER NOT NULL,
         arm INTEGER NOT NULL,       -- from 0
@@ -213,13 +218,14 @@ TABLES: tuple[str, ...] = (
         PRIMARY KEY (experiment, seq)
     ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE events (
-        experiment INTEGER NOT NULL REFERENCES experiments (id),
+        experiment INTEGER NOT NULL,     -- 0: the list of experiments itself
         seq INTEGER NOT NULL,
         kind TEXT NOT NULL,
         ticket INTEGER NOT NULL,    -- the first it is about
         span INTEGER NOT NULL,      -- how many
         text TEXT NOT NULL,         -- step: digest, lease: worker, fail: reason
         time REAL NOT NULL,         -- lease: when it ends
+        author TEXT NOT NULL,       -- name of the token it was written with; empty without one
         link INTEGER NOT NULL,
         PRIMARY KEY (experiment, seq)
     ) STRICT, WITHOUT ROWID""",
@@ -227,23 +233,47 @@ TABLES: tuple[str, ...] = (
         experiment INTEGER PRIMARY KEY,  -- 0: the list of experiments itself
         first INTEGER NOT NULL,          -- link that its log begins with
         last INTEGER NOT NULL,           -- position of the last entry
-        link INTEGER NOT NULL            -- and its link
+        link INTEGER NOT NULL,           -- and its link
+        told INTEGER NOT NULL,           -- rewards
+        state TEXT NOT NULL,             -- when a worker asked last
+        kept TEXT NOT NULL               -- active, archived or deleted
     ) STRICT""",
-    "INSERT INTO heads VALUES (0, 0, 0, 0)",
+    "INSERT INTO heads VALUES (0, 0, 0, 0, 0, '', 'active')",
+    """CREATE TABLE checkpoints (        -- hints: they may be removed at any time
+        experiment INTEGER NOT NULL,
+        first INTEGER NOT NULL,          -- position before its first entry
+        last INTEGER NOT NULL,           -- position of its last entry
+        link INTEGER NOT NULL,           -- and its link
+        content BLOB NOT NULL,
+        PRIMARY KEY (experiment, first)
+    ) STRICT""",
     "CREATE UNIQUE INDEX one_reward_a_ticket ON rewards (experiment, ticket)",
-    *append_only("rewards", "events", "experiments"),
+    "CREATE INDEX names_taken ON events (text) WHERE experiment = 0",
+    *append_only("rewards", "events"),
+    """CREATE TRIGGER experiments_refuse_DELETE BEFORE DELETE ON experiments
+        BEGIN SELECT RAISE (ABORT, 'the list is append-only'); END""",
+    """CREATE TRIGGER experiments_refuse_UPDATE BEFORE UPDATE ON experiments
+        WHEN (old.id, old.origin) IS NOT (new.id, new.origin)
+            OR (old.settings, old.summary) IS NOT (new.settings, new.summary)
+            AND (SELECT kept FROM heads WHERE experiment = old.id) IS NOT 'deleted'
+            OR old.name IS NOT new.name AND NOT EXISTS (
+                SELECT 1 FROM events WHERE experiment = 0 AND text = new.name AND ticket = old.id)
+        BEGIN SELECT RAISE (ABORT, 'the list is append-only'); END""",
     """CREATE TABLE tokens (
         name TEXT PRIMARY KEY,
         scope TEXT NOT NULL,
         digest TEXT NOT NULL,       -- SHA-256 of the secret
         created REAL NOT NULL,      -- seconds since 1970
-        revoked REAL                -- null as long as it is not
+        revoked REAL,               -- null as long as it is not
+        expires REAL,               -- null: never
+        experiment TEXT             -- the only one it is for; null: all
     ) STRICT""",
     """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
         BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
     """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens
-        WHEN old.revoked IS NOT NULL OR (old.name, old.scope, old.digest, old.created)
-            IS NOT (new.name, new.scope, new.digest, new.created)
+        WHEN old.revoked IS NOT NULL
+            OR (old.name, old.scope, old.digest, old.created, old.expires, old.experiment)
+            IS NOT (new.name, new.scope, new.digest, new.created, new.expires, new.experiment)
         BEGIN SELECT RAISE (ABORT, 'a token is only ever revoked'); END""",
 )
 
@@ -327,6 +357,10 @@ class OpenFile:
         self._errors = SQLiteErrors(path, timeout)
         self._lock = RLock()
         self._process = os.getpid()
+        self._writer = 0  # the thread that is in a transaction
+        self._readers: list[sqlite3.Connection] | None = None  # None: a copy in memory
+        self._readers_lock = Lock()
+        self._closed = False
         with self._errors:
             self._connection: sqlite3.Connection = self._connect(mode)
         try:
@@ -358,11 +392,13 @@ class OpenFile:
         del arrived  # no reply can be lost
         with self as database:
             self._execute_when_free("BEGIN IMMEDIATE")
+            self._writer = get_ident()
             try:
                 yield
                 self._identity.check()
                 database.execute("COMMIT")
             finally:
+                self._writer = 0
                 # after some errors, such as a full disk, SQLite has rolled back already
                 if database.in_transaction:
                     database.execute("ROLLBACK")
@@ -380,17 +416,66 @@ class OpenFile:
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Execute a statement and return all rows."""
-        with self as database:
+        with self._reading() as database:
             rows: list[Any] = database.execute(statement, values).fetchall()
             return rows
 
-    def reading(self) -> "OpenFile":
-        """The block in which the result of `rows` is read; excludes other threads."""
-        return self
-
-    def rows(self, statement: str, values: Sequence[object]) -> Iterable[Any]:
+    @contextmanager
+    def streamed(self, statement: str, values: Sequence[object]) -> Iterator[Iterable[Any]]:
         """Execute a statement and return its rows one by one."""
-        return self._connection.execute(statement, values)
+        with self._reading() as database:
+            cursor = database.execute(statement, values)
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for this thread. Readers have their own: none waits for a writer."""
+        check_process(self._process, self.place)
+        own = None if self._writer == get_ident() else self._own_reader()
+        if own is None:
+            with self as database:
+                yield database
+            return
+        try:
+            with self._errors:
+                yield own
+        finally:
+            self._put_back(own)
+
+    def _own_reader(self) -> sqlite3.Connection | None:
+        """A connection of its own for a reader; None if the file is not the one that was opened,
+        or cannot be opened again."""
+        with self._readers_lock:
+            if self._closed or self._readers is None:
+                return None
+            if self._readers:
+                return self._readers.pop()
+        own: sqlite3.Connection | None = None
+        try:
+            with opening:
+                own = self._connected("ro")
+            self._identity.check()
+            own.execute("PRAGMA query_only = ON")
+        except (sqlite3.Error, StoreReplaced):
+            if own is not None:
+                own.close()
+            return None
+        return own
+
+    def _put_back(self, own: sqlite3.Connection) -> None:
+        with self._readers_lock:
+            if self._readers is not None and not self._closed and len(self._readers) < MAX_READERS:
+                self._readers.append(own)
+                return
+        own.close()
+
+    def forget(self) -> None:
+        """Write the log of writes into the file and empty it: it may hold deleted rows."""
+        with self as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def insert(
         self, table: str, columns: Sequence[str], identity: int, rows: Sequence[Any]
@@ -407,7 +492,11 @@ class OpenFile:
     def close(self) -> None:
         """Close the file. It cannot be used afterwards."""
         if self._process == os.getpid():
-            self._connection.close()
+            with self._readers_lock:
+                self._closed = True
+                readers, self._readers = self._readers or [], None
+            for own in (*readers, self._connection):
+                own.close()
 
     def _connect(self, mode: Mode) -> sqlite3.Connection:
         with opening:
@@ -416,13 +505,17 @@ class OpenFile:
                 make(self.path)
             if mode == "ro" and is_out_of_reach(self.path):
                 return copy_to_memory(self.path)
-            return sqlite3.connect(
-                f"file:{quote(str(self.path.absolute()))}?mode={mode}",
-                uri=True,
-                timeout=self._timeout,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            self._readers = []
+            return self._connected(mode)
+
+    def _connected(self, mode: Mode) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"file:{quote(str(self.path.absolute()))}?mode={mode}",
+            uri=True,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+        )
 
     def _check_path(self, mode: Mode) -> None:
         if "\0" in self.place:
@@ -454,6 +547,7 @@ class OpenFile:
         if version == 0:
             self._execute_when_free("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("PRAGMA secure_delete = ON")  # for deleted experiments
         if version < VERSION:
             self._make_tables()
 

@@ -11,7 +11,8 @@ from shortlist import instances, simulate
 from shortlist.arrays import FloatArray
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.evidence import SingleEvidence
-from shortlist.certificates.items.search import ItemsRace, items_search
+from shortlist.certificates.items.race import ItemsRace
+from shortlist.certificates.items.search import items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
 from shortlist.search import Answer, Pulls, advance, rewards_of

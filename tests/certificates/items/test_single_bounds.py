@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shortlist.certificates.items.evidence import SingleEvidence
-from shortlist.certificates.items.search import ItemsRace
+from shortlist.certificates.items.race import ItemsRace
 from shortlist.problem import FixedConfidence, Items, Problem
 
 

@@ -282,12 +282,11 @@ def test_a_budget_alone_is_not_for_certified() -> None:
         find("certified").check(Problem(4, 2, FixedBudget(100), constraint=family))
 
 
-@pytest.mark.parametrize("certificate", ["plans", "split"])
-def test_large_families_need_a_certificate_that_supports_them(certificate: str) -> None:
+def test_plans_do_not_support_constraints() -> None:
     groups = ["a"] * 50 + ["b"] * 50
     problem = Problem(
         100, 40, FixedConfidence(0.1, 0.05), constraint=Quotas(groups, {"a": (10, 30)}, k=40)
     )
     assert log_swaps_of(problem) is not None
     with pytest.raises(UnsupportedGoal, match="does not support constraints"):
-        find("certified").start(problem, np.random.default_rng(0), certificate=certificate)
+        find("certified").start(problem, np.random.default_rng(0), certificate="plans")

@@ -13,6 +13,7 @@ import numpy as np
 
 from shortlist.algorithms.subroutines.sampling import best
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.constraints import Constraint, best_by
 from shortlist.problem import FixedBudget, Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
@@ -40,6 +41,7 @@ class Intervals:
     allowed: float  # the bound to reach
     growth: float
     ends: Ends = hoeffding_ends
+    constraint: Constraint | None = None  # the feasible sets; None: all sets of k arms
 
     @cached_property
     def pessimistic(self) -> FloatArray:
@@ -101,6 +103,7 @@ class Race:
         allowed: float = 0.0,
     ) -> None:
         self.n_arms, self.k = problem.n_arms, problem.k
+        self.constraint = problem.constraint
         self.rng, self.rule, self.growth, self.delta, self.allowed = (
             rng,
             rule,
@@ -141,14 +144,19 @@ class Race:
     def _intervals(self, total: int) -> Intervals:
         means = self.sums / self.pulls
         log_term = self.rule.log_term(self.n_arms, total, self.delta)
+        if self.constraint is None:
+            inside = top_mask(means, self.k, self.rng)
+        else:
+            inside = best_by(self.constraint, means, self.rng.random(means.size), self.k)
         return Intervals(
             self.pulls,
             means,
-            top_mask(means, self.k, self.rng),
+            inside,
             log_term,
             self.allowed,
             self.growth,
             self.rule.ends,
+            self.constraint,
         )
 
 

@@ -50,6 +50,7 @@ class ScoredCells:
         self.size = items.size
         self.scores: FloatArray = items.by_position(n_arms)  # (arms, items), NaN: not seen
         self.known: BoolArray = ~np.isnan(self.scores)  # given with the problem
+        self.any_known = bool(self.known.any())
         self.reached: IntArray = np.zeros(n_arms, dtype=np.int64)
         self.pilot = 0  # items of all arms in the first batch
 
@@ -60,26 +61,31 @@ class ScoredCells:
         some.reached = self.reached[arms]
         return some
 
-    def missing(self, targets: IntArray) -> IntArray:
-        """ScoredCells that are to be scored for arms to reach these numbers of items: (arms,)."""
-        new, _ = self._new(targets)
+    def missing(self, targets: IntArray, since: IntArray | None = None) -> IntArray:
+        """Cells to be scored for arms to get from `since` to these numbers of items: (arms,).
+
+        By default from where they are."""
+        start = self.reached if since is None else since
+        if not self.any_known:
+            return np.asarray(np.maximum(targets - start, 0), dtype=np.int64)
+        new, _ = self._new(targets, start)
         return np.asarray(new.sum(1), dtype=np.int64)
 
     def take(self, targets: IntArray, scores: FloatArray) -> None:
         """Add the missing cells, arm by arm in the order of items."""
-        new, places = self._new(targets)
+        new, places = self._new(targets, self.reached)
         self.scores[:, places][new] = scores
         first = not self.reached.any()
         self.reached = np.maximum(self.reached, targets)
         if first:
             self.pilot = int(self.reached.min())
 
-    def _new(self, targets: IntArray) -> tuple[BoolArray, slice]:
+    def _new(self, targets: IntArray, since: IntArray) -> tuple[BoolArray, slice]:
         """The missing cells among some places, and these places: outside them none is missing."""
-        moved = targets > self.reached
-        first = int(self.reached[moved].min(initial=self.size))
+        moved = targets > since
+        first = int(since[moved].min(initial=self.size))
         places = np.arange(first, max(first, int(targets[moved].max(initial=0))))
-        ahead = (places >= self.reached[:, None]) & (places < targets[:, None])
+        ahead = (places >= since[:, None]) & (places < targets[:, None])
         columns = slice(first, first + places.size)
         return ahead & ~self.known[:, columns], columns
 
@@ -273,9 +279,15 @@ def refined_bounds(
 class DifferenceBounds:
     """Bounds on differences and arms that are out; neither is ever taken back."""
 
-    def __init__(self, n_arms: int, k: int, delta: float, retired: int = 0) -> None:
-        """`retired` arms took part at first, besides these `n_arms`."""
+    def __init__(
+        self, n_arms: int, k: int, delta: float, retired: int = 0, *, ranked: bool = True
+    ) -> None:
+        """`retired` arms took part at first, besides these `n_arms`.
+
+        `ranked`: every arm of B is at least as good as every other one. That is false where not
+        every set is feasible, and then no arm is put out by sums of wealth."""
         self.k = k
+        self.ranked = ranked
         self.level = (k + retired) * (n_arms - k + retired) / delta  # Lemma 6, or 3 if none has
         # [i, j]: how much better than i can j be, at most
         self.bounds: FloatArray = np.ones((n_arms, n_arms))
@@ -294,7 +306,7 @@ class DifferenceBounds:
             least = steps[wealth.grid.size - rejected.sum(0)]  # wealth grows with m: Lemma 2
             self.bounds[pairs] = np.minimum(self.bounds[pairs], least)
         promising = against[0].sum(0) >= self.level  # (columns,)
-        if promising.any():
+        if self.ranked and promising.any():
             fair = self._without_largest(against[0][:, promising])
             self.out[columns[0, promising]] |= fair >= self.level
 

@@ -8,6 +8,7 @@ is missing, and there are K such statements, not one for every pair (Lemma 5).""
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.exchange import ExchangeGraph
 from shortlist.certificates.items import tuning
 from shortlist.certificates.items.bound import (
     EXACT,
@@ -28,6 +29,7 @@ class PairedEvidence:
         """`retired` arms took part at first, besides those of the problem."""
         n, k = problem.n_arms, problem.k
         self.k = k
+        self.graph = None if problem.constraint is None else ExchangeGraph(problem)
         self.first = tuning.FIRST_ITEMS
         allowed = k * problem.sharp_epsilon
         grid = np.array(tuning.BOUNDS) * problem.epsilon
@@ -36,7 +38,8 @@ class PairedEvidence:
         gaps = np.array(tuning.GAPS)[: weights.size] * problem.epsilon * np.sqrt(k)
         before = np.where(cells.known, cells.scores, np.nan)
         self.wealth = PairWealth(grid, gaps, weights, before)
-        self.proved = DifferenceBounds(n, k, problem.delta, retired)
+        ranked = problem.constraint is None
+        self.proved = DifferenceBounds(n, k, problem.delta, retired, ranked=ranked)
         self.variance = tuning.VARIANCE  # expected of a difference after the first items
         # arms that others are compared with: not those that look hopeless
         self.opponents: BoolArray = np.ones(n, dtype=np.bool_)
@@ -82,8 +85,16 @@ class PairedEvidence:
         """Compare no more arms with those that look hopeless."""
         means = self.means(cells) - self.out
         spread = np.sqrt(self.variance / np.maximum(cells.reached, 1))
-        kth = np.sort(means)[-self.k]
+        kth = np.sort(means)[-self.k] if self.graph is None else self._replaceable(means)
         self.opponents &= means >= kth - tuning.HOPELESS_ARM * spread
+
+    def _replaceable(self, means: FloatArray) -> FloatArray:
+        """The least mean of a chosen arm that each may come in for, or its own: (arms,)."""
+        assert self.graph is not None
+        chosen = self.graph.first(np.argsort(-means, kind="stable"))
+        swaps = self.graph.swaps(chosen)
+        least = np.where(swaps, means, np.inf).min(axis=1)
+        return np.where(chosen, means, least)
 
     def means(self, cells: ScoredCells) -> FloatArray:
         """An estimate of every arm's mean, all as if on the items of the arm that has most.
@@ -113,12 +124,20 @@ class PairedEvidence:
         refined[:, alive] = np.minimum(refined[:, alive], least)
         return refined
 
-    def targets(self, doubtful: BoolArray, cells: ScoredCells) -> IntArray:
-        """Number of items of every arm after the next batch."""
-        reached = cells.reached
+    def targets(self, doubtful: BoolArray, reached: IntArray, size: int) -> IntArray:
+        """Number of items of every arm after one more step, of `size` in all."""
         behind = doubtful & (reached[:, None] <= reached[None, :])
         step = np.maximum(1, (tuning.ITEM_GROWTH * reached).astype(np.int64))
-        return np.where(behind.any(1), np.minimum(reached + step, cells.size), reached)
+        return np.where(behind.any(1), np.minimum(reached + step, size), reached)
+
+    def foreseen(
+        self, cells: ScoredCells, top: IntArray, outside: IntArray, asked: IntArray
+    ) -> FloatArray:
+        """A guess of `bounds` once arms are scored on `asked` items: it proves nothing.
+
+        Bounds of a pair fall as those of the arm that is behind."""
+        falls = _falls(cells, asked)
+        return self.bounds(cells, top, outside) * np.maximum.outer(falls[top], falls[outside])
 
 
 def _variance(cells: ScoredCells) -> float:
@@ -149,6 +168,9 @@ class SingleEvidence:
         self.looked: IntArray = np.zeros((2, n), dtype=np.int64)
         self.variance = tuning.SINGLE_VARIANCE  # expected of a score after the first items
         self.out: BoolArray = np.zeros(n, dtype=np.bool_)
+        self.thorough = False  # whether to look after every new item
+        self._means: FloatArray = np.zeros(n)
+        self._averaged: IntArray = np.zeros(n, dtype=np.int64)  # items that they are over
 
     def take(self, cells: ScoredCells, before: IntArray) -> None:
         """Do nothing: bounds are computed when they are needed."""
@@ -164,14 +186,22 @@ class SingleEvidence:
 
         `ScoredCells.certain` could not lower them: on an item that is not seen U_j counts 1 and
         L_i counts 0, and on one that is seen their scores, item by item no more than it does."""
-        arms = outside[self.looked[0, outside] < cells.reached[outside]]
+        arms = outside[self._worth_a_look(cells, 0, outside)]
         self.most[arms] = self._upper(cells, arms, self.above, self.most[arms])
         self.looked[0, arms] = cells.reached[arms]
-        arms = top[self.looked[1, top] < cells.reached[top]]
+        arms = top[self._worth_a_look(cells, 1, top)]
         self.least[arms] = self._lower(cells, arms)
         self.looked[1, arms] = cells.reached[arms]
         self.out[outside] |= self.most[outside] < self.least[top].min()
         return self.most[outside][None, :] - self.least[top][:, None]
+
+    def _worth_a_look(self, cells: ScoredCells, side: int, arms: IntArray) -> BoolArray:
+        """Whether enough items are new since the last look: a bound takes as long to compute as
+        all items of its arm, and holds whenever it is computed."""
+        reached, looked = cells.reached[arms], self.looked[side, arms]
+        enough = (reached >= (1 + tuning.LOOK_GROWTH) * looked) | (reached == cells.size)
+        worth: BoolArray = (reached > looked) & (enough | self.thorough)
+        return worth
 
     def _lower(self, cells: ScoredCells, arms: IntArray) -> FloatArray:
         """Bounds from below: those from above of mirrored scores."""
@@ -205,21 +235,43 @@ class SingleEvidence:
 
     def means(self, cells: ScoredCells) -> FloatArray:
         """Mean score of every arm so far."""
-        seen = np.arange(cells.size) < cells.reached[:, None]
-        means: FloatArray = np.where(seen, cells.scores, 0.0).sum(1) / cells.reached
-        return means
+        moved = np.flatnonzero(self._averaged < cells.reached)
+        reached = cells.reached[moved]
+        seen = np.arange(cells.size) < reached[:, None]
+        self._means[moved] = np.where(seen, cells.scores[moved], 0.0).sum(1) / reached
+        self._averaged[moved] = reached
+        return self._means.copy()
 
-    def targets(self, doubtful: BoolArray, cells: ScoredCells) -> IntArray:
-        """Number of items of every arm after the next batch.
+    def targets(self, doubtful: BoolArray, reached: IntArray, size: int) -> IntArray:
+        """Number of items of every arm after one more step, of `size` in all.
 
         One more item of an arm that is in many open pairs helps all of them: if bounds fall with
         the number of items t, t proportional to the root of the number of pairs costs least."""
-        reached = cells.reached
         worth = np.maximum(doubtful.sum(1), 1) ** tuning.FAVOUR
-        pace = np.where(reached < cells.size, reached / worth, np.inf)
+        pace = np.where(reached < size, reached / worth, np.inf)
         slowest = np.where(doubtful, pace, np.inf).min(1)  # of its opponents
         behind = (doubtful & (pace[:, None] <= pace[None, :])).any(1)
         step = np.maximum(1, (tuning.SINGLE_GROWTH * reached).astype(np.int64))
         catching = np.minimum(slowest * worth, tuning.JUMP * reached).astype(np.int64)
-        further = np.minimum(np.maximum(reached + step, catching), cells.size)
-        return np.where(behind & (reached < cells.size), further, reached)
+        further = np.minimum(np.maximum(reached + step, catching), size)
+        return np.where(behind & (reached < size), further, reached)
+
+    def foreseen(
+        self, cells: ScoredCells, top: IntArray, outside: IntArray, asked: IntArray
+    ) -> FloatArray:
+        """A guess of `bounds` once arms are scored on `asked` items: it proves nothing.
+
+        The distance of a bound from the mean of its arm falls as the standard deviation of what
+        is not seen."""
+        falls, means = _falls(cells, asked), self.means(cells)
+        most = means + np.maximum(self.most - means, 0) * falls
+        least = means - np.maximum(means - self.least, 0) * falls
+        bounds: FloatArray = most[outside][None, :] - least[top][:, None]
+        return bounds
+
+
+def _falls(cells: ScoredCells, asked: IntArray) -> FloatArray:
+    """How standard deviations fall from the items seen to those asked for: (arms,)."""
+    now, then = (np.sqrt(1 / each - 1 / cells.size) for each in (cells.reached, asked))
+    falls: FloatArray = then / np.maximum(now, EXACT)
+    return falls

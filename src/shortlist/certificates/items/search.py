@@ -3,164 +3,30 @@
 docs/items.md has the theorem and its proof. It holds for any sampling, so which cells to score next
 is a matter of cost: in the open pairs, the arms that have fewer items."""
 
+from collections import deque
 from collections.abc import Generator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.budget import Budget
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import Retired
-from shortlist.certificates.items import tuning
-from shortlist.certificates.items.bound import EXACT, ScoredCells, largest_matching
-from shortlist.certificates.items.evidence import PairedEvidence, SingleEvidence
+from shortlist.certificates.items.bound import EXACT, largest_matching
+from shortlist.certificates.items.planning import ONE_BY_ONE, Width, planned
+from shortlist.certificates.items.race import ItemsRace
 from shortlist.problem import Problem
-from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+from shortlist.search import NO_PROGRESS, Answer, Progress, Pulls, Rewards, Search
 
-
-def evidence_for(problem: Problem, cells: ScoredCells) -> PairedEvidence | SingleEvidence:
-    """The evidence that needs fewer cells on most test sets, by n and k alone."""
-    n, k = problem.n_arms, problem.k
-    lopsided = n - k >= tuning.LOPSIDED * k
-    return (
-        SingleEvidence(problem)
-        if lopsided or n >= tuning.MANY_ARMS
-        else PairedEvidence(problem, cells)
-    )
-
-
-class ItemsRace:
-    """Cells seen, the bounds they prove, the choice, and the cells to score next.
-
-    Where more than half of the arms are to be chosen, it searches for those to reject, on mirrored
-    scores: there are fewer of them, and the loss is the same. `arms` are those that have not
-    retired, and all arrays are about them."""
-
-    def __init__(
-        self, problem: Problem, rng: np.random.Generator, retired: Retired | None = None
-    ) -> None:
-        self.asked = problem
-        self.retired = Retired(problem.n_arms) if retired is None else retired
-        self.mirrored = problem.k > problem.n_arms / 2
-        self.arms: IntArray = np.arange(problem.n_arms)
-        self.problem = self._sought()
-        assert self.problem.items is not None
-        self.cells = ScoredCells(self.problem.items, problem.n_arms)
-        self.evidence = evidence_for(self.problem, self.cells)
-        self.budget = Budget(problem)
-        self.ties: IntArray = rng.permutation(problem.n_arms)
-        self._reset_choice()
-
-    def _sought(self) -> Problem:
-        """The problem of the remaining arms: to find the best, or those to reject."""
-        among = self.asked.among(self.arms, self.asked.goal.budget)
-        return among.complement().mirrored() if self.mirrored else among
-
-    def _reset_choice(self) -> None:
-        """Forget the present choice."""
-        self.top: IntArray = np.empty(0, dtype=np.int64)
-        self.outside: IntArray = np.arange(self.arms.size)
-        self.bounds: FloatArray = np.empty((0, self.arms.size))  # (inside, outside)
-
-    @property
-    def allowed(self) -> float:
-        """The largest loss of the choice in all."""
-        return self.problem.k * self.problem.sharp_epsilon
-
-    @property
-    def finished(self) -> bool:
-        """Whether every cell that can still matter was seen."""
-        return bool((self.cells.reached[~self.evidence.out] == self.cells.size).all())
-
-    @property
-    def chosen(self) -> IntArray:
-        """The arms to be chosen, by their numbers among all arms."""
-        top = np.setdiff1d(np.arange(self.arms.size), self.top) if self.mirrored else self.top
-        return np.sort(self.arms[top])
-
-    def take(self, targets: IntArray, scores: FloatArray) -> None:
-        """Add the missing cells, arm by arm in the order of items, and bet on them."""
-        before = self.cells.reached
-        self.cells.take(targets, 1 - scores if self.mirrored else scores)
-        left = bool(self.retired.arms[self.arms].any())
-        if not before.any() and not left:  # stakes must not rest on scores that were made up
-            self.evidence.learn(self.cells)
-        if left:
-            self._begin_again()
-        else:
-            self.evidence.take(self.cells, before)
-
-    def _begin_again(self) -> None:
-        """Make all bets again on the cells of the remaining arms: nothing rests on the others.
-
-        Stakes must not depend on which arms stay, for that may depend on scores at later places:
-        the variance is the one that was learned from all arms, or the usual one if an arm left
-        before they had their first items."""
-        stay = np.flatnonzero(~self.retired.arms[self.arms])
-        before = self.evidence
-        self.arms, self.ties, self.cells = self.arms[stay], self.ties[stay], self.cells.among(stay)
-        self.problem = self._sought()
-        if isinstance(before, PairedEvidence):
-            self.evidence = PairedEvidence(self.problem, self.cells, self.retired.count)
-        else:
-            self.evidence = SingleEvidence(self.problem, self.retired.count)
-        self.evidence.variance = before.variance
-        self.evidence.take(self.cells, np.zeros_like(self.cells.reached))
-        self._reset_choice()
-
-    def choose(self) -> None:
-        """Keep the choice unless an arm outside looks clearly better than one inside."""
-        means = self.evidence.means(self.cells) - self.evidence.out  # arms that are out come last
-        ranked = np.lexsort((self.ties, -means))
-        top = list(self.top) or list(ranked[: self.problem.k])
-        margin = 0.0 if self.finished else tuning.STICKY * self.problem.epsilon
-        outside = [arm for arm in ranked if arm not in top]
-        for arm in outside:
-            worst = min(top, key=lambda each: means[each])
-            if means[arm] - means[worst] <= margin:
-                break
-            top[top.index(worst)] = arm
-        self.top = np.array(top, dtype=np.int64)
-        self.outside, self.bounds = self._table()
-
-    def _table(self) -> tuple[IntArray, FloatArray]:
-        """The arms outside, and how much better each can be than one inside: (inside, outside)."""
-        outside = np.setdiff1d(np.arange(self.arms.size), self.top)
-        bounds = self.evidence.bounds(self.cells, self.top, outside)
-        bounds[:, self.evidence.out[outside]] = 0.0
-        return outside, bounds
-
-    def refined(self) -> FloatArray:
-        """The bounds at the end of a budget: pairs look between the points of their grid."""
-        if isinstance(self.evidence, SingleEvidence):
-            return self.bounds
-        return self.evidence.refined(self.cells, self.top, self.outside, self.bounds)
-
-    def targets(self) -> IntArray:
-        """Number of items of every arm after the next batch."""
-        pairs = np.zeros((self.arms.size,) * 2, dtype=np.bool_)
-        pairs[np.ix_(self.top, self.outside)] = _open_pairs(self.bounds, self.allowed)
-        return self.evidence.targets(pairs | pairs.T, self.cells)
-
-
-def _open_pairs(bounds: FloatArray, allowed: float) -> BoolArray:
-    """The pairs to be settled: those whose bounds exceed a level.
-
-    It is the largest level at which, if all bounds were cut to it, no matching would exceed
-    `allowed`, found by bisection."""
-    low = allowed / min(bounds.shape)  # at this level no matching exceeds it
-    high = allowed
-    for _ in range(12):
-        level = (low + high) / 2
-        if largest_matching(np.minimum(bounds, level)) <= allowed:
-            low = level
-        else:
-            high = level
-    result: BoolArray = bounds > low + EXACT
-    return result
+NO_ARMS: IntArray = np.empty(0, dtype=np.int64)
+NO_SCORES: FloatArray = np.empty(0)
 
 
 def items_search(
-    problem: Problem, rng: np.random.Generator, retired: Retired | None = None
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired | None = None,
+    width: Width = ONE_BY_ONE,
 ) -> Search:
     """Score arms on shared items until no matching of bounds exceeds K epsilon.
 
@@ -168,62 +34,139 @@ def items_search(
     R_T is about means over these items. When all cells that matter are seen it is exact. When an
     arm retires, all bets are made again among the remaining arms."""
     race = ItemsRace(problem, rng, retired)
-    requests = 1
-    first = min(race.evidence.first, race.cells.size)
-    targets = np.full(problem.n_arms, first)
-    yield from _score(race, targets, Progress(round=requests))
+    window = Window(race, width)
+    yield from window.first()
     while True:
         race.choose()
         bound = largest_matching(race.bounds)
         if bound <= race.allowed + EXACT or race.finished:
             return _answer(race, bound)
-        targets = race.targets()
-        progress = Progress(requests, undecided=int((targets > race.cells.reached).sum()))
-        if not (yield from _score(race, targets, progress)):
+        if not (yield from window.step(race.regret(bound))):
             return _answer(race, min(bound, largest_matching(race.refined())))
-        requests += 1
 
 
-def _score(
-    race: ItemsRace, targets: IntArray, progress: Progress
-) -> Generator[Pulls, Rewards, bool]:
-    """Score arms on further items within the budget; False if it pays for none."""
-    targets = _affordable(race, targets)
-    times = race.cells.missing(targets)
-    if not (targets > race.cells.reached).any():
-        return False
-    arms = np.flatnonzero(times)
-    scores = np.empty(0)
-    if arms.size:
+class UnderWay(NamedTuple):
+    """A batch that was asked for and is not taken in, about all arms, retired ones included."""
+
+    pulls: Pulls
+    targets: IntArray  # items of every arm once it is taken in
+
+
+class Window:
+    """The batches under way, oldest first.
+
+    Batches are taken in by their number. So each is a function of the seed, of `width` and of the
+    scores of batches before, whatever the order in which scores arrive."""
+
+    def __init__(self, race: ItemsRace, width: Width) -> None:
+        self.race = race
+        self.width = width
+        self.batches = 0  # so far
+        self._asked: IntArray = np.zeros(race.asked.n_arms, dtype=np.int64)  # items of every arm
+        self._under_way: deque[UnderWay] = deque()
+
+    def first(self) -> Generator[Pulls, Rewards, None]:
+        """Score all arms on the first items, before any other: stakes rest on their variance."""
+        race, width = self.race, self.width
+        items = width.first_items(race.evidence.first, race.cells.size)
+        self._ask(np.full(race.arms.size, items), Progress(round=1))
+        yield from self._answered([*self._under_way])
+
+    def step(self, bound: float) -> Generator[Pulls, Rewards, bool]:
+        """Ask for batches as long as there is room, and take in the oldest one.
+
+        `bound` is that of the present choice, for display. False if nothing is under way: the
+        budget pays for no further cell."""
+        top = tuple(self.race.chosen.tolist())
+        new: list[UnderWay] = []
+        while (targets := self._planned()) is not None:
+            undecided = int((targets > self.race.cells.reached).sum())
+            progress = Progress(self.batches, undecided=undecided, bound=bound, top=top)
+            if not self._ask(targets, progress):
+                break
+            new.append(self._under_way[-1])
+        if not self._under_way:
+            return False
+        idle = Progress(self.batches, undecided=self._waiting, bound=bound, top=top)
+        yield from self._answered(new, idle)
+        return True
+
+    @property
+    def _waiting(self) -> int:
+        """Arms that a score is under way of."""
+        return int((self._asked[self.race.arms] > self.race.cells.reached).sum())
+
+    def _planned(self) -> IntArray | None:
+        """Items of every arm after the next batch; None if there is no room, or no doubt left."""
+        width = self.width
+        room = width.window - sum(each.pulls.total for each in self._under_way)
+        if (self._under_way and room < width.least) or self.batches == width.rounds:
+            return None
+        left = None if width.rounds is None else width.rounds - self.batches
+        asked = self._asked[self.race.arms]
+        return planned(self.race, asked, width, room, left)
+
+    def _ask(self, targets: IntArray, progress: Progress) -> bool:
+        """Ask for scores up to these places, within the budget; False if it pays for none."""
+        race = self.race
+        asked = self._asked[race.arms]
+        targets = _affordable(race, targets, asked)
+        if not (targets > asked).any():
+            return False
+        times = race.cells.missing(targets, asked)
+        arms = np.flatnonzero(times)
         pulls = Pulls(race.arms[arms], times[arms], progress)
-        reply = yield pulls
+        race.budget.commit(pulls)
+        self._asked[race.arms] = targets
+        self._under_way.append(UnderWay(pulls, self._asked.copy()))
+        self.batches += 1
+        return True
+
+    def _answered(
+        self, new: list[UnderWay], idle: Progress = NO_PROGRESS
+    ) -> Generator[Pulls, Rewards, None]:
+        """Hand out new batches, and take in the oldest of all."""
+        pulls = [each.pulls for each in new if each.pulls.total]
+        oldest = self._under_way.popleft()
+        if not oldest.pulls.total:  # all its cells were known before
+            for each in pulls:
+                yield replace(each, more=True)
+            self._take(oldest, NO_SCORES)
+            return
+        for each in pulls[:-1]:
+            yield replace(each, more=True)
+        reply = yield pulls[-1] if pulls else Pulls(NO_ARMS, NO_ARMS, idle)
+        self.race.budget.settle(oldest.pulls, reply)
         assert reply.each is not None
-        scores = reply.each
-        race.budget.pay(pulls, reply)
-    race.take(targets, scores)
-    return True
+        self._take(oldest, reply.each)
+
+    def _take(self, batch: UnderWay, scores: FloatArray) -> None:
+        """Take in the scores of a batch, but for arms that retired before."""
+        race = self.race
+        stay = np.isin(batch.pulls.arms, race.arms)
+        race.take(batch.targets[race.arms], scores[np.repeat(stay, batch.pulls.times)])
 
 
-def _affordable(race: ItemsRace, targets: IntArray) -> IntArray:
+def _affordable(race: ItemsRace, targets: IntArray, asked: IntArray) -> IntArray:
     """The same targets, or lower ones within the budget."""
     budget = race.budget
     if budget.total is None:
         return targets
-    if not race.cells.reached.any():  # all arms alike
+    if not asked.any():  # all arms alike
         every, first = np.arange(targets.size), int(targets[0])
         while first > 1 and not budget.affords(every, race.cells.missing(every * 0 + first)).all():
             first -= 1
         return every * 0 + first
-    order = np.lexsort((race.ties, race.cells.reached))
-    times = race.cells.missing(targets)[order]
+    order = np.lexsort((race.ties, asked))
+    times = race.cells.missing(targets, asked)[order]
     beyond = order[~budget.affords(race.arms[order], times)]
     allowed = targets.copy()
-    allowed[beyond] = race.cells.reached[beyond]
+    allowed[beyond] = asked[beyond]
     return allowed
 
 
 def _answer(race: ItemsRace, bound: float) -> Answer:
-    asked, k = race.asked, race.problem.k
+    asked = race.asked
     reached = np.zeros(asked.n_arms, dtype=np.int64)
     reached[race.arms] = race.cells.reached
     evidence = {
@@ -232,7 +175,4 @@ def _answer(race: ItemsRace, bound: float) -> Answer:
         "items": reached.tolist(),
         "out": int(race.evidence.out.sum()),
     }
-    regret = bound / k
-    if race.mirrored:  # the same loss, shared by another number of arms
-        regret = regret * k / asked.k
-    return Answer(race.chosen, regret, 1 - asked.delta, evidence)
+    return Answer(race.chosen, race.regret(bound), 1 - asked.delta, evidence)

@@ -77,13 +77,13 @@ def log_gains(
     most = MOST_STAKED / strengths  # (arm, clock)
     up = _bounded(draws, strengths, np.minimum(low[:, None], most), rewards)
     below = np.minimum(1 - high[:, None], most)
-    down = _bounded(_mirrored(draws), strengths, below, rewards)
+    down = _bounded(mirrored_draws(draws), strengths, below, rewards)
     down -= draws.times[:, None] * strengths  # from 1 - theta back to theta
     up[idle], down[idle] = 0.0, -advance
     return up, down
 
 
-def _mirrored(draws: StageRewards) -> StageRewards:
+def mirrored_draws(draws: StageRewards) -> StageRewards:
     """The same rewards as 1 - x."""
     squares = draws.times - 2 * draws.sums + draws.squares
     return StageRewards(draws.times, draws.times - draws.sums, squares)
@@ -92,7 +92,15 @@ def _mirrored(draws: StageRewards) -> StageRewards:
 def _bounded(
     draws: StageRewards, strengths: FloatArray, centres: FloatArray, rewards: RewardModel
 ) -> FloatArray:
-    """Lower bound on the sum of ln(1 + l (x - c)) + l c over [0, 1] rewards: (arm, clock).
+    """Lower bound on the sum of ln(1 + l (x - c)) + l c over [0, 1] rewards: (arm, clock)."""
+    growth = least_growth(draws, strengths, centres, binary=rewards.is_binary)
+    return growth + draws.times[:, None] * strengths * centres
+
+
+def least_growth(
+    draws: StageRewards, strengths: FloatArray, centres: FloatArray, *, binary: bool
+) -> FloatArray:
+    """Lower bound on the sum of ln(1 + l (x - c)) over [0, 1] rewards: (arm, clock).
 
     ln(1 + l (x - c)) is concave in x, so its chord from 0 to 1 lies below it.
     ln(1 + y) >= y - curvature(h) y^2 for y >= -h, h = l c, is better if the variance is small."""
@@ -100,12 +108,12 @@ def _bounded(
     sums = draws.sums[:, None]
     gain: FloatArray = sums * np.log1p(strengths * (1 - centres))
     gain += (times - sums) * np.log1p(-strengths * centres)
-    if not rewards.is_binary:
+    if not binary:
         around = draws.squares[:, None] - 2 * centres * sums + times * centres**2
         parabola = strengths * (sums - times * centres)
         parabola -= curvature(strengths * centres) * strengths**2 * np.maximum(around, 0.0)
         gain = np.maximum(gain, parabola)
-    return gain + times * strengths * centres
+    return gain
 
 
 def _sub_gaussian(draws: StageRewards, strengths: FloatArray) -> tuple[FloatArray, FloatArray]:

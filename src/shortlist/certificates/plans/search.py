@@ -197,10 +197,9 @@ def plans_search(
     plans are declared from it, and their fresh rewards choose the set and give the bound U of
     docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. Under quotas arms
     have prices (docs/prices.md); where few arms share a price, the split certificate takes over
-    after the pilot. If U is larger, all
-    rewards so far are the pilot of the next look, which has its own share of delta. After some
-    looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, with
-    all rewards so far as exploration.
+    after the pilot. If U is larger, all rewards so far are the pilot of the next look, which has
+    its own share of delta. After some looks, or with the first reward that is neither 0 nor 1, the
+    split certificate takes over, with all rewards so far as exploration.
 
     A look in which an arm retires is void: it proves nothing, its share of delta is lost, and all
     its rewards are pilot for the next one, which is about the remaining arms."""

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import IntArray
+from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import SLACK, fixed_design, share_for
 from shortlist.certificates.split.bound import Holdout
+from shortlist.constraints import best_by
 from shortlist.exploration.posterior import Posterior
 from shortlist.problem import FixedConfidence, Problem
 from shortlist.search import Answer
@@ -34,13 +36,14 @@ class FixedSamples:
         """The smallest samples that leave the looks enough of delta; None beyond the budget."""
         n_arms, k, delta = problem.n_arms, problem.k, problem.delta
         epsilon = problem.sharp_epsilon
-        alone = fixed_design(n_arms, k, epsilon, delta, problem.rewards)
+        swaps = log_swaps_of(problem)
+        alone = fixed_design(n_arms, k, epsilon, delta, problem.rewards, swaps)
         most = int(SLACK * n_arms * alone)
         if problem.most_affordable is not None and problem.most_affordable < most:
             return None
         largest = int(SLACK * alone)
-        share = share_for(n_arms, k, epsilon, delta, largest, problem.rewards)
-        needed = fixed_design(n_arms, k, epsilon, share * delta, problem.rewards)
+        share = share_for(n_arms, k, epsilon, delta, largest, problem.rewards, swaps)
+        needed = fixed_design(n_arms, k, epsilon, share * delta, problem.rewards, swaps)
         size = min(largest, needed)
         explorable = n_arms * size
         provable = max(0, most - explorable)
@@ -66,7 +69,8 @@ class FixedSamples:
         )
 
     def answer(self, problem: Problem, posterior: Posterior, holdout: Holdout) -> Answer:
-        """The k best of the samples, once all of them are complete."""
+        """The k best of the samples, or the best feasible set by them, once all are complete."""
+        assert (posterior.pulls == self.size).all()  # what the proof is about
         best_first = np.lexsort((self.ties, -posterior.sums))
         evidence = {
             "certificate": "split",
@@ -75,4 +79,7 @@ class FixedSamples:
             "pulls certified": holdout.spent,
         }
         top = np.sort(best_first[: problem.k])
+        if problem.constraint is not None:
+            chosen = best_by(problem.constraint, posterior.sums, -self.ties, problem.k)
+            top = np.flatnonzero(chosen)
         return Answer(top, problem.epsilon, 1 - problem.delta, evidence)

@@ -265,7 +265,7 @@ def split_search_from(
         if retired.any():
             break  # the rewards of the others still count as exploration
         draft = looks.promising(holdout.pulls, rng, last=explored >= most)
-        if looks.hopeless:
+        if looks.hopeless and samples is None:  # which prove epsilon once they are complete
             budget = min(budget, 2 * explored + holdout.spent)
             break
         saved = cost - cost_of(draft)

@@ -54,6 +54,7 @@ def list_page(rows: Sequence[Any], following: int | None, total: int) -> str:
     return page("list", rows=rows, following=following, total=total)
 
 
-def error_page(status: int, message: str) -> str:
-    """Render an error, with a form to sign in if a token is missing."""
-    return page("error", status=status, message=message, headline=headline(status))
+def error_page(prefix: str, status: int, message: str) -> str:
+    """Render an error, with a form to sign in if a token is missing; `prefix` of all addresses."""
+    root = f"{prefix}/"
+    return page("error", root=root, status=status, message=message, headline=headline(status))

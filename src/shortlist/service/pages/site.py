@@ -10,17 +10,17 @@ from urllib.parse import parse_qs, quote
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from shortlist.service.auth import COOKIE, address
+from shortlist.formatting import no_formula
+from shortlist.service.auth import COOKIE
 from shortlist.service.endpoints import Inquiry, list_experiments
 from shortlist.service.pages.render import experiment_page, list_page, parts
 from shortlist.service.pages.stream import Watches
-from shortlist.service.pages.view import bound_history, view_experiment
+from shortlist.service.pages.view import kept_history, view_experiment
 from shortlist.service.protocol import HEADERS, Refusal
-from shortlist.service.service import Handler, Service, name_in
+from shortlist.service.service import Handler, Service, name_in, only_of, token_of
 from shortlist.stores.base import Scope
 
 STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-MONTH = 30 * 86400  # seconds that a browser stays signed in
 FORM = 4096  # bytes of the sign-in form
 ONE = "/experiments/{name}"
 
@@ -28,25 +28,27 @@ ONE = "/experiments/{name}"
 class Site:
     """The live page of a service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, prefix: str = "") -> None:
         self._service = service
+        self._prefix = prefix
         self._watches = Watches(service)
 
     def handlers(self) -> dict[str, dict[str, Handler]]:
         """The handlers of all pages and files, by path and method."""
         return {
-            "/": {"GET": Handler(Scope.READ, self._list)},
+            "/": {"GET": Handler(Scope.READ, self._list, limited=True)},
             ONE: {"GET": Handler(Scope.READ, self._experiment)},
             f"{ONE}/stream": {"GET": Handler(Scope.READ, self._stream)},
             f"{ONE}/arms.csv": {"GET": Handler(Scope.READ, self._arms_csv)},
             "/static/{file}": {"GET": Handler(None, _static)},
             "/sign-in": {"POST": Handler(None, self._sign_in)},
-            "/sign-out": {"POST": Handler(None, _sign_out)},
+            "/sign-out": {"POST": Handler(None, self._sign_out)},
         }
 
     async def _list(self, request: Request) -> Response:
         service = self._service
-        inquiry = Inquiry(service.experiments, service.limits, "", dict(request.query_params))
+        query, only = dict(request.query_params), only_of(request)
+        inquiry = Inquiry(service.experiments, service.limits, "", query, only=only)
         reply = await service.lanes.pages.run(list_experiments, inquiry)
         data = reply.data or {}
         rows = [{**row, "path": quote(row["name"], safe="")} for row in data["experiments"]]
@@ -60,7 +62,7 @@ class Site:
 
     def _experiment_page(self, name: str) -> str:
         experiments = self._service.experiments
-        view = view_experiment(experiments, name, bound_history(experiments, name))
+        view = view_experiment(experiments, name, kept_history(experiments, name))
         return experiment_page(view, parts(view))
 
     async def _stream(self, request: Request) -> Response:
@@ -68,7 +70,7 @@ class Site:
         await self._service.experiments.open(name)  # raises if there is none
         if request.method == "HEAD":
             return Response(headers=HEADERS, media_type="text/event-stream")
-        return self._watches.stream(name)
+        return self._watches.stream(name, token_of(request))
 
     async def _arms_csv(self, request: Request) -> Response:
         name = name_in(request)
@@ -82,25 +84,31 @@ class Site:
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]))
         writer.writeheader()
-        writer.writerows({**row, "arm": _no_formula(row["arm"])} for row in rows)
+        writer.writerows({**row, "arm": no_formula(row["arm"])} for row in rows)
         return text.getvalue()
 
     async def _sign_in(self, request: Request) -> Response:
-        """Store a token in a cookie: read access only, not readable by scripts."""
+        """Exchange a token for a login in a cookie: read access only, not readable by scripts."""
         secret = await _secret(request)
         await self._service.read_tokens()
-        self._service.auth.rate.take(address(request))
-        if self._service.tokens.find(secret) is None:
-            raise Refusal(HTTPStatus.UNAUTHORIZED, "invalid token")
-        response = RedirectResponse("/", HTTPStatus.SEE_OTHER, HEADERS)
-        secure = request.url.scheme == "https"
-        response.set_cookie(COOKIE, secret, MONTH, httponly=True, samesite="strict", secure=secure)
+        login, seconds = self._service.auth.sign_in(request, secret)
+        response = RedirectResponse(f"{self._prefix}/", HTTPStatus.SEE_OTHER, HEADERS)
+        response.set_cookie(
+            COOKIE,
+            login,
+            seconds,
+            path=f"{self._prefix}/",
+            httponly=True,
+            samesite="strict",
+            secure=self._service.auth.proxies.is_secure(request),
+        )
         return response
 
-
-def _no_formula(label: object) -> object:
-    """A label that no spreadsheet evaluates as a formula."""
-    return f"'{label}" if isinstance(label, str) and label[:1] in "=+-@\t\r" and label else label
+    async def _sign_out(self, request: Request) -> Response:
+        self._service.auth.check_origin(request)
+        response = RedirectResponse(f"{self._prefix}/", HTTPStatus.SEE_OTHER, HEADERS)
+        response.delete_cookie(COOKIE, path=f"{self._prefix}/", httponly=True, samesite="strict")
+        return response
 
 
 async def _static(request: Request) -> Response:
@@ -129,9 +137,3 @@ async def _secret(request: Request) -> str:
             )
     fields = parse_qs(raw.decode(errors="replace"))
     return fields.get("token", [""])[0].strip()
-
-
-async def _sign_out(_request: Request) -> Response:
-    response = RedirectResponse("/", HTTPStatus.SEE_OTHER, HEADERS)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-    return response

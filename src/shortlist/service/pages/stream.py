@@ -4,14 +4,17 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from starlette.responses import StreamingResponse
 
 from shortlist.errors import LimitExceeded, ShortlistError
+from shortlist.service.auth import FRESH
 from shortlist.service.pages.render import parts
-from shortlist.service.pages.view import BoundHistory, bound_history, view_experiment
+from shortlist.service.pages.view import kept_history, view_experiment
 from shortlist.service.protocol import HEADERS
 from shortlist.service.service import FAILED, Service, logger
+from shortlist.stores.base import Token
 
 PAUSE = 1.0  # seconds between two looks, at least
 SHARE = 0.05  # of the time that may be spent on looking
@@ -26,20 +29,21 @@ class Watch:
         self._service = service
         self._name = name
         self._version = ""
-        self._history: BoundHistory | None = None
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._message = b""  # the last one
         self._number = 0  # of the last message
         self.readers = 0
 
-    async def messages(self) -> AsyncIterator[bytes]:
-        """Yield messages until the service ends. A slow reader gets the last one only."""
+    async def messages(self, token: Token | None) -> AsyncIterator[bytes]:
+        """Yield messages until the service or the validity of the token ends.
+
+        A slow reader gets the last one only."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look_repeatedly())
         yield RETRY
         sent = 0
-        while not self._service.closing.is_set():
+        while not self._service.closing.is_set() and self._service.tokens.is_valid(token):
             if self._number != sent:
                 sent = self._number
                 yield self._message
@@ -54,11 +58,12 @@ class Watch:
             if message is not None:
                 self._message = message
                 self._number += 1
-                self._wake()
+                self.wake()
             await _happens(closing, max(PAUSE, (time.perf_counter() - begun) / SHARE))
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let every reader look whether there is a message, and whether it may still read."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -77,9 +82,8 @@ class Watch:
         version = experiments.get(self._name).version()
         if version == self._version:
             return None
-        if self._history is None:
-            self._history = bound_history(experiments, self._name)
-        rendered = parts(view_experiment(experiments, self._name, self._history))
+        history = kept_history(experiments, self._name)
+        rendered = parts(view_experiment(experiments, self._name, history))
         self._version = version
         return _message("parts", rendered)
 
@@ -103,25 +107,42 @@ class Watches:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._watches: dict[str, Watch] = {}
+        self._guard: asyncio.Task[None] | None = None
 
-    def stream(self, name: str) -> StreamingResponse:
+    def stream(self, name: str, token: Token | None) -> StreamingResponse:
         """Return the event stream of an experiment, unless too many are open."""
         limit = self._service.limits.readers
         if self._service.metrics.readers >= limit:
             raise LimitExceeded(f"{limit:,} live pages are open, the most that a service allows")
         return StreamingResponse(
-            self._messages(name), headers=HEADERS, media_type="text/event-stream"
+            self._messages(name, token), headers=HEADERS, media_type="text/event-stream"
         )
 
-    async def _messages(self, name: str) -> AsyncIterator[bytes]:
+    async def _messages(self, name: str, token: Token | None) -> AsyncIterator[bytes]:
+        if self._guard is None or self._guard.done():
+            self._guard = asyncio.create_task(self._guard_tokens())
         watch = self._watches.setdefault(name, Watch(self._service, name))
         watch.readers += 1
         self._service.metrics.readers += 1
         try:
-            async for message in watch.messages():
+            async for message in watch.messages(token):
                 yield message
         finally:
             self._service.metrics.readers -= 1
             watch.readers -= 1
             if not watch.readers and self._watches.get(name) is watch:
                 del self._watches[name]
+
+    async def _guard_tokens(self) -> None:
+        """While there are readers, read the tokens again and again; wake readers if any changed."""
+        tokens, then = self._service.tokens, time.time()
+        while self._watches and not self._service.closing.is_set():
+            before, now = tokens.all, time.time()
+            with suppress(ShortlistError):  # the store cannot be read: the next look reports it
+                await self._service.read_tokens()
+            expired = any(then < (token.expires or then) <= now for token in tokens.all)
+            if tokens.all != before or expired:
+                for watch in list(self._watches.values()):
+                    watch.wake()
+            then = now
+            await _happens(self._service.closing, FRESH / 2)

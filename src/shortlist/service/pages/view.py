@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import inf, isfinite
+from threading import Lock
 from urllib.parse import quote
 
 import numpy as np
@@ -58,6 +59,7 @@ class BoundHistory:
     bounds: list[float] = field(default_factory=list)  # finite ones
     by_search: bool = False
     last: float = inf  # the current bound
+    lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -79,7 +81,11 @@ class BoundHistory:
         return history
 
     def extend(self, experiment: Experiment, status: Status) -> None:
-        """Add the current bound."""
+        """Add the current bound. Threads may share a history."""
+        with self.lock:
+            self._extend(experiment, status)
+
+    def _extend(self, experiment: Experiment, status: Status) -> None:
         own = proved_by_search(experiment, status)
         if own and status.bound is not None:
             self.by_search, self.last = True, status.bound
@@ -232,10 +238,11 @@ def moment(seconds: float) -> str:
 def event_text(event: Event, labels: Sequence[Label]) -> tuple[str, str]:
     """When an event happened, if the log says so, and what happened."""
     when = "" if event.kind is Kind.LEASE else moment(event.time)
+    by = f" (by {event.author})" if event.author else ""
     if event.kind is Kind.RETIRE:
         reason = f": {event.text}" if event.text else ""
-        return when, f"{labels[event.span]} was retired{reason}"
-    return when, EVENT_TEXTS[event.kind](event)
+        return when, f"{labels[event.span]} was retired{reason}{by}"
+    return when, EVENT_TEXTS[event.kind](event) + by
 
 
 def _tickets(event: Event) -> str:
@@ -268,6 +275,10 @@ EVENT_TEXTS: dict[Kind, Callable[[Event], str]] = {
     Kind.UNUSED: lambda event: (
         f"Ticket {event.ticket:,} was told after its arm was retired: not used"
     ),
+    Kind.OPEN: lambda event: f"Block {event.ticket + 1:,} was opened",
+    Kind.COUNTS: lambda event: f"Block {event.ticket + 1:,} was told",
+    Kind.ASSIGN: lambda event: f"A visitor was assigned in block {event.ticket + 1:,}",
+    Kind.AUTHOR: lambda event: f"Rewards of {_tickets(event)} were told",
     Kind.SPENT: lambda _event: "The rest of the budget does not cover the next pulls",
 }
 
@@ -338,6 +349,11 @@ def _places(status: Status) -> list[tuple[str, int]]:
     """The number of arms per place; `retired` only if there are any."""
     counts = [(place, status.arms.places.count(place)) for place in PLACES]
     return [(place, count) for place, count in counts if count or place != "retired"]
+
+
+def kept_history(experiments: OpenExperiments, name: str) -> BoundHistory:
+    """Return the history of the bound, which is computed once per open experiment."""
+    return experiments.kept(name, lambda: bound_history(experiments, name))
 
 
 def bound_history(experiments: OpenExperiments, name: str) -> BoundHistory:

@@ -1,0 +1,172 @@
+"""Bounds on the leads of all pairs of arms, by bets on their differences (docs/normal.md).
+
+Let d be the difference x_j - x_i of a pair in a row, and c >= 0 a clock known before the row.
+
+    symmetric   given the past, d is symmetric about the lead D. Then the product of the factors
+                1 + tanh(c (D - d)) is a martingale from 1, and the product at g grows with g.
+                As 1 + tanh u >= exp(u - u^2 / 2), its logarithm at g is at least
+                    g A - C - (g^2 E - 2 g F + H) / 2,
+                A = sum c, C = sum c d, E = sum c^2, F = sum c^2 d, H = sum (c d)^2.
+    ranged      d lies in [-1, 1] and has mean D given the past. For a centre m known before the
+                row and c (1 - m) < 1, exp(sum of ln(1 + c (m - d)) - c m, plus D sum c) is a
+                supermartingale from 1: the same form with E = F = H = 0.
+
+So one class holds both: `PairSums`. A mixture over clocks is again a supermartingale. If it
+reaches 1 / alpha at g, the lead is less than g, at all times and for all g together, except with
+probability alpha (Ville's inequality). Sums are rounded outward."""
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import ROUNDED, FloatArray, IntArray
+
+HALVINGS = 14  # of the interval in which the least bound lies
+MORE = 1 + 1e-9  # by which the root of a single clock is enlarged, so that it is on the safe side
+
+
+class PairSums:
+    """The sums of every ordered pair (i, j) and clock, and the least bounds so far.
+
+    `bounds[i, j]` bounds how much better j is than i."""
+
+    def __init__(self, n_arms: int, weights: FloatArray) -> None:
+        self.weights = weights  # (clocks,) adding up to 1
+        shape = (n_arms, n_arms, weights.size)
+        self.slope: FloatArray = np.zeros(shape)  # A
+        self.spent: FloatArray = np.zeros(shape)  # C + H / 2
+        self.slope_spent: FloatArray = np.zeros(shape)  # F
+        self.square_spent: FloatArray = np.zeros(shape)  # E
+        self.size: FloatArray = np.zeros(shape)  # of the numbers that were added up, for rounding
+        self.bounds: FloatArray = np.full((n_arms, n_arms), np.inf)
+
+    def bet(self, arms: IntArray, rows: "RowSums", clocks: FloatArray) -> None:
+        """Book rows of these arms, differences symmetric about the lead.
+
+        `clocks` are (arms, arms, clocks), at most 1: leads are in units of epsilon."""
+        pairs = np.ix_(arms, arms)
+        total, around = rows.leads[:, :, None], rows.squares[:, :, None]
+        self.slope[pairs] += rows.number * clocks
+        self.spent[pairs] += clocks * total + clocks**2 * around / 2
+        self.slope_spent[pairs] += clocks**2 * total
+        self.square_spent[pairs] += rows.number * clocks**2
+        self.size[pairs] += clocks * rows.sizes[:, :, None] + clocks**2 * around
+
+    def bet_ranged(
+        self, arms: IntArray, rows: FloatArray, clocks: FloatArray, centres: FloatArray, unit: float
+    ) -> None:
+        """Book rows of these arms, rewards in [0, 1] and differences in [-1, 1]: (rows, arms).
+
+        `clocks` are (arms, arms, clocks), `centres` (arms, arms); every clock (1 - centre) is below
+        1. Leads are tested in multiples of `unit`."""
+        pairs = np.ix_(arms, arms)
+        gains = log_gains(rows, clocks, centres)
+        paid = len(rows) * clocks * centres[:, :, None]
+        self.slope[pairs] += unit * len(rows) * clocks
+        self.spent[pairs] += paid - gains
+        self.size[pairs] += np.abs(paid) + np.abs(gains) + len(rows) * clocks
+
+    def update(self, inside: IntArray, outside: IntArray, level: float) -> FloatArray:
+        """Bound the leads of arms outside over arms inside: (inside, outside).
+
+        `level` is ln(1 / alpha) of each pair. Bisection from the least lead at which any clock
+        alone has earned it, downward; the least bound ever found holds (Theorem 1)."""
+        pairs = np.ix_(inside, outside)
+        sums = _Parabolas(self, pairs)
+        high = sums.single_roots(level)  # (inside, outside)
+        high = np.where(sums.earned(high) >= level, high, np.inf)
+        found = np.isfinite(high)
+        top = np.where(found, high, 0.0)
+        low = top - np.maximum(1.0, np.abs(top))
+        for _ in range(HALVINGS):
+            middle = (low + top) / 2
+            enough = sums.earned(middle) >= level
+            low, top = np.where(enough, low, middle), np.where(enough, middle, top)
+        self.bounds[pairs] = np.minimum(self.bounds[pairs], np.where(found, top, np.inf))
+        return self.bounds[pairs]
+
+
+class _Parabolas:
+    """Lower bounds on the logarithms of all wealths of some pairs, as functions of the lead."""
+
+    def __init__(self, sums: PairSums, pairs: tuple[IntArray, ...]) -> None:
+        self.logs = np.log(sums.weights)
+        self.slope = sums.slope[pairs]
+        self.spent = sums.spent[pairs]
+        self.linear = sums.slope_spent[pairs]
+        self.square = sums.square_spent[pairs]
+        self.size = sums.size[pairs]
+
+    def earned(self, lead: FloatArray) -> FloatArray:
+        """Logarithm of the mixture of all wealths against a lead, rounded down: (pairs)."""
+        finite = np.isfinite(lead)
+        g = np.where(finite, lead, 0.0)[:, :, None]
+        gained = g * (self.slope + self.linear)
+        lost = g * g * self.square / 2
+        wrong = ROUNDED * (np.abs(g) * (self.slope + self.size) + lost + self.size)
+        each = gained - lost - self.spent - wrong + self.logs
+        most = each.max(axis=2)
+        total = most + np.log(np.exp(each - most[:, :, None]).sum(axis=2))
+        return np.where(finite, total, -np.inf)
+
+    def single_roots(self, level: float) -> FloatArray:
+        """The least lead at which one clock alone has earned the level, a little enlarged.
+
+        The smaller root of E g^2 / 2 - q g + r, q = A + F, r = C + H / 2 + level - ln w; infinite
+        where there is none. Slightly above it the parabola still rises."""
+        q = self.slope + self.linear
+        r = self.spent + level - self.logs
+        inside = q * q - 2 * self.square * r
+        side = np.sqrt(np.maximum(inside, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            roots = np.where(q > 0, 2 * r / (q + side), (q - side) / self.square)
+        roots = np.where((inside >= 0) & (self.slope > 0), roots, np.inf)
+        least = roots.min(axis=2)
+        return np.asarray(least + (MORE - 1) * np.abs(least), dtype=np.float64)
+
+
+class RowSums(NamedTuple):
+    """What rows tell of all ordered pairs of the arms in them: (arms, arms) each."""
+
+    number: int  # of the rows
+    leads: FloatArray  # sums of differences
+    squares: FloatArray  # sums of their squares, never rounded down
+    sizes: FloatArray  # of the numbers that `leads` were computed from
+
+
+def row_sums(rows: FloatArray) -> RowSums:
+    """Add up rows, (rows, arms).
+
+    The mean over the arms is subtracted from every row first: it cancels out of differences, and a
+    large constant would take the digits of the squares."""
+    around = rows - rows.mean(axis=1, keepdims=True)
+    total = around.sum(axis=0)
+    gram = np.einsum("ri,rj->ij", around, around)
+    own = np.diag(gram)
+    both = own[None, :] + own[:, None]
+    squares = np.maximum(both - 2 * gram, 0.0) + ROUNDED * both
+    return RowSums(len(rows), total[None, :] - total[:, None], squares, np.sqrt(len(rows) * both))
+
+
+def log_gains(rows: FloatArray, clocks: FloatArray, centres: FloatArray) -> FloatArray:
+    """Sums of ln(1 + clock (centre - d)) over rows, for all ordered pairs: (arms, arms, clocks).
+
+    Where all rewards are 0 or 1, d is -1, 0 or 1, and counts are enough."""
+    centre = centres[:, :, None]
+    if ((rows == 0) | (rows == 1)).all():
+        both = np.einsum("ri,rj->ij", rows, rows)
+        ones = rows.sum(axis=0)
+        ahead, behind = (ones[None, :] - both)[:, :, None], (ones[:, None] - both)[:, :, None]
+        gains = ahead * np.log1p(clocks * (centre - 1)) + behind * np.log1p(clocks * (centre + 1))
+        gains += (len(rows) - ahead - behind) * np.log1p(clocks * centre)
+        return np.asarray(gains, dtype=np.float64)
+    gains = np.zeros_like(clocks)
+    for row in rows:
+        gains += np.log1p(clocks * (centre - (row[None, :] - row[:, None])[:, :, None]))
+    return gains
+
+
+def pair_level(n_arms: int, k: int, delta: float) -> float:
+    """ln(1 / alpha) of each of the K (n - K) pairs that matter (Theorem 2)."""
+    return log(k * (n_arms - k) / delta)

@@ -1,0 +1,140 @@
+"""The two-stage sample of Rinott: a fallback for ties, so that no run takes much longer than it.
+
+The variance S^2 of the first FIRST_PULLS pulls of an arm fixes its sample: N = h^2 S^2 / epsilon^2
+pulls. Given the variances, the means of two samples are independent normal variables, and their
+difference has a variance of at most epsilon^2 / h^2 (sigma_i^2 / S_i^2 + sigma_j^2 / S_j^2). So two
+arms whose means are epsilon or more apart change places with probability at most
+
+    E Phi(-h / sqrt(nu (1 / Y_i + 1 / Y_j))),   nu = FIRST_PULLS - 1, Y chi-square with nu degrees.
+
+`two_stage_constant` is an h for which this is at most alpha; the union over K (n - K) pairs does
+the rest (docs/normal.md, Theorem 3). The race and the fallback use the same pulls, each with its
+own share of delta."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+
+FIRST_PULLS = 60  # pulls of an arm that fix the size of its sample
+RINOTT_PULLS = 20  # the same of the procedure that runs are compared with
+WORSE = 1.32  # size of a sample, in units of that of the procedure alone with all of delta
+WORST = 1.48  # largest total in these units up to which the race continues
+LEAST_SHARE, MOST_SHARE = 0.01, 0.5  # of delta
+TAIL_CELLS = 60  # cells below probability 1 %, in equal ratios ...
+BULK_CELLS = 240  # ... and above, in equal steps
+LEAST_CELL = 1e-15  # probability of the first cell
+
+
+@lru_cache(maxsize=64)
+def _cells(freedom: int) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of cells of a chi-square variable, and their lower ends divided by nu."""
+    from scipy.stats import chi2  # takes long to load
+
+    tail = np.geomspace(LEAST_CELL, 0.01, TAIL_CELLS)
+    edges = np.concatenate([[0.0], tail, np.linspace(0.01, 1, BULK_CELLS + 1)[1:-1]])
+    return np.diff(np.append(edges, 1.0)), np.asarray(chi2.ppf(edges, freedom)) / freedom
+
+
+def _wrong_order(h: float, freedom: int) -> float:
+    """An upper bound on E Phi(-h / sqrt(...)): the integrand falls with both variables, so each is
+    taken at the lower end of its cell."""
+    from scipy.special import ndtr
+
+    chances, low = _cells(freedom)
+    with np.errstate(divide="ignore"):
+        spread = 1 / low[:, None] + 1 / low[None, :]
+    return float(chances @ ndtr(-h / np.sqrt(spread)) @ chances)
+
+
+@lru_cache(maxsize=256)
+def two_stage_constant(alpha: float, first: int = FIRST_PULLS) -> float:
+    """An h at which two arms change places with probability at most `alpha`, below 1/2."""
+    from scipy.optimize import brentq
+
+    high = 1.0
+    while _wrong_order(high, first - 1) > alpha:
+        high *= 2
+
+    def excess(h: float) -> float:
+        return float(np.log(_wrong_order(h, first - 1) / alpha))
+
+    h = float(brentq(excess, 0.0, high, xtol=1e-6))
+    while _wrong_order(h, first - 1) > alpha:
+        h *= 1 + 1e-6
+    return h
+
+
+def fallback_share(pairs: int, delta: float) -> float:
+    """The share of delta with which samples are about WORSE times those of the procedure alone.
+
+    By the approximation h = sqrt(2) times a quantile of Student's t."""
+    from scipy.stats import t
+
+    alone = t.isf(delta / pairs, RINOTT_PULLS - 1)
+    alpha = t.sf(np.sqrt(WORSE) * alone, FIRST_PULLS - 1)
+    return float(np.clip(alpha * pairs / delta, LEAST_SHARE, MOST_SHARE))
+
+
+class TwoStageSample:
+    """The samples of all arms, as far as they have been drawn; rewards in units of epsilon.
+
+    Sums are around the first reward of an arm, so that no digits are lost."""
+
+    def __init__(self, n_arms: int, k: int, delta: float) -> None:
+        pairs = k * (n_arms - k)
+        self.share = fallback_share(pairs, delta)
+        self._constant = two_stage_constant(self.share * delta / pairs)
+        self._alone = two_stage_constant(delta / pairs, RINOTT_PULLS)
+        self._drawn: IntArray = np.zeros(n_arms, dtype=np.int64)
+        self._pivots: FloatArray = np.zeros(n_arms)
+        self._first: FloatArray = np.zeros((n_arms, FIRST_PULLS))  # rewards around the pivot
+        self._sums: FloatArray = np.zeros(n_arms)  # of the sample, around the pivot
+        # pulls of every sample: (n,); FIRST_PULLS until it is known
+        self.sizes: IntArray = np.full(n_arms, FIRST_PULLS)
+        self._usual: FloatArray = np.full(n_arms, float(FIRST_PULLS))  # of the procedure alone
+
+    @property
+    def known(self) -> BoolArray:
+        """The arms whose samples have a size: (n,)."""
+        return self._drawn >= FIRST_PULLS
+
+    @property
+    def missing(self) -> IntArray:
+        """Pulls that complete the samples, or the first pulls where sizes are unknown: (n,)."""
+        missing: IntArray = np.maximum(self.sizes - self._drawn, 0)
+        return missing
+
+    @property
+    def due(self) -> bool:
+        """Whether the race has taken as much as may be taken before the samples are completed."""
+        known = self.known
+        taken = np.maximum(self._drawn, self.sizes)[known].sum()
+        return bool(taken > WORST * self._usual[known].sum())
+
+    def take(self, arm: int, rewards: FloatArray) -> None:
+        """Add the next rewards of an arm, in order."""
+        before = int(self._drawn[arm])
+        if not before:
+            self._pivots[arm] = rewards[0]
+        around = rewards - self._pivots[arm]
+        first = max(0, min(FIRST_PULLS - before, around.size))
+        self._first[arm, before : before + first] = around[:first]
+        self._drawn[arm] += around.size
+        if before < FIRST_PULLS <= self._drawn[arm]:
+            self._fix(arm)
+        counted = max(0, int(self.sizes[arm]) - before)
+        self._sums[arm] += around[:counted].sum()
+
+    def _fix(self, arm: int) -> None:
+        """Fix the size of a sample by the variance of its first pulls, rounded up."""
+        variance = float(self._first[arm].var(ddof=1)) * (1 + 1e-9)
+        needed = math.ceil(self._constant**2 * variance)
+        self.sizes[arm] = max(FIRST_PULLS, needed)
+        self._usual[arm] = max(FIRST_PULLS, self._alone**2 * variance)
+
+    def means(self) -> FloatArray:
+        """The means of complete samples: (n,)."""
+        return self._pivots + self._sums / self.sizes

@@ -1,0 +1,221 @@
+"""The race on differences: pull all arms in doubt equally often until the choice is proved.
+
+docs/normal.md has the theorems and their proofs. Every batch pulls each arm in play equally often,
+so that the promise holds for independent arms of any one shape, not for normal rewards alone."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.budget import Budget
+from shortlist.certificates.differences import tuning
+from shortlist.certificates.differences.bound import PairSums, RowSums, pair_level, row_sums
+from shortlist.certificates.differences.fallback import TwoStageSample
+from shortlist.certificates.differences.planning import (
+    Comparisons,
+    best_first,
+    clocks_for,
+    next_rows,
+    ranged_clocks,
+)
+from shortlist.certificates.frame import answered
+from shortlist.certificates.items.bound import largest_matching
+from shortlist.certificates.items.planning import open_pairs
+from shortlist.problem import Problem
+from shortlist.search import Answer, Progress, Pulls, Rewards, Search
+
+ROUNDING = 2.0**-51  # of a reward, and of a mean of rewards
+CUT = 2.0  # times K epsilon at which bounds are cut to find the open pairs
+
+
+@dataclass
+class Course:
+    """What was spent, how far rewards are from 0, and how much arms have in common."""
+
+    batches: int = 0
+    rows: int = 0
+    farthest: float = 0.0  # in units of epsilon
+    own: float = 0.0  # squared deviations of rewards, as many times as they are in pairs
+    paired: float = 0.0  # squared deviations of differences
+
+    def compare(self, rows: FloatArray) -> None:
+        """Add up deviations within a batch, (rows, arms)."""
+        around = rows - rows.mean(axis=0)
+        total = float((around**2).sum())
+        self.own += (rows.shape[1] - 1) * total
+        self.paired += rows.shape[1] * total - float((around.sum(axis=1) ** 2).sum())
+
+    @property
+    def correlation(self) -> float | None:
+        """Mean correlation of two arms in a row, by variances; None if rewards do not vary."""
+        return 1 - self.paired / self.own if self.own else None
+
+
+class DifferencesRace:
+    """Bounds on all leads, the present choice, and the arms in play; all in units of epsilon."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        n, k = problem.n_arms, problem.k
+        self.problem = problem
+        # the two-stage sample needs independent normal arms
+        shared = problem.shared_seeds
+        self.fallback = None if shared else TwoStageSample(n, k, problem.delta)
+        share = 0.0 if self.fallback is None else self.fallback.share
+        self.level = pair_level(n, k, problem.delta * (1 - share))
+        self.sums = PairSums(n, np.array(tuning.GAP_WEIGHTS))
+        self.compared = Comparisons(n)
+        self.ties: IntArray = rng.permutation(n)
+        self.course = Course()
+        self.budget = Budget(problem)
+        self.play: IntArray = np.arange(n)
+        self.top: IntArray = np.arange(k)
+        self.outside: IntArray = np.arange(k, n)
+        self.bounds: FloatArray = np.full((k, n - k), np.inf)
+
+    def take(self, arms: IntArray, rewards: FloatArray) -> None:
+        """Bet on rows of these arms, (rows, arms), and choose again.
+
+        The first batch is not bet on: it only fixes clocks."""
+        rows = rewards / self.problem.epsilon
+        self.course.farthest = max(self.course.farthest, float(np.abs(rows).max()))
+        told = row_sums(rows)
+        if self.course.rows:
+            self._bet(arms, rewards, told)
+        self.compared.add(arms, told)
+        self.course.compare(rows - rows.mean())
+        self.course.rows += len(rows)
+        if self.fallback is not None:
+            for place, arm in enumerate(arms.tolist()):
+                self.fallback.take(arm, rows[:, place])
+        self._choose()
+
+    def _bet(self, arms: IntArray, rewards: FloatArray, told: RowSums) -> None:
+        """Bet on rows of these arms; clocks and centres rest on earlier batches."""
+        pairs, k, epsilon = np.ix_(arms, arms), self.problem.k, self.problem.epsilon
+        variances = self.compared.variances()[pairs]
+        if not self.problem.rewards.has_range:
+            self.sums.bet(arms, told, clocks_for(variances, k))
+            return
+        centres = np.clip(epsilon * self.compared.mean_leads()[pairs], -1, 1)
+        clocks = ranged_clocks(variances, centres, k, epsilon)
+        self.sums.bet_ranged(arms, rewards, clocks, centres, epsilon)
+
+    def _choose(self) -> None:
+        ranked = best_first(self.compared.effects(), self.ties)
+        k = self.problem.k
+        self.top, self.outside = np.sort(ranked[:k]), np.sort(ranked[k:])
+        self.bounds = self.sums.update(self.top, self.outside, self.level)
+
+    @property
+    def blur(self) -> float:
+        """What rounding of the rewards can add to the loss in all."""
+        mean = ROUNDING * self.course.farthest + self.problem.blur / self.problem.epsilon
+        return 2 * mean * self.problem.k
+
+    def loss(self) -> float:
+        """The largest loss of the choice in all, K R_T, in units of epsilon."""
+        finite = np.isfinite(self.bounds)
+        far = 1e6 * (1 + np.abs(self.bounds[finite]).sum())
+        total = largest_matching(np.where(finite, self.bounds, far))
+        return total + self.blur if total < far else np.inf
+
+    def choose_arms(self) -> None:
+        """Put the arms of open pairs in play."""
+        allowed = self.problem.k - self.blur
+        cut = np.minimum(self.bounds, CUT * self.problem.k)
+        doubt = open_pairs(cut, allowed)
+        if not doubt.any():  # less than rounding is missing
+            doubt[:] = True
+        self.play = np.sort(
+            np.concatenate([self.top[doubt.any(axis=1)], self.outside[doubt.any(axis=0)]])
+        )
+
+
+def differences_search(
+    problem: Problem, rng: np.random.Generator, least: int | None = None
+) -> Search:
+    """Pull arms in doubt equally often until no matching of bounds exceeds K epsilon.
+
+    R_T <= its bound with probability >= 1 - delta, whenever it ends, for normal rewards of any
+    variances, and on shared seeds for rewards with a range. Batches have at least `least` pulls."""
+    race = DifferencesRace(problem, rng)
+    yield from _pull(race, _affordable(race, tuning.FIRST_ROWS, least))
+    while True:
+        bound = race.loss()
+        if bound <= problem.k:
+            return _answer(race, race.top, bound, "race")
+        sample = race.fallback
+        if sample is not None and sample.due and _affords_samples(race, sample):
+            return (yield from _complete(race, sample))
+        race.choose_arms()
+        rows = _affordable(race, next_rows(race.course.rows), least)
+        if not rows:
+            return _answer(race, race.top, bound, "race")
+        yield from _pull(race, rows, bound)
+
+
+def _affordable(race: DifferencesRace, rows: int, least: int | None) -> int:
+    """Rows of the next batch: with at least this many pulls, and as the budget pays for."""
+    if least is not None:
+        rows = max(rows, -(-least // race.play.size))
+    if race.budget.total is None:
+        return rows
+    cost = race.budget.price(race.play, np.ones_like(race.play)).sum()
+    return int(min(rows, race.budget.left // cost))
+
+
+def _pull(
+    race: DifferencesRace, rows: int, bound: float = np.inf
+) -> Generator[Pulls, Rewards, None]:
+    """Draw rows of the arms in play."""
+    arms = race.play
+    rewards = yield from _drawn(race, arms, np.full(arms.size, rows), bound)
+    race.take(arms, rewards.reshape(arms.size, rows).T)
+
+
+def _drawn(
+    race: DifferencesRace, arms: IntArray, times: IntArray, bound: float
+) -> Generator[Pulls, Rewards, FloatArray]:
+    """Every reward of a batch, entry by entry, in units of the problem."""
+    course, epsilon = race.course, race.problem.epsilon
+    course.batches += 1
+    proved = (None, None) if np.isinf(bound) else (bound * epsilon / race.problem.k, race.top)
+    progress = Progress(course.batches, 0, 0, arms.size, *proved)
+    pulls = Pulls(arms, times, progress)
+    reply = yield pulls
+    assert reply.each is not None, "drivers send single rewards where rewards are normal"
+    race.budget.pay(pulls, reply)
+    return reply.each
+
+
+def _affords_samples(race: DifferencesRace, sample: TwoStageSample) -> bool:
+    """Whether the budget pays for the samples, as far as their sizes are known."""
+    return bool(race.budget.affords(np.arange(race.problem.n_arms), sample.missing).all())
+
+
+def _complete(race: DifferencesRace, sample: TwoStageSample) -> Search:
+    """Complete the samples of all arms and choose by their means: R_T <= epsilon."""
+    bound = race.loss()
+    while sample.missing.any():
+        if not _affords_samples(race, sample):
+            return _answer(race, race.top, bound, "race")
+        arms = np.flatnonzero(sample.missing)
+        times = sample.missing[arms]
+        rewards = yield from _drawn(race, arms, times, bound)
+        for arm, own in zip(arms.tolist(), np.split(rewards, np.cumsum(times)[:-1]), strict=True):
+            sample.take(arm, own / race.problem.epsilon)
+    top = best_first(sample.means(), race.ties)[: race.problem.k]
+    return _answer(race, np.sort(top), race.problem.k, "two-stage sample")
+
+
+def _answer(race: DifferencesRace, top: IntArray, bound: float, proof: str) -> Answer:
+    evidence: dict[str, object] = {
+        "certificate": "differences",
+        "proof": proof,
+        "rows": race.course.rows,
+    }
+    if race.problem.shared_seeds:
+        evidence["correlation"] = race.course.correlation
+    return answered(race.problem, top, bound * race.problem.epsilon, evidence)

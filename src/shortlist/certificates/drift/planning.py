@@ -1,0 +1,138 @@
+"""The terms of the next block: which arms are in play, their shares, the step and the centre.
+
+Everything here is decided before the block from what was told earlier, so that it costs visitors
+only."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.drift import tuning
+from shortlist.certificates.drift.bound import BlockTerms, most_step
+from shortlist.certificates.items.bound import largest_matching
+from shortlist.certificates.pairs.bound import StageRewards
+
+
+@dataclass(slots=True)
+class Rate:
+    """The rate of all arms together, of late; a guess before anything is told."""
+
+    sums: float
+    visitors: float = tuning.PRIOR_VISITORS
+
+    @classmethod
+    def guessed(cls, epsilon: float) -> "Rate":
+        """The rate that people who allow this regret mostly have."""
+        return cls(tuning.PRIOR_VISITORS * min(0.5, tuning.USUAL_RATE * epsilon))
+
+    def take(self, told: StageRewards) -> None:
+        """Add a block; blocks before count less and less."""
+        self.visitors = tuning.MEMORY * self.visitors + float(told.times.sum())
+        self.sums = tuning.MEMORY * self.sums + float(told.sums.sum())
+
+    @property
+    def value(self) -> float:
+        """The rate, away from 0 and 1."""
+        return float(np.clip(self.sums / self.visitors, tuning.LEAST_RATE, 1 - tuning.LEAST_RATE))
+
+    @property
+    def known(self) -> bool:
+        """Whether enough visitors were told."""
+        return self.visitors >= tuning.KNOWN
+
+
+class Leads:
+    """Estimates of arm effects from differences within blocks: the level of a block cancels."""
+
+    def __init__(self, n_arms: int) -> None:
+        self._weight: FloatArray = np.zeros((n_arms, n_arms))
+        self._lead: FloatArray = np.zeros((n_arms, n_arms))
+
+    def take(self, terms: BlockTerms, told: StageRewards) -> None:
+        """Add a block; a pair weighs as much as its difference is precise."""
+        i, j = terms.pairs()
+        means = told.sums / np.maximum(told.times, 1)
+        weight = told.times[i] * told.times[j] / np.maximum(told.times[i] + told.times[j], 1)
+        self._weight[i, j] += weight
+        self._lead[i, j] += weight * (means[i] - means[j])
+
+    def effects(self) -> FloatArray:
+        """The arm effects that fit all leads best: (n,), 0 on average."""
+        laplacian = np.diag(self._weight.sum(1)) - self._weight
+        effects: FloatArray = np.linalg.lstsq(laplacian, self._lead.sum(1), rcond=None)[0]
+        return effects
+
+
+def best_set(
+    bounds: FloatArray, effects: FloatArray, k: int, staying: BoolArray, rng: np.random.Generator
+) -> IntArray:
+    """The k arms to choose now: of a single one that with the smallest bound, of more those with
+    the largest effects. Ties are broken at random."""
+    arms = np.flatnonzero(staying)
+    worth = effects[arms]
+    if k == 1:
+        worst = np.maximum(bounds[np.ix_(arms, arms)], 0.0).max(1)
+        keys = (rng.random(arms.size), -worth, worst)
+    else:
+        keys = (rng.random(arms.size), -worth, np.zeros(arms.size))
+    return np.sort(arms[np.lexsort(keys)[:k]])
+
+
+def doubtful(between: FloatArray, allowed: float) -> BoolArray:
+    """Pairs whose bound has to fall: above the level at which bounds cut there are allowed."""
+    finite = np.where(np.isinf(between), 1.0, np.minimum(between, 1.0))
+    low, high = allowed / min(between.shape), allowed
+    while high - low > tuning.DOUBT_PRECISION * allowed:
+        middle = (low + high) / 2
+        enough = largest_matching(np.minimum(finite, middle)) <= allowed
+        low, high = (middle, high) if enough else (low, middle)
+    return np.asarray(between > low)
+
+
+def weights_in_play(
+    n_arms: int, top: IntArray, others: IntArray, doubts: BoolArray, prices: FloatArray
+) -> FloatArray:
+    """What the shares of the arms of doubtful pairs are proportional to: (n,), 0 for the others.
+
+    The variance of a lead is that of 1/p_i + 1/p_j, so p goes with 1 / sqrt(cost)."""
+    in_play = np.zeros(n_arms, dtype=np.bool_)
+    in_play[top[doubts.any(1)]] = True
+    in_play[others[doubts.any(0)]] = True
+    return np.asarray(np.where(in_play, 1 / np.sqrt(prices), 0.0))
+
+
+def whole_shares(weights: FloatArray) -> FloatArray:
+    """Shares in whole percent that are nearly proportional to the weights: (n,).
+
+    Largest remainders. Every arm in play has one percent at least."""
+    in_play = np.flatnonzero(weights)
+    parts = tuning.PARTS if in_play.size <= tuning.FEW_IN_PLAY else tuning.MANY_PARTS
+    wanted = weights[in_play] / weights[in_play].sum() * (parts - in_play.size)
+    whole = np.floor(wanted)
+    rest = parts - in_play.size - int(whole.sum())
+    whole[np.argsort(whole - wanted, kind="stable")[:rest]] += 1
+    shares = np.zeros(weights.size)
+    shares[in_play] = (whole + 1) / parts
+    return shares
+
+
+def terms_for(
+    shares: FloatArray, rate: Rate, lead: float, blind_visitors: float | None
+) -> BlockTerms:
+    """Terms with these shares: bets on a lead of `lead`, at the variance of the present rate."""
+    centre = rate.value
+    step = lead / (2 * centre * (1 - centre))
+    if not rate.known:
+        step = _blind_step(step, float(shares.max()), blind_visitors)
+    return BlockTerms(shares, min(step, most_step(shares, centre)), centre)
+
+
+def _blind_step(step: float, share: float, visitors: float | None) -> float:
+    """A step for a rate that is not known: at a rate of 1/2, bets that are too large cost an arm
+    visitors * share * strength^2 / 8, and strengths are about the step."""
+    if visitors is None:
+        return tuning.UNPACED * step
+    per_pair = 2 * share * visitors / 8
+    return min(tuning.BLIND * step, math.sqrt(tuning.BLIND_LOSS / per_pair))

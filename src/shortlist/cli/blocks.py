@@ -1,0 +1,90 @@
+"""The command of live tests, `shares`, and the counts of `tell --counts`."""
+
+from collections.abc import Sequence
+
+import click
+
+from shortlist.cli.files import labelled
+from shortlist.cli.options import store_options
+from shortlist.cli.output import format_option, note, print_rows
+from shortlist.cli.stores import open_experiment
+from shortlist.errors import InvalidInput
+from shortlist.reading.counts import decimal, whole
+from shortlist.reading.files import FileLine, read_columns
+
+SUMS = ("sum", "conversions")  # names of the column with the sums
+BlockCounts = dict[str, dict[str, tuple[float, ...]]]  # per block and label
+
+
+@click.command()
+@click.option("--block", metavar="NAME", help="Name of the block. Default: the date in UTC.")
+@store_options
+@format_option
+def shares(*, block: str | None, store: str, name: str | None, style: str) -> None:
+    """Open a block of a live test and print the share of every arm in percent.
+
+    A block is a day, or whatever is told together. Its shares never change: repeating the command
+    prints the same. Set them before the first visitor of the block comes. Tell the results with
+    `shortlist tell --counts`.
+
+    \b
+    Example:
+      shortlist shares --block 2026-03-02 --store tests.db
+    """
+    with open_experiment(store, name) as experiment:
+        opened = experiment.shares(block)
+    rows = [
+        {"block": opened.block, "arm": arm, "percent": percent}
+        for arm, percent in opened.percent.items()
+    ]
+    print_rows(rows, style)
+    if not opened.block:
+        note("the test has ended: show the chosen arms, and tell nothing")
+
+
+def tell_counts(path: str, block: str | None, store: str, name: str | None) -> None:
+    """Tell the blocks in a file."""
+    told = read_counts(path, block)
+    with open_experiment(store, name) as experiment:
+        labels = experiment.settings.labels
+        for each, rows in told.items():
+            counts = {labelled("arm", arm, labels): row for arm, row in rows.items()}
+            receipt = experiment.tell_counts(each, counts)
+            note(f"block {each!r}: {receipt.state}")
+
+
+def read_counts(path: str, block: str | None) -> BlockCounts:
+    """Counts from a CSV with columns `arm`, `visitors`, `sum` or `conversions`, and perhaps `block`
+    and `squares`."""
+    table = read_columns(path)
+    _check_columns(path, table.first, table.names)
+    told: BlockCounts = {}
+    for line in table.lines():
+        named = line.cells.get("block", "").strip() or block
+        if named is None:
+            raise InvalidInput(f"{line.where} has no `block`, but needs one: a column, or --block")
+        if block is not None and named != block:
+            raise InvalidInput(f"{line.where} is of block {named!r}, but --block is {block!r}")
+        rows, label = told.setdefault(named, {}), line["arm"].strip()
+        if label in rows:
+            raise InvalidInput(f"{line.where} has the arm {label!r} again, but each has one row")
+        rows[label] = _row(line)
+    if not told:
+        raise InvalidInput(f"{path} holds no counts, but must hold a row per arm")
+    return told
+
+
+def _row(line: FileLine) -> tuple[float, ...]:
+    column = next(name for name in SUMS if name in line.cells)
+    squares = line.cells.get("squares", "").strip()
+    more = (decimal(line, "squares"),) if squares else ()
+    return (whole(line, "visitors"), decimal(line, column), *more)
+
+
+def _check_columns(path: str, first: int, names: Sequence[str]) -> None:
+    missing = [name for name in ("arm", "visitors") if name not in names]
+    missing += [] if any(name in names for name in SUMS) else ["sum"]
+    if missing:
+        raise InvalidInput(
+            f"{path}, line {first} has no column `{missing[0]}`, but must be block,arm,visitors,sum"
+        )

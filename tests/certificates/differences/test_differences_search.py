@@ -1,0 +1,218 @@
+"""The race on differences: promises, batches, budgets, units, and the fallback."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from attack_scale import number_of_runs
+from scipy.stats import binom
+
+from shortlist import FixedConfidence, Normal, Problem, simulate
+from shortlist.arrays import FloatArray
+from shortlist.certificates.differences import search as module
+from shortlist.certificates.differences.fallback import FIRST_PULLS, TwoStageSample
+from shortlist.certificates.differences.search import DifferencesRace, differences_search
+from shortlist.search import Answer, Pulls, advance, rewards_of
+
+Draw = Callable[[np.random.Generator, int], FloatArray]
+RUNS = number_of_runs(40, 2000)
+SHAPES: dict[str, Draw] = {
+    "normal": lambda rng, size: rng.standard_normal(size),
+    "exponential": lambda rng, size: rng.exponential(size=size) - 1,
+    "lognormal": lambda rng, size: (rng.lognormal(size=size) - np.exp(0.5)) / 2.16,
+    "t3": lambda rng, size: rng.standard_t(3, size) / np.sqrt(3),
+}
+
+
+def problem_of(n_arms: int, k: int, delta: float = 0.05, budget: int | None = None) -> Problem:
+    return Problem(n_arms, k, FixedConfidence(0.1, delta, budget), Normal())
+
+
+def finished(
+    problem: Problem,
+    means: FloatArray,
+    sd: FloatArray,
+    rng: np.random.Generator,
+    draw: Draw = SHAPES["normal"],
+    least: int | None = None,
+    shift: float = 0.0,
+    scale: float = 1.0,
+) -> tuple[Answer, list[Pulls]]:
+    """Run a search to its end on independent arms; its answer and batches."""
+    search = differences_search(problem, np.random.default_rng(1), least)
+    batches: list[Pulls] = []
+    turn = advance(search, None)
+    while isinstance(turn, Pulls):
+        batches.append(turn)
+        entry = np.repeat(np.arange(turn.arms.size), turn.times)
+        arms = turn.arms[entry]
+        each = shift + scale * (means[arms] + sd[arms] * draw(rng, arms.size))
+        turn = advance(search, rewards_of(each, entry, turn.arms.size))
+    return turn, batches
+
+
+def failures(
+    means: FloatArray, sd: FloatArray, k: int, delta: float, draw: Draw, runs: int = RUNS
+) -> int:
+    """Runs that lost more than epsilon = .1; arms are shuffled in every run."""
+    failed = 0
+    for run in range(runs):
+        rng = np.random.default_rng([11, run])
+        order = rng.permutation(means.size)
+        problem = problem_of(means.size, k, delta)
+        answer, _ = finished(problem, means[order], sd[order], rng, draw)
+        lost = np.sort(means)[-k:].mean() - means[order][answer.top].mean()
+        assert answer.regret_bound is not None
+        failed += lost > answer.regret_bound + 1e-12
+    return failed
+
+
+@pytest.mark.rates
+@pytest.mark.parametrize(
+    "sd", [(2.0, 0.5, 1.0), (0.2, 0.05, 0.1), (0.05, 0.05, 0.05)], ids=["wide", "narrow", "tiny"]
+)
+@pytest.mark.parametrize("means", [(0.101, 0.0, 0.0), (0.0, 0.0, 0.0), (0.3, 0.099, 0.0)])
+def test_normal_arms_fail_with_probability_delta_at_most(
+    means: tuple[float, ...], sd: tuple[float, ...]
+) -> None:
+    failed = failures(np.array(means), np.array(sd), 1, 0.3, SHAPES["normal"])
+    assert binom.sf(failed - 1, RUNS, 0.3) > 1e-3
+
+
+@pytest.mark.rates
+@pytest.mark.parametrize("shape", ["exponential", "lognormal", "t3"])
+@pytest.mark.parametrize("sd", [1.0, 0.1])
+def test_arms_of_one_shape_fail_with_probability_delta_at_most(shape: str, sd: float) -> None:
+    means = np.array([0.101, 0.0, 0.0])
+    failed = failures(means, np.full(3, sd), 1, 0.3, SHAPES[shape])
+    assert binom.sf(failed - 1, RUNS, 0.3) > 1e-3
+
+
+@pytest.mark.rates
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (5, 2), (4, 3)])
+def test_sets_of_normal_arms_fail_with_probability_delta_at_most(n: int, k: int) -> None:
+    means = np.where(np.arange(n) < k, 0.101, 0.0)
+    failed = failures(means, np.linspace(0.3, 1.2, n), k, 0.3, SHAPES["normal"])
+    assert binom.sf(failed - 1, RUNS, 0.3) > 1e-3
+
+
+def test_every_batch_pulls_all_arms_in_play_equally_often() -> None:
+    means = np.linspace(0, -0.5, 6)
+    answer, batches = finished(problem_of(6, 2), means, np.ones(6), np.random.default_rng(2))
+    assert answer.evidence["proof"] == "race"
+    assert all(np.unique(batch.times).size == 1 for batch in batches)
+    assert {0, 1} == set(answer.top.tolist())
+    assert answer.regret_bound is not None
+    assert answer.regret_bound <= 0.1
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1e9, 1.0), (0.0, 1e9), (0.0, 1e-9), (1.0, 1e-9)])
+def test_units_change_neither_answer_nor_pulls(shift: float, scale: float) -> None:
+    means, sd = np.array([0.3, 0.0, 0.1, -0.2]), np.array([1.0, 0.5, 2.0, 1.0])
+    plain, batches = finished(problem_of(4, 1), means, sd, np.random.default_rng(3))
+    problem = Problem(4, 1, FixedConfidence(0.1 * scale, 0.05), Normal())
+    rng = np.random.default_rng(3)
+    moved, again = finished(problem, means, sd, rng, shift=shift, scale=scale)
+    assert moved.top.tolist() == plain.top.tolist()
+    assert [batch.arms.tolist() for batch in again] == [batch.arms.tolist() for batch in batches]
+    assert [batch.total for batch in again] == [batch.total for batch in batches]
+    assert moved.regret_bound == pytest.approx(scale * (plain.regret_bound or 0), rel=1e-3)
+
+
+def test_a_budget_ends_the_race_with_the_bound_reached_by_then() -> None:
+    means = np.array([0.15, 0.0, 0.0])
+    rng = np.random.default_rng(4)
+    answer, batches = finished(problem_of(3, 1, budget=400), means, np.ones(3), rng)
+    assert sum(batch.total for batch in batches) <= 400
+    assert answer.regret_bound is not None
+    assert answer.regret_bound > 0.1
+    none, few = finished(problem_of(3, 1, budget=14), means, np.ones(3), np.random.default_rng(4))
+    assert none.regret_bound is None
+    assert sum(batch.total for batch in few) == 12
+
+
+def test_batches_have_at_least_the_given_number_of_pulls() -> None:
+    rng = np.random.default_rng(5)
+    _, batches = finished(problem_of(4, 1), np.array([1.0, 0, 0, 0]), np.ones(4), rng, least=100)
+    assert min(batch.total for batch in batches) >= 100
+
+
+def test_progress_has_the_bound_that_is_proved_at_that_time() -> None:
+    means = np.array([0.6, 0.0, 0.0])
+    _, batches = finished(problem_of(3, 1), means, np.ones(3), np.random.default_rng(6))
+    assert batches[0].progress.bound is None
+    last = batches[-1].progress
+    assert last.bound is not None
+    assert last.bound > 0.1
+    assert np.array(last.top).tolist() == [0]
+    assert [batch.progress.round for batch in batches] == list(range(1, len(batches) + 1))
+
+
+def test_ties_end_with_the_two_stage_sample_if_the_race_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module.DifferencesRace, "loss", lambda _: np.inf)
+    rng = np.random.default_rng(7)
+    answer, batches = finished(problem_of(3, 1), np.zeros(3), np.full(3, 0.5), rng)
+    assert answer.evidence["proof"] == "two-stage sample"
+    assert answer.regret_bound == pytest.approx(0.1)
+    assert sum(batch.total for batch in batches) > 3 * FIRST_PULLS
+
+
+def test_a_budget_too_small_for_the_samples_is_spent_by_the_race(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module.DifferencesRace, "loss", lambda _: np.inf)
+    monkeypatch.setattr(TwoStageSample, "due", True)
+    sd, rng = np.array([0.1, 0.1, 5.0]), np.random.default_rng(8)
+    # pays for the first pulls, and not for the sample of the third arm, which is not known yet
+    answer, batches = finished(problem_of(3, 1, budget=130), np.zeros(3), sd, rng)
+    assert sum(batch.total for batch in batches) <= 130
+    assert answer.regret_bound is None
+    answer, _ = finished(problem_of(3, 1, budget=60), np.zeros(3), sd, np.random.default_rng(8))
+    assert answer.evidence["proof"] == "race"
+
+
+def test_an_answer_of_the_samples_is_by_their_means() -> None:
+    rng = np.random.default_rng(9)
+    race = DifferencesRace(problem_of(3, 2), rng)
+    means, sd = np.array([0.0, 5.0, 5.0]), np.full(3, 0.01)
+    for arm in range(3):
+        assert race.fallback is not None
+        race.fallback.take(arm, means[arm] + sd[arm] * rng.standard_normal(FIRST_PULLS))
+    assert race.fallback is not None
+    end = advance(module._complete(race, race.fallback), None)
+    assert isinstance(end, Answer)
+    assert end.top.tolist() == [1, 2]
+
+
+@pytest.mark.rates
+def test_no_run_takes_more_than_1_5_times_the_two_stage_procedure() -> None:
+    """Ties, by the variances of each run."""
+    for run in range(number_of_runs(10, 200)):
+        rng = np.random.default_rng([13, run])
+        problem = problem_of(4, 1)
+        race_pulls = finished(problem, np.zeros(4), np.full(4, 0.6), rng)[1]
+        taken = sum(batch.total for batch in race_pulls)
+        first = np.random.default_rng([13, run])
+        assert taken <= 1.5 * rinott_total(first, 4, 0.6)
+
+
+def rinott_total(rng: np.random.Generator, n: int, sd: float) -> float:
+    """An upper estimate of the total of the procedure alone: by the true variance, plus 3 s.e."""
+    from shortlist.certificates.differences.fallback import two_stage_constant
+
+    h = two_stage_constant(0.05 / (n - 1), 20)
+    spread = 1 + 3 * np.sqrt(2 / ((FIRST_PULLS - 1) * n))
+    return float(n * h**2 * sd**2 / 0.01 * spread)
+
+
+def test_simulated_arms_may_have_a_deviation_each() -> None:
+    runs = simulate(
+        "certified", [0.5, 0.0, 0.0], k=1, epsilon=0.2, rewards="normal", sd=[0.5, 0.1, 1], runs=4
+    )
+    assert not runs.failed.any()
+    alone = simulate("certified", [0.5, 0.0], k=1, epsilon=0.2, rewards="normal", sd=0.1, runs=2)
+    assert (alone.pulls < 100).all()
+    usual = simulate("certified", [9.0, 0.0], k=1, epsilon=0.5, rewards="normal", runs=1)
+    assert (usual.bound <= 0.5).all()

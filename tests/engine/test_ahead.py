@@ -1,0 +1,255 @@
+"""Batches asked for ahead: the result depends on seed and settings, never on timing."""
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attack_scale import number_of_runs
+
+import shortlist
+from shortlist import instances
+from shortlist.engine.experiment import Experiment
+from shortlist.engine.tickets import State, Ticket
+from shortlist.errors import InvalidInput, StoreExists
+from shortlist.stores.base import MemoryStore
+
+SCORES = instances.item_response(8, 60, np.random.default_rng(5))
+ASKED: dict[str, Any] = {"k": 2, "epsilon": 0.1, "items": 60, "seed": 3}
+WIDE: dict[str, Any] = {**ASKED, "min_batch": 6, "window": 30}
+
+
+def score(ticket: Ticket) -> float:
+    assert isinstance(ticket.arm, int)
+    assert isinstance(ticket.item, int)
+    return float(SCORES[ticket.arm, ticket.item])
+
+
+def undisturbed() -> Experiment:
+    """An experiment whose results come in at once, in order."""
+    experiment = Experiment.create(8, store=MemoryStore(), **WIDE)
+    while tickets := experiment.ask(1):
+        experiment.tell(tickets[0], score(tickets[0]))
+    return experiment
+
+
+REFERENCE = undisturbed()
+ANSWER = REFERENCE.result()
+STEPS = REFERENCE._known.replay.digests
+
+
+@pytest.mark.parametrize("seed", range(number_of_runs(4, 300)))
+@pytest.mark.parametrize("workers", [3, 12, 40])
+def test_any_order_of_results_gives_the_same_batches_and_answer(seed: int, workers: int) -> None:
+    rng, reopened = random.Random(seed), bool(seed % 2)
+    store = MemoryStore()
+    experiment = Experiment.create(8, store=store, **WIDE)
+    out: list[Ticket] = []
+    while True:
+        out += experiment.ask(rng.randint(1, workers))
+        if not out:
+            break
+        rng.shuffle(out)
+        for _ in range(rng.randint(1, len(out))):
+            ticket = out.pop()
+            experiment.tell(ticket, score(ticket))
+        if reopened and rng.random() < 0.1:
+            experiment = Experiment.open(store, "experiment")
+    assert experiment.state() is State.FINISHED
+    assert experiment._known.replay.digests == STEPS
+    result = experiment.result()
+    assert (result.top, result.regret_bound) == (ANSWER.top, ANSWER.regret_bound)
+    assert result.table == ANSWER.table
+    assert Experiment.open(store, "experiment").result().to_json() == result.to_json()
+
+
+def test_tickets_of_later_batches_are_out_before_the_first_is_complete() -> None:
+    experiment = Experiment.create(8, **WIDE)
+    first = experiment.ask(1000)
+    assert len(first) == 80  # ten items of all arms, on their own
+    assert first.state is State.PENDING
+    for ticket in first:
+        experiment.tell(ticket, score(ticket))
+    ahead = experiment.ask(1000)
+    assert 6 < len(ahead) <= 30
+    batches = experiment._known.replay.numbering.batches
+    assert len(batches) > 1
+    last = [ticket for ticket in ahead if ticket.id >= batches[1].first]
+    for ticket in last:
+        experiment.tell(ticket, score(ticket))
+    assert not experiment.ask(1000)  # the oldest batch is missing
+    assert experiment.status().wanted == 0
+    for ticket in ahead:
+        if ticket not in last:
+            experiment.tell(ticket, score(ticket))
+    assert experiment.ask(1)
+
+
+def test_the_pull_function_takes_its_time_and_nothing_changes(tmp_path: Path) -> None:
+    rng = random.Random(1)
+
+    async def slow(arm: int, item: int) -> float:
+        await asyncio.sleep(0.002 * rng.random())
+        return float(SCORES[arm, item])
+
+    found = [
+        shortlist.select(slow, arms=8, workers=workers, progress=False, store=store, **WIDE)
+        for workers, store in ((3, None), (12, None), (12, tmp_path / "a.db"))
+    ]
+    assert {result.top for result in found} == {ANSWER.top}
+    assert {result.regret_bound for result in found} == {ANSWER.regret_bound}
+    assert {result.pulls for result in found} == {ANSWER.pulls}
+
+
+def test_workers_set_the_defaults_when_an_experiment_is_made_and_never_again(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "w.db"
+    made = Experiment.create(8, store=place, workers=10, **ASKED)
+    assert made.settings.options == {"min_batch": 5, "window": 30}
+    again = Experiment.create(8, store=place, workers=70, exist_ok=True, **ASKED)
+    assert again.settings.options == made.settings.options
+    with pytest.raises(StoreExists, match="made with window = 30 and not 9"):
+        Experiment.create(8, store=place, exist_ok=True, window=9, **ASKED)
+    assert Experiment.open(place).settings.options == made.settings.options
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({"workers": 1}, {}),
+        ({}, {}),
+        ({"workers": 4, "max_rounds": 5}, {"max_rounds": 5}),
+        ({"workers": 4, "window": 0}, {"min_batch": 2, "window": 0}),
+        ({"workers": 4, "min_batch": 90}, {"min_batch": 90, "window": 90}),
+    ],
+)
+def test_what_is_given_stays_and_one_worker_changes_nothing(
+    given: dict[str, Any], options: dict[str, int]
+) -> None:
+    assert Experiment.create(8, **ASKED, **given).settings.options == options
+
+
+def test_workers_matter_on_a_test_set_only() -> None:
+    experiment = Experiment.create(8, 2, epsilon=0.1, workers=9)
+    assert experiment.settings.options == {}
+    with pytest.raises(InvalidInput, match="`workers` is 0"):
+        Experiment.create(8, workers=0, **ASKED)
+
+
+def test_calls_take_as_many_items_as_they_may(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    def score_many(arm: int, items: list[int]) -> list[float]:
+        sizes.append(len(items))
+        return [float(SCORES[arm, item]) for item in items]
+
+    asked: dict[str, Any] = {"arms": 8, "batch": 8, "progress": False, **ASKED}
+    first = shortlist.select(pull_many=score_many, **asked)
+    assert np.mean(sizes) > 4.8
+    place = tmp_path / "m.db"
+    stored = shortlist.select(pull_many=score_many, store=place, **asked)
+    assert stored.top == first.top
+    with Experiment.open(place) as experiment:
+        assert experiment.settings.options == {"min_items": 8}
+    again = shortlist.select(pull_many=score_many, store=place, **asked | {"batch": 3})
+    assert again.pulls == stored.pulls
+    wide = shortlist.select(pull_many=score_many, workers=3, executor="threads", **asked)
+    assert max(sizes) == 8
+    assert wide.regret_bound is not None
+
+
+def finished_early() -> tuple[Experiment, list[Ticket]]:
+    """An experiment that finished while tickets of later batches were out."""
+    experiment = Experiment.create(8, store=MemoryStore(), **WIDE)
+    out: list[Ticket] = []
+    while experiment.state() is not State.FINISHED:
+        out += experiment.ask(1000)
+        ticket = min(out, key=lambda each: each.id)
+        out.remove(ticket)
+        experiment.tell(ticket, score(ticket))
+    return experiment, out
+
+
+def test_cells_that_were_under_way_at_the_end_are_kept_and_change_nothing() -> None:
+    experiment, out = finished_early()
+    assert out
+    before = experiment.result()
+    status = experiment.status()
+    assert status.wanted == 0
+    receipt = experiment.tell_many([(ticket, score(ticket)) for ticket in out])
+    assert set(receipt.unused) == {ticket.id for ticket in out}
+    after = experiment.result()
+    assert (after.top, after.regret_bound, after.table) == (
+        before.top,
+        before.regret_bound,
+        before.table,
+    )
+    assert experiment.status().told == status.told + len(out)
+    assert not experiment.tell(out[0], score(out[0])).unused
+    assert not experiment.ask(5)
+    again = Experiment.open(experiment.store, "experiment").result()
+    assert again.table == before.table
+
+
+def test_calls_that_have_not_begun_when_the_search_ends_are_given_back(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def score_many(arm: int, items: list[int]) -> list[float]:
+        made.extend(items)
+        return [float(SCORES[arm, item]) for item in items]
+
+    asked: dict[str, Any] = {"arms": 8, "batch": 2, "progress": False, **WIDE}
+    result = shortlist.select(pull_many=score_many, store=tmp_path / "q.db", **asked)
+    assert result.pulls <= len(made) < result.pulls + 30
+    with Experiment.open(tmp_path / "q.db") as experiment:
+        assert experiment.status().held == 0
+        assert experiment.status().told == len(made)
+
+
+def test_an_arm_that_retires_is_named_where_its_rewards_are_made_up() -> None:
+    """Otherwise the search would take the worst reward, told in an open batch, for a score."""
+    experiment = Experiment.create(8, store=MemoryStore(), **WIDE)
+    for ticket in experiment.ask(1000):
+        experiment.tell(ticket, score(ticket))
+    ahead = experiment.ask(1000)
+    batches = experiment._known.replay.numbering.batches
+    assert len(batches) > 2
+    arm = next(ticket.arm for ticket in ahead if ticket.id < batches[0].end)
+    experiment.retire(arm)
+    replies = experiment._known.replay.replies
+    for ticket in ahead:
+        if ticket.arm != arm:
+            experiment.tell(ticket, score(ticket))
+    experiment.status()
+    assert len(replies) > 2
+    assert replies[0].retired is None
+    assert all(reply.retired is not None and arm in reply.retired for reply in replies[1:])
+    while tickets := experiment.ask(7):
+        for ticket in tickets:
+            assert ticket.arm != arm
+            experiment.tell(ticket, score(ticket))
+    result = experiment.result()
+    assert arm not in result.top
+    assert result.regret_bound is not None
+    again = Experiment.open(experiment.store, "experiment").result()
+    assert again.to_json() == result.to_json()
+
+
+def test_a_partial_result_carries_the_bound_that_is_proved_so_far() -> None:
+    experiment = Experiment.create(8, store=MemoryStore(), **{**WIDE, "epsilon": 0.01})
+    bounds = []
+    for _ in range(60):
+        for ticket in experiment.ask(3):
+            experiment.tell(ticket, score(ticket))
+        bounds.append(experiment.result(partial=True).regret_bound)
+    assert bounds[0] is None
+    proved = [bound for bound in bounds if bound is not None]
+    assert proved
+    assert min(proved) < 1
+    means = SCORES.mean(1)
+    partial = experiment.result(partial=True)
+    best = np.sort(means)[-2:].mean()
+    assert best - means[list(partial.top)].mean() <= proved[-1] + 1e-9

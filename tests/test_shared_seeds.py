@@ -1,0 +1,172 @@
+"""`seeds="shared"`: all arms run on the same fresh seeds, behind every door."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import invoke
+
+from shortlist import Arm, Experiment, SubGaussian, select, simulate
+from shortlist.engine.tickets import Numbering, shared_seed
+from shortlist.errors import InvalidInput, UnsupportedGoal
+from shortlist.search import Pulls
+
+DESIGNS = {"a": 1.0, "b": 0.0, "c": 0.4, "d": 0.2}
+
+
+def run(design: str, seed: int) -> float:
+    own = random.Random(f"{design} {seed}").gauss(0, 0.2)
+    return DESIGNS[design] + random.Random(seed).gauss(0, 1) + own
+
+
+def out_of_step(design: str, seed: int) -> float:
+    return DESIGNS[design] + random.Random(f"{design} {seed}").gauss(0, 1)
+
+
+ASKED: dict[str, Any] = {
+    "arms": list(DESIGNS),
+    "k": 1,
+    "epsilon": 0.1,
+    "rewards": "normal",
+    "seeds": "shared",
+}
+
+
+def test_all_arms_of_a_batch_have_the_same_fresh_seeds() -> None:
+    made = Experiment.create(**ASKED)
+    used: set[int] = set()
+    batches = 0
+    while tickets := made.ask(1000):
+        by_arm: dict[object, list[int]] = {}
+        for ticket in tickets:
+            by_arm.setdefault(ticket.arm, []).append(ticket.seed)
+        streams = list(by_arm.values())
+        assert all(stream == streams[0] for stream in streams)
+        assert used.isdisjoint(streams[0])  # an arm that returns skips what it missed
+        used.update(streams[0])
+        batches += 1
+        for ticket in tickets:
+            made.tell(ticket, run(str(ticket.arm), ticket.seed))
+    assert batches > 2
+    assert made.result().top == ("a",)
+
+
+def test_select_gives_the_same_answer_on_any_executor() -> None:
+    alone = select(run, progress=False, **ASKED)
+    with ThreadPoolExecutor(3) as threads:
+        together = select(run, progress=False, executor=threads, **ASKED)
+    assert alone.top == together.top == ("a",)
+    assert alone.pulls == together.pulls
+    assert float(str(alone.evidence["correlation"])) > 0.9
+    assert not alone.notes
+
+
+def test_shared_seeds_take_fewer_pulls_than_own_ones() -> None:
+    shared = select(run, progress=False, **ASKED)
+    own = select(run, progress=False, **{**ASKED, "seeds": "own"})
+    assert shared.pulls < own.pulls / 2
+
+
+def test_arms_that_are_not_in_step_are_noted() -> None:
+    result = select(out_of_step, progress=False, **ASKED)
+    assert result.top == ("a",)
+    assert any("seeds are shared, but outputs" in note for note in result.notes)
+
+
+def test_an_experiment_is_replayed_with_the_same_seeds(tmp_path: Path) -> None:
+    place = tmp_path / "runs.sqlite"
+    made = Experiment.create(**ASKED, store=place)
+    first = made.ask(3)
+    again = Experiment.open(place)
+    assert again.settings.problem.shared_seeds
+    for ticket in first:
+        again.tell(ticket, run(str(ticket.arm), ticket.seed))
+    assert again.run(run).pulls == select(run, progress=False, **ASKED).pulls
+
+
+def test_a_failed_pull_is_retried_with_the_same_seed() -> None:
+    seen: list[int] = []
+
+    def fails_once(design: str, seed: int) -> float:
+        seen.append(seed)
+        if len(seen) == 5:
+            raise OSError("the machine is gone")
+        return run(design, seed)
+
+    made = Experiment.create(**ASKED)
+    result = made.run(fails_once)
+    assert result.pulls == select(run, progress=False, **ASKED).pulls
+    assert seen.count(seen[4]) == len(DESIGNS) + 1
+
+
+def test_rewards_with_a_range_may_share_seeds() -> None:
+    def won(design: str, seed: int) -> bool:
+        return random.Random(seed).random() < 0.3 + 0.4 * DESIGNS[design]
+
+    shared = select(won, progress=False, **{**ASKED, "rewards": "binary"})
+    assert shared.top == ("a",)
+    assert shared.regret_bound is not None
+    assert shared.regret_bound <= 0.1
+
+
+def test_positions_follow_the_batch_and_not_the_arm() -> None:
+    arms, times = np.array([0, 2, 2]), np.array([3, 3, 1])
+    numbering = Numbering(Pulls(arms, times), 10, np.array([5, 0, 9]), 40)
+    by_arm = {
+        arm: sorted(
+            numbering.positions(numbering.tickets[numbering.arms(numbering.tickets) == arm])
+        )
+        for arm in (0, 2)
+    }
+    assert by_arm == {0: [40, 41, 42], 2: [40, 41, 42, 43]}
+    assert numbering.stream_end == 44
+    assert shared_seed(1, 5) != shared_seed(1, 6) != shared_seed(2, 5)
+
+
+@pytest.mark.parametrize("certificate", ["pairs", "plans", "split"])
+def test_certificates_that_need_independent_arms_are_refused(certificate: Any) -> None:
+    for rewards in ("normal", "binary"):
+        settings = {**ASKED, "rewards": rewards, "certificate": certificate}
+        with pytest.raises(InvalidInput, match="independent of each other"):
+            select(run, progress=False, **settings)
+
+
+def test_what_does_not_go_together_is_refused_before_any_pull() -> None:
+    for change, why in (
+        ({"rewards": SubGaussian(1)}, "range or be 'normal'"),
+        ({"arms": [Arm("a", limit=9), Arm("b")]}, "limits"),
+        ({"items": 40, "rewards": (0, 1)}, "items"),
+        ({"seeds": "both"}, "`seeds` is 'both'"),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            select(run, progress=False, **{**ASKED, **change})
+    with pytest.raises(UnsupportedGoal, match="lucb needs arms that are independent"):
+        select(run, progress=False, **{**ASKED, "rewards": (0, 1), "algorithm": "lucb"})
+    with pytest.raises(InvalidInput, match="no arm can retire"):
+        Experiment.create(**{**ASKED, "rewards": "binary"}, on_failure="retire")
+    made = Experiment.create(**{**ASKED, "rewards": "binary"})
+    with pytest.raises(InvalidInput, match="no arm can retire"):
+        made.retire("a", "broken")
+
+
+def test_simulated_correlations_need_shared_seeds() -> None:
+    for change, why in (
+        ({"correlation": 0.5}, "unless `seeds` is"),
+        ({"correlation": 1.5, "seeds": "shared"}, "from 0 to 1"),
+        ({"rewards": "beta", "seeds": "shared"}, "'bernoulli' or 'normal'"),
+        ({"sd": 0.1, "seeds": "shared"}, "follows from their mean"),
+    ):
+        settings: dict[str, Any] = change
+        with pytest.raises(InvalidInput, match=why):
+            simulate("certified", [0.5, 0.2], k=1, epsilon=0.1, **settings)
+    with pytest.raises(InvalidInput, match="scores"):
+        simulate("certified", scores=np.eye(3), k=1, epsilon=0.1, seeds="shared")
+
+
+def test_the_command_line_simulates_shared_seeds() -> None:
+    words = "simulate --means - -k 1 --epsilon 0.2 --rewards normal --seeds shared --runs 3"
+    done = invoke([*words.split(), "--correlation", "0.9", "--algorithm", "certified"], "1\n0\n0\n")
+    assert done.exit_code == 0, done.output
