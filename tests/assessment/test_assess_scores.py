@@ -74,6 +74,7 @@ def test_files_of_scores_are_assessed_at_the_command_line(tmp_path: Path, kind: 
         ({"k": 1, "scores": SCORES, "counts": {"a": (3, 1)}}, "both of `counts` and `scores`"),
         ({"scores": SCORES}, "`k` is not given"),
         ({"k": 1, "scores": SCORES, "fixed": True}, "`fixed` is True, but is about counts"),
+        ({"k": 1, "scores": SCORES, "quotas": {"a": (1, 1)}}, "`quotas` is given, but goes with"),
         ({"k": 8, "scores": SCORES}, "`k` is 8"),
         ({"k": 1, "scores": SCORES[:1]}, "`scores` has 1 arm, but must have at least 2"),
         ({"k": 1, "scores": "missing.csv"}, "there is no such file"),
