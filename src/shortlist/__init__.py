@@ -33,6 +33,7 @@ __all__ = [
     "Result",
     "Rewards",
     "Runs",
+    "Score",
     "Search",
     "Status",
     "SubGaussian",
@@ -61,6 +62,7 @@ _DEFINED_IN = {
     "constraints": ("Laminar", "Matching", "Matroid", "Quotas"),
     "engine.command": ("Command",),
     "engine": ("Experiment", "Status", "Ticket"),
+    "engine.tickets": ("Score",),
     "forecasting": ("Forecast", "Prospect", "forecast"),
     "problem": ("FixedBudget", "FixedConfidence", "Problem"),
     "result": ("Result",),
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from shortlist.constraints import Laminar, Matching, Matroid, Quotas
     from shortlist.engine import Experiment, Status, Ticket
     from shortlist.engine.command import Command
+    from shortlist.engine.tickets import Score
     from shortlist.forecasting import Forecast, Prospect, forecast
     from shortlist.problem import FixedBudget, FixedConfidence, Problem
     from shortlist.result import Result

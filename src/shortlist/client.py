@@ -11,7 +11,6 @@ from ipaddress import ip_address
 from math import isfinite
 from numbers import Integral, Real
 from threading import local
-from types import TracebackType
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -24,9 +23,16 @@ from shortlist.engine import Handout, Receipt, State, Status, Ticket
 from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
 from shortlist.engine.live import CountsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
-from shortlist.engine.log_entries import Asking, Report, named_tickets, report, told_reward, triples
+from shortlist.engine.log_entries import (
+    Asking,
+    Report,
+    named_tickets,
+    report,
+    told_results,
+    told_reward,
+)
 from shortlist.engine.runnable import Runnable
-from shortlist.engine.tickets import checked_cost
+from shortlist.engine.tickets import Score, checked_cost, checked_info
 from shortlist.errors import InvalidInput, Unreachable
 from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
@@ -417,7 +423,13 @@ class Client(Runnable):
         self._note(reply)
         return handout_of(reply)
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self,
+        ticket: Ticket | int,
+        reward: float | Score,
+        cost: float | None = None,
+        info: Any = None,
+    ) -> Receipt:
         """Record the reward of a ticket. It is in the store when this returns.
 
         Repeating a tell changes nothing. If `on_late` is a reward, late rewards are discarded, by
@@ -425,8 +437,9 @@ class Client(Runnable):
 
         Args:
             ticket: The ticket, or its number.
-            reward: The reward.
+            reward: The reward, or a `Score`.
             cost: Actual cost of the pull; None for the declared cost.
+            info: Anything that JSON can hold, up to 64 KiB, stored with the reward.
 
         Returns:
             The tickets whose rewards were discarded.
@@ -435,29 +448,32 @@ class Client(Runnable):
             InvalidInput: The reward or the cost is not allowed.
             ConflictingReward: Another reward was told before, which stays.
             UnknownTicket: There is no such ticket."""
-        return self.tell_many([(ticket, reward, cost)])
+        return self.tell_many([(ticket, reward, cost, info)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets: all of them, or none if there is an error.
 
         Args:
-            results: Pairs of ticket and reward, or triples with the actual cost.
+            results: Pairs of ticket and reward, or with the actual cost, or with cost and info.
 
         Returns:
             The tickets whose rewards were discarded."""
-        given = [self._told(*each) for each in triples(results)]
+        given = [self._told(*each) for each in told_results(results)]
         if not given:
             return Receipt()
         receipt = receipt_of(self._call("POST", "/tell", {"results": given}))
         report(receipt, "`on_late`")
         return receipt
 
-    def _told(self, ticket: Ticket | int, reward: float, cost: float | None) -> Json:
+    def _told(self, ticket: Ticket | int, reward: float, cost: float | None, info: Any) -> Json:
         """A reward as JSON; values without a JSON type are refused here, as at the service."""
         data = ticket_to_json(ticket)
         paid = checked_cost(cost, f"the cost of ticket {data['ticket']}")
         if paid is not None:
             data["cost"] = paid
+        noted = checked_info(info, f"the info of ticket {data['ticket']}")
+        if noted is not None:
+            data["info"] = json.loads(noted)["info"]
         value = real(reward)
         if not isfinite(value):
             model = self.settings.problem.rewards
@@ -641,12 +657,7 @@ class Client(Runnable):
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

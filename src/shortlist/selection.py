@@ -84,7 +84,10 @@ class Selection:
         return Experiment.of(self.settings, self.store, self.name, exist_ok=True, new=wide)
 
     def _result(self, experiment: Experiment, *, partial: bool = False) -> Result:
-        return replace(experiment.result(partial=partial), control=self.settings.control)
+        result = replace(experiment.result(partial=partial), control=self.settings.control)
+        if result.cells is not None:
+            len(result.cells)  # read them before the store is closed
+        return result
 
 
 def _pace(

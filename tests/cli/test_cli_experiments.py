@@ -572,7 +572,7 @@ def refused(result: Result, status: int, message: str) -> None:
         (["create", "none.csv", "-k", "2", "--store", "x.db"], "File 'none.csv' does not exist"),
         (
             ["create", "arms.csv", *MAKE, "--rewards", "high"],
-            "'high' must be LOW,HIGH or binary or sub-gaussian:SIGMA",
+            "'high' must be LOW,HIGH or binary or normal or sub-gaussian:SIGMA",
         ),
         (["create", "arms.csv", *MAKE, "--store", "no/x.db"], "there is no directory no"),
         (["run", "arms.csv", *MAKE], "Missing option '--pull'"),

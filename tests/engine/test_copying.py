@@ -88,10 +88,10 @@ def test_a_source_without_experiments_is_refused() -> None:
 def test_a_copy_that_is_not_what_was_copied_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def forgetful(old: Store, new: Store, name: str) -> Copied:
+    def forgetful(old: Store, new: Store, name: str, wanted: str) -> Copied:
         news = old.read(name)
-        new.create(name, old.settings(name))
-        new.append(name, list(news.told.rows())[:-1], news.events)
+        new.create(wanted, old.settings(name))
+        new.append(wanted, list(news.told.rows())[:-1], news.events)
         return Copied(name, news.last - 1)
 
     old = MemoryStore()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import until
 
 import shortlist
 from shortlist import wire
@@ -87,12 +88,14 @@ def test_what_is_served_meanwhile_is_not_the_arm_whose_good_rewards_are_quick() 
 
 
 def test_an_error_has_only_rewards_before_the_first_that_is_missing() -> None:
+    later: list[int] = []  # draws of the arm that began after the one that fails
+
     def pull(arm: str, draw: int) -> float:
         if (arm, draw) == ("a", 3):
-            import time
-
-            time.sleep(0.3)
+            until(lambda: len(later) > 6)  # more than are under way, so one of them has ended
             raise ConnectionError("no answer")
+        if arm == "a" and draw > 3:
+            later.append(draw)
         return 1.0
 
     with pytest.raises(ConnectionError) as raised:

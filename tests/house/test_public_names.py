@@ -36,6 +36,7 @@ PUBLIC = {
     "Result",
     "Rewards",
     "Runs",
+    "Score",
     "Search",
     "Status",
     "SubGaussian",

@@ -12,7 +12,14 @@ import pytest
 from services import Call
 
 from shortlist import Client, Experiment, Ticket, instances
-from shortlist.errors import ConflictingReward, InvalidReward, StoreExists, UnknownTicket
+from shortlist.engine import import_lines
+from shortlist.errors import (
+    ConflictingReward,
+    InvalidInput,
+    InvalidReward,
+    StoreExists,
+    UnknownTicket,
+)
 from shortlist.stores.base import MemoryStore
 
 pytest_plugins = ["service_fixtures"]
@@ -188,3 +195,18 @@ def test_a_ticket_with_another_item_is_refused_and_the_score_may_still_be_told(u
                 place.tell(wrong, 1)
         place.tell(ticket, 1)
         assert place.status().told == 1
+
+
+def test_infos_are_told_by_http_and_by_the_client(call: Call, url: str) -> None:
+    call("POST", "/v1/experiments", MAKE)
+    (ticket,) = call("POST", f"{ONE}/ask", {"limit": 1}).data["tickets"]
+    told = {"ticket": ticket["id"], "reward": 1, "info": {"answer": "yes"}}
+    assert call("POST", f"{ONE}/tell", {"results": [told]}).status == 200
+    experiment = Client(url).open("experiment")
+    (other,) = experiment.ask(1)
+    experiment.tell(other, 0.0, info=["no"])
+    with pytest.raises(InvalidInput, match="must be JSON"):
+        experiment.tell(other, 0.0, info={1, 2})
+    copy = MemoryStore()
+    import_lines(experiment.export_lines(), copy)
+    assert [cell.info for cell in Experiment.open(copy).cells()] == [{"answer": "yes"}, ["no"]]

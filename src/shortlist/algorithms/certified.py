@@ -7,6 +7,7 @@ import numpy as np
 
 from shortlist.algorithms.algorithm import Count, CountFrom0
 from shortlist.arrays import FloatArray
+from shortlist.certificates.charged.search import charged_search
 from shortlist.certificates.differences.search import differences_search
 from shortlist.certificates.drift.search import drift_search
 from shortlist.certificates.exchange import check_matroid, log_swaps_of
@@ -61,7 +62,8 @@ def certified(
       errors of many arms average out. It counts every pull of a budget at the highest cost.
     - "drift" (docs/drift.md) for live tests: arms are compared within blocks of visitors.
     - "differences" (docs/normal.md) where rewards are normal with unknown variances, or seeds are
-      shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time.
+      shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time. Many
+      normal arms have a split certificate that charges their variances.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
@@ -106,12 +108,12 @@ def _search_by(
             "a test with drift has one batch per block", max_rounds=max_rounds, min_batch=min_batch
         )
         return drift_search(problem, rng)
-    paired = problem.shared_seeds or not problem.rewards.knows_spread
-    if paired or certificate == "differences":
-        _check_differences(problem, certificate)
-        _check_constraint(problem, "differences")
-        _refuse("the certificate on differences sets it itself", max_rounds=max_rounds)
-        return differences_search(problem, rng, min_batch)
+    if problem.shared_seeds or not problem.rewards.knows_spread or certificate == "differences":
+        _refuse(
+            "where variances are unknown or seeds are shared, only `min_batch` makes rounds fewer",
+            max_rounds=max_rounds,
+        )
+        return _search_of_differences(problem, rng, certificate, min_batch)
     swaps = log_swaps_of(problem)
     if swaps is not None and not swaps:
         return _only_set(problem)
@@ -182,28 +184,44 @@ def _check_items(problem: Problem, certificate: str) -> None:
         )
 
 
+def _search_of_differences(
+    problem: Problem, rng: np.random.Generator, certificate: str, least: int | None
+) -> Search:
+    """The search where variances are unknown or seeds are shared."""
+    _check_differences(problem, certificate)
+    many = not _few(problem) or problem.n_arms > MOST_COMPARED
+    alone = not problem.shared_seeds
+    if certificate == "split" or (certificate == "auto" and many and alone):
+        return charged_search(problem, rng, least or 0)
+    if problem.n_arms > MOST_COMPARED:
+        raise InvalidInput(
+            f"there are {problem.n_arms} arms, but the certificate on differences supports at most"
+            f" {MOST_COMPARED}"
+        )
+    return differences_search(problem, rng, least)
+
+
 def _check_differences(problem: Problem, certificate: str) -> None:
     if problem.shared_seeds and certificate not in ("auto", "differences"):
         raise InvalidInput(
             f"`certificate` is {certificate!r} and `seeds` is 'shared', but its proof needs arms"
             " that are independent of each other; 'differences' does not"
         )
-    paired = problem.shared_seeds or not problem.rewards.knows_spread
-    if not paired or certificate not in ("auto", "differences"):
-        rewards = "are" if paired else "are not"
+    unknown = not problem.rewards.knows_spread
+    if unknown and certificate not in ("auto", "differences", "split"):
         raise InvalidInput(
-            f"`certificate` is {certificate!r} and rewards {rewards} normal with unknown variances,"
-            " but 'differences' is the certificate where they are, or where seeds are shared, and"
-            " only there"
+            f"`certificate` is {certificate!r} and rewards are normal with unknown variances, but"
+            " must be 'differences' or 'split' then"
         )
+    if not unknown and not problem.shared_seeds:
+        raise InvalidInput(
+            f"`certificate` is {certificate!r}, but is for rewards declared 'normal' or for shared"
+            " seeds"
+        )
+    _check_constraint(problem, "differences")
     if problem.limits is not None or problem.features is not None:
         given = "`features` are given" if problem.limits is None else "arms have limits"
-        raise InvalidInput(f"{given}, but the certificate on differences does not support them")
-    if problem.n_arms > MOST_COMPARED:
-        raise InvalidInput(
-            f"there are {problem.n_arms} arms, but normal rewards are supported up to"
-            f" {MOST_COMPARED}: declare SubGaussian(sigma) if you know how much rewards vary"
-        )
+        raise InvalidInput(f"{given}, but unknown variances do not support them")
 
 
 def _check_constraint(problem: Problem, certificate: str) -> None:
@@ -243,6 +261,12 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
     many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_WITH_FALLBACK
     many &= problem.constraint is None
     return "plans" if many and not cut and _plannable(problem) else "split"
+
+
+def _few(problem: Problem) -> bool:
+    """Whether there are few pairs of an arm inside and one outside, or one arm on a side."""
+    inside, outside = problem.k, problem.n_arms - problem.k
+    return inside * outside <= MOST_PAIRS or min(inside, outside) == 1
 
 
 def _plannable(problem: Problem) -> bool:

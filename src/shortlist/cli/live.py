@@ -21,7 +21,14 @@ from shortlist.cli.files import (
 from shortlist.cli.options import name_option, setting_options, store_options
 from shortlist.cli.output import format_option, note, print_data, print_rows
 from shortlist.cli.status import stopped
-from shortlist.cli.stores import create_experiment, export_from, list_rows, open_experiment, shown
+from shortlist.cli.stores import (
+    create_experiment,
+    export_from,
+    list_rows,
+    open_experiment,
+    shown,
+    write_cells,
+)
 from shortlist.errors import InvalidInput
 from shortlist.formatting import given_text
 from shortlist.reading.files import open_text
@@ -224,16 +231,27 @@ def list_(*, store: str, style: str) -> None:
 
 @click.command()
 @store_options
-def export(*, store: str, name: str | None) -> None:
+@click.option(
+    "--cells",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the evaluated cells of a test set to a CSV or Parquet file instead.",
+)
+def export(*, store: str, name: str | None, cells: str | None) -> None:
     """Print an experiment as lines of JSON.
 
     They contain the settings, every reward and every event. `shortlist import` restores the
-    experiment from them.
+    experiment from them. With `--cells`, a file of arm, item, score, cost, seconds and info is
+    written, which `--scores` takes as it is.
 
     \b
     Example:
       shortlist export --store tests.db
+      shortlist export --store tests.db --cells scores.parquet
     """
+    if cells is not None:
+        note(f"{cells}: {write_cells(store, name, cells):,} cells")
+        return
     for line in export_from(store, name):
         print_data(line + "\n")
 

@@ -58,6 +58,21 @@ def export_from(store: str, name: str | None) -> Any:
     return export_lines(store, name)
 
 
+def write_cells(store: str, name: str | None, path: str) -> int:
+    """Write the evaluated cells of an experiment to a file; return their number."""
+    from shortlist.engine import import_lines
+    from shortlist.stores.base import MemoryStore
+
+    place: Any = store
+    if is_service(store):
+        place = MemoryStore()
+        name = import_lines(export_from(store, name), place, name)
+    with shortlist.Experiment.open(place, name, readonly=not is_service(store)) as experiment:
+        cells = experiment.cells()
+        cells.write(path)
+        return len(cells)
+
+
 def list_rows(store: str) -> list[dict[str, object]]:
     """One row per experiment."""
     if is_service(store):

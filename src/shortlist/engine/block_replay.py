@@ -13,6 +13,7 @@ from shortlist.engine.checks import Checks
 from shortlist.engine.replay import NOTHING, STATES, Replay, Replica
 from shortlist.engine.tickets import Numbering, OpenBatches, State
 from shortlist.engine.trends import trend_notes
+from shortlist.errors import InvalidInput
 from shortlist.formatting import plural
 from shortlist.interim import Tally
 from shortlist.result import Result
@@ -64,6 +65,13 @@ class BlockReplica(Replica):
 
     def _begin(self) -> BlockReplay:
         return BlockReplay(self.settings)
+
+    def need_tickets(self, method: str) -> None:
+        """Refuse a method of tickets."""
+        raise InvalidInput(
+            f"`{method}` is called, but the experiment was created with `drift` or `per_day`: it"
+            " has blocks, not tickets; use `shares` or `assign`, and `tell_counts`"
+        )
 
     @property
     def blocks(self) -> Blocks:

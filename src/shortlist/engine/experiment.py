@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import inf
 from threading import RLock
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,18 +17,20 @@ from shortlist.cells import ItemsGiven
 from shortlist.engine.block_replay import replica_of
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
-from shortlist.engine.live import Live, with_tickets
+from shortlist.engine.live import Live
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
     Report,
     Telling,
+    ToldResult,
     affordable,
     checked_overdue,
     costs_of,
     ending,
     given_back,
     handed_out,
+    infos_of,
     is_current,
     known_id,
     named_tickets,
@@ -39,7 +41,7 @@ from shortlist.engine.log_entries import (
     report,
     signed,
     stretches,
-    triples,
+    told_results,
     unused_costs,
 )
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
@@ -52,18 +54,20 @@ from shortlist.engine.tickets import (
     Durations,
     Handout,
     Receipt,
+    Score,
     State,
     Ticket,
     TicketBlock,
     checked_worker,
     due_of,
 )
-from shortlist.errors import ShortlistError, Unfinished, caution
+from shortlist.errors import InvalidInput, ShortlistError, Unfinished, caution
 from shortlist.features import FeaturesGiven
 from shortlist.formatting import plural
 from shortlist.problem import ScoresGiven
 from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
+from shortlist.result.cells import EvaluatedCell, EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments
@@ -314,7 +318,7 @@ class Experiment(Live, Runnable):
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
-        with_tickets(self._known, "ask")
+        self._known.need_tickets("ask")
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -331,7 +335,13 @@ class Experiment(Live, Runnable):
                 state = State.READY if enough else State.PENDING
             yield ids, due, state
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self,
+        ticket: Ticket | int,
+        reward: float | Score,
+        cost: float | None = None,
+        info: Any = None,
+    ) -> Receipt:
         """Record the reward of a ticket, for good: it is in the store when this returns.
 
         Telling the same again changes nothing. Another reward or cost for the same ticket is an
@@ -340,8 +350,11 @@ class Experiment(Live, Runnable):
 
         Args:
             ticket: The ticket, or its number.
-            reward: The reward.
+            reward: The reward, or a `Score` with its cost and info.
             cost: Actual cost of the pull; default: the declared one.
+            info: Anything that JSON can hold, up to 64 KiB, such as the answer of a model. It is
+                stored and exported with the reward (`cells`), and no search uses it; the first
+                stays.
 
         Returns:
             The tickets whose reward does not count, if there are any.
@@ -350,13 +363,13 @@ class Experiment(Live, Runnable):
             InvalidReward: The reward does not keep to the declaration.
             ConflictingReward: The ticket has another reward or cost.
             UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
-        return self.tell_many([(ticket, reward, cost)])
+        return self.tell_many([(ticket, reward, cost, info)])
 
     def tell_many(self, results: Iterable[Report]) -> Receipt:
         """Record the rewards of many tickets at once: all of them, or after an error none.
 
         Args:
-            results: Pairs (ticket, reward), or (ticket, reward, actual cost).
+            results: Pairs (ticket, reward), or (ticket, reward, actual cost[, info]).
 
         Returns:
             The tickets whose reward does not count, if there are any.
@@ -365,24 +378,31 @@ class Experiment(Live, Runnable):
             InvalidReward: A reward does not keep to the declaration.
             ConflictingReward: A ticket has another reward or cost.
             UnknownTicket: A ticket was never handed out, or belongs to another experiment."""
-        tellings, receipt = self._tell(triples(results))
+        tellings, receipt = self._tell(told_results(results))
         for each in tellings:
             self._sameness.see(self.settings.labels[each.arm], [each.reward])
         report(receipt, self.settings.on_late)
         return receipt
 
     def tell_block(
-        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+        self,
+        tickets: list[int],
+        rewards: list[float],
+        costs: list[float | None] | None = None,
+        infos: list[Any] | None = None,
     ) -> Receipt:
         """`tell_many`, with columns instead of tuples: for workers that make many short pulls.
 
         Args:
             tickets: Numbers of tickets.
             rewards: Their rewards.
-            costs: Actual costs of the pulls; default: the declared ones."""
-        if costs is not None or not self._told_plainly(tickets, rewards):
+            costs: Actual costs of the pulls; default: the declared ones.
+            infos: What is stored with the rewards; default: nothing."""
+        more = costs is not None or infos is not None
+        if more or not self._told_plainly(tickets, rewards):
             paid = [None] * len(tickets) if costs is None else costs
-            return self.tell_many(zip(tickets, rewards, paid, strict=True))
+            noted = [None] * len(tickets) if infos is None else infos
+            return self.tell_many(zip(tickets, rewards, paid, noted, strict=True))
         return Receipt()
 
     @retried
@@ -401,14 +421,12 @@ class Experiment(Live, Runnable):
         return True
 
     @retried
-    def _tell(
-        self, told: Sequence[tuple[Ticket | int, float, float | None]]
-    ) -> tuple[Sequence[Telling], Receipt]:
-        with_tickets(self._known, "tell")
+    def _tell(self, told: Sequence[ToldResult]) -> tuple[Sequence[Telling], Receipt]:
+        self._known.need_tickets("tell")
         with self._writing() as now:
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
-            events = [*costs_of(tellings, now), *unused_costs(paid, now)]
+            events = [*costs_of(tellings, now), *infos_of(tellings, now), *unused_costs(paid, now)]
             self._append(told=rows, events=events)
             self._durations.end([each.ticket for each in tellings], self._known.ledger.lease, now)
         return tellings, receipt
@@ -430,7 +448,7 @@ class Experiment(Live, Runnable):
         Raises:
             UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
-        with_tickets(self._known, "fail")
+        self._known.need_tickets("fail")
         attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
@@ -497,7 +515,7 @@ class Experiment(Live, Runnable):
 
         Returns:
             The number of tickets that were released."""
-        with_tickets(self._known, "release")
+        self._known.need_tickets("release")
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -648,10 +666,43 @@ class Experiment(Live, Runnable):
         with self._lock:
             self._catch_up()
             if self._known.replay.outcome is not None:
-                return self._known.answer
+                return self._with_cells(self._known.answer)
             if not partial:
                 raise Unfinished(self._known.trouble() or self._known.missing())
-            return self._known.present()
+            return self._with_cells(self._known.present())
+
+    def _with_cells(self, result: Result) -> Result:
+        if self.settings.cells is None:
+            return result
+        return replace(result, cells=EvaluatedCells(self._read_cells))
+
+    def cells(self) -> EvaluatedCells:
+        """Return all cells of a test set that were evaluated: arm, item, score, cost and info.
+
+        Cells that were asked for ahead and not needed any more are among them. A file of them
+        (`write`) can be given as `scores`: then none of them is evaluated again.
+
+        Returns:
+            The cells; they are read when they are first needed.
+
+        Raises:
+            InvalidInput: There is no test set.
+
+        Example:
+            >>> import shortlist
+            >>> experiment = shortlist.Experiment.create(2, 1, epsilon=0.5, items=3)
+            >>> receipt = experiment.tell(experiment.ask()[0], 1.0, info={"answer": "yes"})
+            >>> experiment.cells()[0].info
+            {'answer': 'yes'}
+        """
+        if self.settings.cells is None:
+            raise InvalidInput("there are no items, but cells are of a test set: say `items`")
+        return EvaluatedCells(self._read_cells)
+
+    def _read_cells(self) -> list[EvaluatedCell]:
+        with self._lock:
+            self._catch_up()
+            return self._known.cells(self._store)
 
     def close(self) -> None:
         """Let go of the file, if this opened one.
@@ -674,12 +725,7 @@ class Experiment(Live, Runnable):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager

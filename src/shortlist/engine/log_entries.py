@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from shortlist.engine.tickets import (
     Lease,
     OpenBatches,
     Receipt,
+    Score,
     Ticket,
     checked_cost,
+    checked_info,
     checked_reward,
     checked_worker,
     due_of,
@@ -190,8 +192,22 @@ def signed(told: Told | Sequence[RewardRow], events: Sequence[Event]) -> list[Ev
 
 
 logger = logging.getLogger("shortlist.engine")
-# a ticket and its reward, and perhaps the actual cost of the pull
-Report = tuple[Ticket | int, float] | tuple[Ticket | int, float, float | None]
+Reward = float | Score
+# a ticket and its reward, perhaps the actual cost of the pull, and perhaps its info
+Report = (
+    tuple[Ticket | int, Reward]
+    | tuple[Ticket | int, Reward, float | None]
+    | tuple[Ticket | int, Reward, float | None, Any]
+)
+
+
+class ToldResult(NamedTuple):
+    """A report with all its parts."""
+
+    ticket: Ticket | int
+    reward: float
+    cost: float | None = None
+    info: Any = None
 
 
 class Telling(NamedTuple):
@@ -201,6 +217,7 @@ class Telling(NamedTuple):
     arm: int
     reward: float
     cost: float | None  # None if it is as declared
+    info: str | None = None  # as JSON
 
     def row(self, now: float) -> RewardRow:
         """The reward, for the log."""
@@ -221,28 +238,48 @@ def unused_costs(tellings: Iterable[Telling], now: float) -> list[Event]:
     return [Event(Kind.UNUSED, each.ticket, 1, repr(each.cost), now) for each in tellings]
 
 
-def triples(results: object) -> Sequence[tuple[Ticket | int, float, float | None]]:
-    """Results as a list, if they are pairs of a ticket and its reward, or have a cost, too."""
+def infos_of(tellings: Iterable[Telling], now: float) -> list[Event]:
+    """The infos that were told with rewards, for the log."""
+    return [
+        Event(Kind.INFO, each.ticket, 1, each.info, now)
+        for each in tellings
+        if each.info is not None
+    ]
+
+
+def told_results(results: object) -> Sequence[ToldResult]:
+    """Results as a list, if they are pairs of a ticket and its reward, or have a cost and an info,
+    too."""
     if not isinstance(results, Iterable):
         raise InvalidInput(
             f"{shown(results)} is told, but must be pairs of a ticket and its reward"
         )
     told = collected("results", results, at_most=MOST_TOLD)
     for each in told:
-        if not (isinstance(each, tuple | list) and len(each) in (2, 3)):
+        if not (isinstance(each, tuple | list) and len(each) in (2, 3, 4)):
             raise InvalidInput(
                 f"{shown(each)} is told, but must be a pair of a ticket and its reward"
             )
-    return [(*each, None) if len(each) == 2 else tuple(each) for each in told]
+    return [_unpacked(ToldResult(*each)) for each in told]
+
+
+def _unpacked(result: ToldResult) -> ToldResult:
+    """The same with a number as its reward; a `Score` has its own cost and info."""
+    score: object = result.reward
+    if not isinstance(score, Score):
+        return result
+    cost = score.cost if result.cost is None else result.cost
+    info = score.info if result.info is None else result.info
+    return ToldResult(result.ticket, score.value, cost, info)
 
 
 def new_tellings(
-    results: Sequence[tuple[Ticket | int, float, float | None]], known: Replica, now: float
+    results: Sequence[ToldResult], known: Replica, now: float
 ) -> tuple[Sequence[Telling], Sequence[Telling], Receipt]:
     """What is new in these results, what is new and only costs, and which rewards are discarded; or
     an error, if one of them may not be told."""
     ledger, settings = known.ledger, known.settings
-    ids = [known_id(ticket, known) for ticket, _, _ in results]
+    ids = [known_id(each.ticket, known) for each in results]
     arms = _arms_of(ids, known.replay.numbering, ledger)
     missed = set(known.missed(now).tolist())
     new: dict[int, Telling] = {}
@@ -250,13 +287,14 @@ def new_tellings(
     late: dict[int, None] = {}  # in the order of the results, each once
     unused: dict[int, None] = {}
     over = known.replay.outcome is not None
-    for (ticket, value, said), id_, arm in zip(results, ids, arms, strict=True):
+    for (ticket, value, said, more), id_, arm in zip(results, ids, arms, strict=True):
         label = settings.labels[arm]
         _check_arm(ticket, id_, label)
         _check_item(ticket, id_, arm, known)
         cost = checked_cost(said, f"the cost of ticket {id_} (arm {label!r})")
         reward = told_reward(value, id_, label, settings.problem.rewards)
-        telling = Telling(id_, arm, reward, cost)
+        info = checked_info(more, f"the info of ticket {id_}")
+        telling = Telling(id_, arm, reward, cost, info)
         before = ledger.reward(id_)
         if over and (before is None or ledger.is_worst(id_)):  # the answer stays as it is
             unused[id_] = None
@@ -384,7 +422,7 @@ def _check_item(ticket: Ticket | int, id_: int, arm: int, known: Replica) -> Non
 
 def _check_conflict(telling: Telling, before: float | None, same_call: Telling | None) -> None:
     """Refuse a second reward for a ticket, unless it is the same."""
-    id_, _, reward, _ = telling
+    id_, reward = telling.ticket, telling.reward
     if before is not None and before != reward:
         raise ConflictingReward(
             f"ticket {id_} is told {reward!r}, but was told {shown(before)} before, which stays"

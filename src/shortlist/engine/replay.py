@@ -2,12 +2,14 @@
 
 A `Replica` is all that one program knows of an experiment: its log, and the search behind it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +39,9 @@ from shortlist.formatting import plural, printable
 from shortlist.interim import Tally, scored
 from shortlist.problem import Problem
 from shortlist.result import Result
+from shortlist.result.cells import EvaluatedCell
 from shortlist.result.result import Ending
-from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards
+from shortlist.search import NO_PROGRESS, Answer, Dialogue, Progress, Pulls, Rewards, total_before
 from shortlist.settings import Settings
 from shortlist.stores import Event, Kind, News, RewardRow, Store
 
@@ -264,6 +267,9 @@ class Replica:
         costs = ledger.costs_in(range(batch.first, batch.end))
         self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
 
+    def need_tickets(self, method: str) -> None:
+        """Refuse a method of tickets where there are none; here there are."""
+
     def _compare_steps(self) -> None:
         """Refuse to continue if the search asks for something else than it once did.
 
@@ -466,6 +472,28 @@ class Replica:
         tickets = tickets[tickets < self.replay.taken]
         return self.ledger.arms[tickets], self.ledger.rewards[tickets]
 
+    def cells(self, store: Store) -> list[EvaluatedCell]:
+        """All cells of a test set that were evaluated and told, in the order of their tickets.
+
+        Those are among them that were asked for ahead and not needed any more."""
+        ledger, settings = self.ledger, self.settings
+        assert settings.cells is not None
+        arms = ledger.arms[: ledger.issued].copy()
+        missing = np.flatnonzero(np.isnan(ledger.rewards[: ledger.issued]))
+        if missing.size:
+            arms[missing] = self.replay.numbering.arms(missing)
+        draws = total_before(arms, np.ones_like(arms))
+        events = store.read(self.name, 0, ledger.position).events
+        infos = {each.ticket: _noted(each) for each in events if each.kind is Kind.INFO}
+        cells = []
+        for ticket in np.flatnonzero(ledger.drawn[: ledger.issued]).tolist():
+            arm, told = int(arms[ticket]), infos.get(ticket, {})
+            item = settings.cells.label(arm, int(draws[ticket]))
+            figures = (float(ledger.rewards[ticket]), ledger.cost(ticket, arm))
+            more = (told.get("seconds"), told.get("info"))
+            cells.append(EvaluatedCell(settings.labels[arm], item, *figures, *more))
+        return cells
+
     def counted(self) -> Counted:
         """What is counted of every arm."""
         ledger, chosen = self.ledger, None
@@ -548,6 +576,17 @@ class Replica:
         batches = [each.pulls for each in self.replay.numbering.batches]
         asked = sum(int(each.times[np.isin(each.arms, left)].sum()) for each in batches)
         return missing - int(asked - told.sum())
+
+
+def _noted(event: Event) -> dict[str, Any]:
+    """What was told with a reward."""
+    try:
+        noted = json.loads(event.text)
+    except (ValueError, RecursionError):
+        noted = None
+    if not isinstance(noted, dict):
+        raise StoreDamaged(f"the info of ticket {event.ticket} is no JSON object")
+    return noted
 
 
 def _identity(name: str, settings: Settings) -> str:

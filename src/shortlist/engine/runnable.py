@@ -59,15 +59,18 @@ class Runnable:
         tickets: list[int],
         rewards: list[float],
         costs: list[float | None] | None = None,
+        infos: list[Any] | None = None,
     ) -> Receipt:
         """`tell_many`, with columns instead of tuples.
 
         Args:
             tickets: Numbers of tickets.
             rewards: Their rewards.
-            costs: Actual costs of the pulls; default: the declared ones."""
+            costs: Actual costs of the pulls; default: the declared ones.
+            infos: What is stored with the rewards; default: nothing."""
         paid = [None] * len(tickets) if costs is None else costs
-        return self.tell_many(list(zip(tickets, rewards, paid, strict=True)))
+        noted = [None] * len(tickets) if infos is None else infos
+        return self.tell_many(list(zip(tickets, rewards, paid, noted, strict=True)))
 
     def spent(self) -> float | None:
         """What the pulls that were told cost, in the unit of the costs; None if not known here."""

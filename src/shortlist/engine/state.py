@@ -313,6 +313,7 @@ class Ledger:
 
 
 ABOUT_REWARDS = {Kind.COST: "the cost", Kind.UNUSED: "the cost", Kind.LATE: "the lateness"}
+ABOUT_REWARDS[Kind.INFO] = "the info"
 MOST_UNDER_WAY = 1_000_000  # tickets handed out and not told: each takes memory
 
 

@@ -20,6 +20,7 @@ the rewards that count.
 Every reward is checked when it comes in. Sums of floats depend on their order, and the answer of a
 search must not depend on which worker was quicker: rewards are added up in the order of tickets."""
 
+import json
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -440,6 +441,70 @@ def checked_cost(cost: object, name: str) -> float | None:
     if not 0 <= number <= MOST_COST:
         raise InvalidInput(f"{name} is {shown(cost)}, but must be a number from 0 to {MOST_COST:g}")
     return number
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A reward with what belongs to it: returned by a pull, or told instead of a number.
+
+    Args:
+        value: The reward.
+        cost: Actual cost of the pull; None for the declared cost.
+        info: Anything that JSON can hold, such as the answer of a model, up to 64 KiB. It is
+            stored and exported with the reward, and never used by a search.
+
+    Example:
+        >>> import shortlist
+        >>> shortlist.Score(1.0, info={"answer": "42"}).value
+        1.0
+    """
+
+    value: float
+    cost: float | None = None
+    info: Any = None
+
+
+MOST_INFO = 2**16  # bytes of JSON told with a reward
+
+
+class Noted(str):
+    """An info that was checked, as a store keeps it."""
+
+    __slots__ = ()
+
+
+def checked_info(info: object, name: str, seconds: float | None = None) -> "Noted | None":
+    """The info as a store keeps it, with the seconds of the call if known; None without info."""
+    if info is None or isinstance(info, Noted):
+        return info
+    try:
+        spelled = json.dumps(info, ensure_ascii=False, allow_nan=False)
+        size = len(spelled.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{name} is {shown(info)}, but must be JSON: {error}") from error
+    if size > MOST_INFO:
+        raise InvalidInput(
+            f"{name} has {size:,} bytes as JSON, but must have at most {MOST_INFO:,}"
+        )
+    timed = "" if seconds is None else f', "seconds": {seconds!r}'
+    return Noted(f'{{"info": {spelled}{timed}}}')
+
+
+def without_infos(value: Any, seconds: float | None, name: str) -> tuple[Any, list[Noted | None]]:
+    """What a call returned without its infos, as rewards or (rewards, cost), and its infos.
+
+    It may return a `Score`, or a list of them; their costs add up to that of the call."""
+    if isinstance(value, Score):
+        plain = value.value if value.cost is None else (value.value, value.cost)
+        return plain, [checked_info(value.info, name, seconds)]
+    if not (isinstance(value, list | tuple) and any(isinstance(each, Score) for each in value)):
+        return value, []
+    scores = [each if isinstance(each, Score) else Score(each) for each in value]
+    each_took = None if seconds is None else seconds / len(scores)
+    infos = [checked_info(score.info, name, each_took) for score in scores]
+    values = [score.value for score in scores]
+    costs = [score.cost for score in scores if score.cost is not None]
+    return (values, math.fsum(costs)) if costs else values, infos
 
 
 def checked_rewards(rewards: Any, times: int, label: object, model: RewardModel) -> FloatArray:

@@ -33,6 +33,7 @@ from shortlist.engine.progress import display
 from shortlist.engine.status import Status
 from shortlist.engine.tickets import (
     FOREVER,
+    Noted,
     Receipt,
     State,
     Ticket,
@@ -42,6 +43,7 @@ from shortlist.engine.tickets import (
     checked_rewards,
     checked_worker,
     with_cost,
+    without_infos,
 )
 from shortlist.engine.worker_pool import Done, EventLoopPool, ExecutorPool, named
 from shortlist.errors import ConflictingReward, InvalidInput
@@ -88,11 +90,17 @@ class Work(Protocol):
         """Up to `limit` tickets beyond those that the worker is holding."""
 
     def tell_block(
-        self, tickets: list[int], rewards: list[float], costs: list[float | None] | None = None
+        self,
+        tickets: list[int],
+        rewards: list[float],
+        costs: list[float | None] | None = None,
+        infos: list[Any] | None = None,
     ) -> Receipt:
         """Record the rewards of many tickets: all of them, or after an error none."""
 
-    def tell(self, ticket: Ticket | int, reward: float, cost: float | None = None) -> Receipt:
+    def tell(
+        self, ticket: Ticket | int, reward: float, cost: float | None = None, info: Any = None
+    ) -> Receipt:
         """Record the reward of a ticket."""
 
     def fail(self, ticket: Ticket | int, reason: str, attempts: int = 1) -> None:
@@ -271,6 +279,7 @@ class Worker:
         self._ids: list[int] = []  # of rewards that wait to be told, with
         self._rewards: list[float] = []
         self._costs: list[float | None] = []
+        self._infos: dict[int, Noted] = {}  # by ticket
         self._paid = False  # whether one of them has a cost
         self._since = 0.0  # when the first of them came in
         self._model = experiment.settings.problem.rewards
@@ -284,6 +293,7 @@ class Worker:
         # whether an error of the very first call is raised: it is no accident
         self._eager = job.raising or experiment.settings.on_failure == "stop"
         self._begun_at: dict[int, float] = {}  # when calls under way began, by ticket
+        self._seconds: dict[int, float] = {}  # of the calls that ended last
         self._dry = False  # whether there were no more tickets the last time
         self._news = False  # whether a reward was told since the last time
         self._idle = 0.0  # seconds of waiting for others,
@@ -424,12 +434,13 @@ class Worker:
         self._idle, evaluate, until = 0.0, self.job.evaluation, time.monotonic() + STRETCH
         while self.queue:
             call = self.queue.popleft()
+            begun = time.monotonic()
             try:
                 value = evaluate(call)
             except Exception as error:
                 self._failed(call, error)
             else:
-                self._accept(call, value)
+                self._accept(call, value, time.monotonic() - begun)
             if time.monotonic() >= until:
                 break
 
@@ -443,13 +454,15 @@ class Worker:
             if each.error is not None:
                 self._failed(self.under_way.pop(each.call.ticket), each.error)
 
-    def _time(self, done: Iterable[Done]) -> None:
+    def _time(self, done: Sequence[Done]) -> None:
         """Let rewards wait to be told only if calls are short.
 
         A call that began before the last commit may have ended during it: its duration is not
         known."""
         now = time.monotonic()
         begun = [self._begun_at.pop(each.call.ticket, 0.0) for each in done]
+        calls = zip(done, begun, strict=True)
+        self._seconds = {each.call.ticket: now - start for each, start in calls if start}
         taken = [now - each for each in begun if each >= self._resumed]
         if taken and not self.job.here:
             self._hold = STRETCH if min(taken) < SHORT else 0.0
@@ -460,13 +473,14 @@ class Worker:
         for each in done:
             if each.error is None:
                 try:
-                    self._accept(self.under_way.pop(each.call.ticket), each.value)
+                    call = self.under_way.pop(each.call.ticket)
+                    self._accept(call, each.value, self._seconds.get(call.ticket))
                 except InvalidInput as error:
                     wrong = wrong or error
         if wrong is not None:
             raise wrong
 
-    def _accept(self, call: Call, value: Any) -> None:
+    def _accept(self, call: Call, value: Any, seconds: float | None = None) -> None:
         """Keep a reward to be told, if it is one."""
         if not self._ids:
             self._since = time.monotonic()
@@ -476,6 +490,7 @@ class Worker:
             self._costs.append(None)
             return
         try:
+            value, infos = without_infos(value, seconds, f"the info of arm {call.label!r}")
             rewards, cost = self._checked(call, value)
         except InvalidInput as error:
             if self.job.raising or call.first:
@@ -487,6 +502,7 @@ class Worker:
         self._ids += tickets
         self._rewards += rewards
         self._costs += _shares(cost, len(tickets))
+        self._infos |= {id_: each for id_, each in zip(tickets, infos, strict=False) if each}
         if cost is not None:
             self._take_cost()
 
@@ -525,13 +541,14 @@ class Worker:
         """Tell the rewards that wait, all at once if possible."""
         self._grow()
         costs = self._costs if self._paid else None
+        infos = [self._infos.get(id_) for id_ in self._ids] if self._infos else None
         try:
-            self.experiment.tell_block(self._ids, self._rewards, costs)
+            self.experiment.tell_block(self._ids, self._rewards, costs, infos)
         except InvalidInput:  # one of them: none was told
             self._tell_one_by_one()
         for id_ in self._ids:
             self._held.pop(id_, None)
-        self._ids, self._rewards, self._costs = [], [], []
+        self._ids, self._rewards, self._costs, self._infos = [], [], [], {}
         self._paid = self._dry = False
         self._news = True
         self._resumed = time.monotonic()
@@ -540,7 +557,7 @@ class Worker:
         """A reward that came too late is logged, one that is refused is a failure."""
         for id_, reward, cost in zip(self._ids, self._rewards, self._costs, strict=True):
             try:
-                self.experiment.tell(id_, reward, cost)
+                self.experiment.tell(id_, reward, cost, self._infos.get(id_))
             except ConflictingReward as error:
                 logger.warning("ticket %s failed: %s", id_, printable(str(error), keep="\n\t"))
 

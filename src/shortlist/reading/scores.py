@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
 
 CELL_COLUMNS = ("arm", "item", "score")
+MORE_COLUMNS = ("cost", "seconds", "info")  # of cells that were exported; they are not read
 ARM_COLUMNS = ("arm", "__index_level_0__")  # the latter is the index of pandas
 
 
@@ -82,7 +83,13 @@ def read_scores(path: str) -> ScoreFile:
 
 def scores_of(grid: ScoreRows) -> ScoreFile:
     """The scores in a grid: of cells if it has just these three columns, else a matrix."""
-    return _from_cells(grid) if sorted(grid.names) == sorted(CELL_COLUMNS) else _from_matrix(grid)
+    return _from_cells(grid) if has_cells(grid.names) else _from_matrix(grid)
+
+
+def has_cells(names: Sequence[str]) -> bool:
+    """Whether these are the columns of a file with a line per cell."""
+    own = [name for name in names if name not in MORE_COLUMNS]
+    return sorted(own) == sorted(CELL_COLUMNS)
 
 
 def _parquet_grid(path: str) -> ScoreRows:
@@ -131,9 +138,9 @@ def _from_cells(grid: ScoreRows) -> ScoreFile:
     places = [grid.names.index(name) for name in CELL_COLUMNS]
     cells: dict[tuple[str, str], float] = {}
     for where, row in grid.rows:
-        if len(row) != len(CELL_COLUMNS):
+        if len(row) != len(grid.names):
             raise InvalidInput(
-                f"{where} has {len(row)} values, but must have {len(CELL_COLUMNS)}:"
+                f"{where} has {len(row)} values, but must have {len(grid.names)}:"
                 f" {', '.join(grid.names)}"
             )
         arm, item, given = (row[place] for place in places)

@@ -34,6 +34,7 @@ from shortlist.formatting import (
 from shortlist.problem import FixedConfidence, Goal, Problem
 from shortlist.regret import ROUNDING
 from shortlist.result.arm_result import ArmResult, LabelT
+from shortlist.result.cells import EvaluatedCells
 from shortlist.result.groups import GroupResult, groups_of, table_of
 from shortlist.result.lift import BlockLeads, Lift, lift_of
 from shortlist.result.plots import frame_of
@@ -124,6 +125,8 @@ class Result(Tabular, Generic[LabelT]):
     groups: tuple[GroupResult, ...] = field(default=(), repr=False)
     #: the sets that may be chosen; None: all sets of k arms
     constraint: Constraint | None = field(default=None, repr=False, compare=False)
+    #: the evaluated cells of a test set, with cost, seconds and info; None without items
+    cells: EvaluatedCells | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(

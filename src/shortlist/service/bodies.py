@@ -161,8 +161,8 @@ def label(value: Any, of: str = "arm") -> Label:
     return value
 
 
-def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
-    """Tickets, their rewards, and the actual costs of the pulls."""
+def results(body: Json) -> list[tuple[Ticket | int, float, float | None, Any]]:
+    """Tickets, their rewards, the actual costs of the pulls, and infos."""
     check_fields(body, ("results",), ("results",))
     given = body["results"]
     if not isinstance(given, list):
@@ -173,12 +173,12 @@ def results(body: Json) -> list[tuple[Ticket | int, float, float | None]]:
     return [_result(each) for each in given]
 
 
-def _result(given: Any) -> tuple[Ticket | int, float, float | None]:
+def _result(given: Any) -> tuple[Ticket | int, float, float | None, Any]:
     if not isinstance(given, dict):
         rule = 'must be an object such as {"ticket": 0, "reward": 0.5}'
         raise InvalidInput(f"a result is {_short(given)}, but {rule}")
-    check_fields(given, (*NAMED, "reward", "cost"), ("ticket", "reward"))
-    return ticket(given), given["reward"], given.get("cost")
+    check_fields(given, (*NAMED, "reward", "cost", "info"), ("ticket", "reward"))
+    return ticket(given), given["reward"], given.get("cost"), given.get("info")
 
 
 def listed_tickets(given: object) -> list[Ticket | int]:

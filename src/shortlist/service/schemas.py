@@ -94,6 +94,7 @@ RESULT_TOLD = record(
     ticket=COUNT,
     reward=NUMBER,
     cost={"type": ["number", "null"], "minimum": 0},
+    info={},
     arm=LABEL,
     experiment=TEXT,
     item=ITEM,

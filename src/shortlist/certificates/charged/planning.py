@@ -1,0 +1,147 @@
+"""What the pulls so far tell of the arms, where to explore, and the plan of a look.
+
+Errors here cost pulls, never the guarantee."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.charged import tuning
+from shortlist.certificates.charged.bound import inflation
+
+
+class Explored:
+    """Pulls, means and squared deviations of every arm, around a pivot that keeps digits."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)
+        self.means: FloatArray = np.zeros(n_arms)
+        self.squares: FloatArray = np.zeros(n_arms)  # from the mean of the arm, added up
+
+    def add(self, arms: IntArray, times: IntArray, means: FloatArray, squares: FloatArray) -> None:
+        """Add pulls with these means and squared deviations; every arm at most once."""
+        before = self.pulls[arms]
+        apart = means - self.means[arms]
+        total = before + times
+        self.squares[arms] += squares + apart**2 * before * times / total
+        self.means[arms] += apart * times / total
+        self.pulls[arms] = total
+
+    def variances(self) -> FloatArray:
+        """Variance of a reward of every arm, drawn a little to that of all: (n,)."""
+        freedom = self.pulls - 1
+        pooled = self.squares.sum() / max(1, freedom.sum())
+        prior = tuning.PRIOR_PULLS
+        drawn = (self.squares + prior * pooled) / (freedom + prior)
+        return np.asarray(np.maximum(drawn, tuning.LEAST_VARIANCE), dtype=np.float64)
+
+
+class Guess(NamedTuple):
+    """Posterior means and variances under a normal prior, the choice and its boundary."""
+
+    means: FloatArray  # (n,)
+    spread: FloatArray  # (n,) posterior variances
+    variances: FloatArray  # (n,) of a reward
+    chosen: BoolArray
+    boundary: float
+
+    @property
+    def distances(self) -> FloatArray:
+        """Distance of every arm from the boundary."""
+        return np.abs(self.means - self.boundary)
+
+
+def guess_of(explored: Explored, k: int, ties: IntArray) -> Guess:
+    """Means drawn to that of all arms, and the k best of them."""
+    own, variances = explored.means, explored.variances()
+    noise = variances / explored.pulls
+    between = max(float(own.var() - noise.mean()), 1e-6 * float(own.var()), tuning.LEAST_VARIANCE)
+    spread = 1 / (1 / noise + 1 / between)
+    centre = own.mean()
+    means = centre + spread * (own - centre) / noise
+    ranked = np.lexsort((ties, -means))
+    chosen = np.zeros(own.size, dtype=np.bool_)
+    chosen[ranked[:k]] = True
+    boundary = float(means[ranked[k - 1]] + means[ranked[k]]) / 2
+    return Guess(means, spread, variances, chosen, boundary)
+
+
+def expected_excess(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """E max(0, Q) of a normal Q."""
+    from scipy.special import ndtr
+
+    ratio = mean / deviation
+    density = np.exp(-0.5 * ratio**2) / np.sqrt(2 * np.pi)
+    result: FloatArray = deviation * density + mean * ndtr(ratio)
+    return result
+
+
+def next_pulls(explored: Explored, guess: Guess, total: int, rng: np.random.Generator) -> IntArray:
+    """Pulls of every arm in a batch that explores: where the expected loss per pull is largest."""
+    loss = expected_excess(-guess.distances, np.sqrt(guess.spread)) / np.sqrt(explored.pulls)
+    shares = loss + 1e-12 * (loss.max() + 1)
+    return rng.multinomial(total, shares / shares.sum()).astype(np.int64)
+
+
+class LookPlan(NamedTuple):
+    """A look: its cost, and strength, slopes and fresh pulls."""
+
+    cost: int
+    strength: float
+    slopes: FloatArray  # (n,)
+    times: IntArray  # (n,)
+
+
+def draft(
+    guess: Guess, caps: FloatArray, threshold: float, reach: float, goal: float
+) -> LookPlan | None:
+    """The cheapest look whose bound is expected to be `goal`; None if no look is.
+
+    `threshold` is ln(1 / delta) of the look."""
+    plans = [
+        plan
+        for factor in tuning.STRENGTHS
+        if (plan := _with_strength(guess, caps, factor * threshold / reach, threshold, reach, goal))
+    ]
+    return min(plans, key=lambda plan: plan.cost, default=None)
+
+
+def _with_strength(
+    guess: Guess, caps: FloatArray, strength: float, threshold: float, reach: float, goal: float
+) -> LookPlan | None:
+    """The cheapest look of this strength: a Lagrange multiplier shares the charges out."""
+    left = goal - threshold / strength
+    times = np.tile(tuning.GRID, len(tuning.SLOPES))[None, :].astype(np.float64)
+    slopes = strength * np.repeat(tuning.SLOPES, tuning.GRID.size)[None, :]
+    expected = _expected_charges(guess, caps, times, slopes, strength, reach)
+    if left <= 0 or expected.min(axis=1).sum() > left:
+        return None
+    low, high = -30.0, 30.0  # logarithm of the multiplier
+    for _ in range(30):
+        middle = (low + high) / 2
+        pick = np.argmin(times + np.exp(middle) * expected, axis=1)
+        fits = np.take_along_axis(expected, pick[:, None], 1).sum() <= left
+        low, high = (low, middle) if fits else (middle, high)
+    pick = np.argmin(times + np.exp(high) * expected, axis=1)
+    fresh = times[0, pick].astype(np.int64)
+    return LookPlan(int(fresh.sum()), strength, slopes[0, pick], fresh)
+
+
+def _expected_charges(
+    guess: Guess,
+    caps: FloatArray,
+    times: FloatArray,
+    slopes: FloatArray,
+    strength: float,
+    reach: float,
+) -> FloatArray:
+    """Expected charge of every arm for every candidate of pulls and slope: (arms, candidates)."""
+    noise = guess.variances[:, None] / times
+    factor = inflation(slopes, times, caps[:, None])
+    usable = factor < tuning.MOST_INFLATION
+    charged = np.where(usable, factor, 1.0) * slopes**2 * noise / 2
+    centre = charged - slopes * guess.distances[:, None] + (strength - slopes) * reach
+    spread = slopes**2 * (noise + guess.spread[:, None]) + 2 * charged**2 / (times - 1)
+    expected = expected_excess(centre, np.sqrt(spread)) / strength
+    return np.where(usable, expected, 10 * reach)
