@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +13,20 @@ from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
 from shortlist.certificates.certify import check_possible, on_unit_scale
 from shortlist.certificates.past.bound import Evidence, Totals, settled
 from shortlist.certificates.past.tiers import PastBounds, bound_past
+from shortlist.constraints import Constraint, Quotas
 from shortlist.errors import InvalidInput
 from shortlist.formatting import Tabular, TextTable, bound_text, confidence_text, plain, plural
+from shortlist.problem import FixedBudget, Problem
+from shortlist.quotas import (
+    ConstraintGiven,
+    GroupsGiven,
+    QuotasGiven,
+    given_family,
+    group_names,
+)
 from shortlist.reading.counts import Counts, counts_of
-from shortlist.result import ArmResult
+from shortlist.result import ArmResult, GroupResult
+from shortlist.result.groups import groups_of, table_of
 from shortlist.result.plots import frame_of_rows
 from shortlist.result.result import CHOSEN_SHOWN, HEADER, arm_cells
 from shortlist.reward_models import (
@@ -43,8 +53,9 @@ class Assessment(Tabular):
     """The K best arms of past results, and what these results prove.
 
     With probability at least `confidence`, both are true: the mean reward of `top`, averaged over
-    its arms, is at most `regret_bound` below that of the best set of its size; and the tiers "in"
-    and "out" are right."""
+    its arms, is at most `regret_bound` below that of the best set of its size (that is allowed, if
+    there are quotas or a constraint); and the tiers "in" and "out" are right: in or out of the best
+    set."""
 
     top: tuple[OwnLabel, ...]  #: the arms with the best mean rewards, best first
     regret_bound: float  #: what this choice loses at most, in units of the rewards; may be infinite
@@ -59,6 +70,9 @@ class Assessment(Tabular):
     arms: tuple[ArmResult, ...] = field(repr=False)
     rewards: RewardModel = field(repr=False)  #: what was declared about the rewards
     minimize: bool = field(repr=False)  #: whether small rewards are the good ones
+    #: every group with a quota: chosen arms, quota, and the estimated price of the quota
+    groups: tuple[GroupResult, ...] = field(default=(), repr=False)
+    constrained: bool = field(default=False, repr=False)  #: whether not every set may be chosen
 
     @property
     def verdict(self) -> str:
@@ -76,11 +90,13 @@ class Assessment(Tabular):
         chosen, others = self._best_first()
         return TextTable((*HEADER, "tier"), self._rows(chosen), self._rows(others))
 
-    def tables(self) -> tuple[TextTable]:
+    def tables(self) -> tuple[TextTable, ...]:
         """The table, with what it is of above, and the bound and the tiers below."""
         table = self.table
         below = "\n".join((self.verdict, *self._sure(), self._assumption))
-        return (TextTable(table.header, table.rows, table.faint, self._title, below),)
+        below = f"{below}\n" if self.groups else below
+        arms = TextTable(table.header, table.rows, table.faint, self._title, below)
+        return (arms, table_of(self.groups)) if self.groups else (arms,)
 
     def to_frame(self, library: str | None = None) -> Any:
         """All arms as a data frame of pandas, or of polars if only that is installed.
@@ -130,6 +146,7 @@ class Assessment(Tabular):
             "minimize": self.minimize,
             "pulls": self.pulls,
             "arms": plain(self._records()),
+            **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
         }
 
     def to_json(self) -> str:
@@ -139,8 +156,8 @@ class Assessment(Tabular):
     @property
     def _title(self) -> str:
         return (
-            f"{len(self.top):,} of {len(self.arms):,} arms, the best mean rewards of"
-            f" {self.pulls:,} pulls"
+            f"{len(self.top):,} of {len(self.arms):,} arms, the best"
+            f" {'allowed set by the ' * self.constrained}mean rewards of {self.pulls:,} pulls"
         )
 
     @property
@@ -153,6 +170,7 @@ class Assessment(Tabular):
         """Which arms are in or out, a line each, and with which confidence."""
         k = len(self.top)
         best = "the best one" if k == 1 else f"among the best {k:,}"
+        best = "in the best allowed set" if self.constrained else best
         confidence = f"With {confidence_text(self.confidence)} confidence"
         return (
             f"{confidence} {best}: {_listed(self.tiers['in'])}.",
@@ -218,6 +236,9 @@ def assess(
     delta: float = 0.05,
     rewards: RewardsDeclared | None = None,
     minimize: bool = False,
+    groups: Mapping[Any, Any] | GroupsGiven | None = None,
+    quotas: QuotasGiven | None = None,
+    constraint: ConstraintGiven | None = None,
 ) -> Assessment:
     """Find the K best arms of past results, and bound what this choice can lose.
 
@@ -241,6 +262,12 @@ def assess(
             Default: binary where successes are counted, that is in a column `successes` or in
             pairs of a mapping; else (0, 1).
         minimize: Whether the best arms are those of the smallest mean rewards. Default False.
+        groups: Group of every arm: a mapping {arm: group}, or a list in the order of `counts`.
+            Default: a column `group` of the file or data frame, if there is one.
+        quotas: Least and most arms to keep per group, {"meta": (1, 3)}; groups that are not named
+            are free. The bound is then about the best set that keeps to them. Default: none.
+        constraint: Another family of sets, instead of quotas, such as `Matching`. Its arms are in
+            the order of `counts`. Default: all sets of k arms.
 
     Returns:
         The arms to keep, the bound, the tiers "in", "out" and "tied", and an interval for every
@@ -272,8 +299,40 @@ def assess(
     evidences = settled(model, given.pulls, fixed=fixed, squared=squared)
     totals = _unit(given, model)
     totals = evidences[0].mirrored(totals) if minimize else totals
-    found = bound_past(totals, k, delta, evidences)
-    return _assessment(given, labels, model, found, evidences[0], delta, minimize)
+    family = _family(given, labels, groups, quotas, constraint, k)
+    found = bound_past(totals, k, delta, evidences, family)
+    made = _assessment(given, labels, model, found, evidences[0], delta, minimize)
+    if family is None:
+        return made
+    means = (-1 if minimize else 1) * np.where(given.pulls > 0, given.sums, np.nan)
+    means = means / np.maximum(given.pulls, 1)
+    own: tuple[GroupResult, ...] = ()
+    if isinstance(family, Quotas):
+        own = groups_of(family, np.flatnonzero(found.chosen), means)
+    return replace(made, groups=own, constrained=True)
+
+
+def _family(
+    counts: Counts,
+    labels: tuple[OwnLabel, ...],
+    groups: Mapping[Any, Any] | GroupsGiven | None,
+    quotas: object,
+    constraint: object,
+    k: int,
+) -> Constraint | None:
+    """The sets that may be chosen; None if all may."""
+    own = counts.groups
+    if isinstance(groups, Mapping):
+        unknown = next((label for label in groups if label not in labels), None)
+        if unknown is not None:
+            raise InvalidInput(f"`groups` names arm {shown(unknown)}, but there is none")
+        own = group_names([groups.get(label) for label in labels])
+    elif groups is not None:
+        own = group_names(groups)
+    family = given_family(own, quotas, constraint, k)
+    if family is None:
+        return None
+    return Problem(len(labels), k, FixedBudget(1), constraint=family).constraint
 
 
 def _labels(counts: Counts) -> tuple[OwnLabel, ...]:

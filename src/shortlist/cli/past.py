@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 import shortlist
-from shortlist.cli.files import Fresh, read_fresh
+from shortlist.cli.files import Fresh, read_fresh, read_quotas
 from shortlist.cli.options import setting_option
 from shortlist.cli.output import Record, format_option, print_rows, print_summary
 from shortlist.errors import InvalidInput
@@ -175,6 +175,7 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 )
 @setting_option("rewards", help="Range or model. Default: 0 to 1, or binary for successes.")
 @setting_option("minimize")
+@setting_option("quotas")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False),
@@ -190,6 +191,7 @@ def assess(
     delta: float,
     rewards: "RewardsDeclared | None",
     minimize: bool,
+    quotas: str | None,
     plot: str | None,
     style: str,
 ) -> None:
@@ -205,6 +207,9 @@ def assess(
 
     The bound and the tiers hold together with confidence 1 - delta. So do the intervals, as a
     statement of their own.
+
+    With --quotas the best set that keeps to the quotas is chosen, the bound is about it, and COUNTS
+    has a column group.
 
     Not covered: rewards that depend on each other, results that were left out because of their
     values, the best of several tables.
@@ -232,7 +237,13 @@ def assess(
     if plot is not None:
         check_file(plot)
     found = shortlist.assess(
-        counts, k, fixed=fixed, delta=delta, rewards=rewards, minimize=minimize
+        counts,
+        k,
+        fixed=fixed,
+        delta=delta,
+        rewards=rewards,
+        minimize=minimize,
+        quotas=None if quotas is None else read_quotas(quotas),
     )
     if plot is not None:
         found.plot().savefig(plot, dpi=200)
