@@ -21,7 +21,7 @@ WEEK = 7  # blocks that show a week
 UNLIKELY = 0.05  # probability below which the slope of an arm is noted, for all arms together
 
 
-class Line(NamedTuple):
+class TrendLine(NamedTuple):
     """The lead of an arm over the others, fitted by a line."""
 
     first: float  # at the first block
@@ -54,7 +54,7 @@ def trend_notes(
     return changes if len(blocks) >= WEEK else (*changes, short)
 
 
-def line_of(blocks: Sequence[TestBlock], arm: int, problem: Problem) -> Line | None:
+def line_of(blocks: Sequence[TestBlock], arm: int, problem: Problem) -> TrendLine | None:
     """The fitted line of an arm, on the scale of rewards from 0 to 1; None with too few blocks."""
     leads = [_lead(block, arm, problem) for block in blocks]
     known = [(place, *lead) for place, lead in enumerate(leads) if lead is not None]
@@ -76,7 +76,7 @@ def _lead(block: TestBlock, arm: int, problem: Problem) -> tuple[float, float] |
     return float(lead), float(rate * (1 - rate) * (1 / own + 1 / others))
 
 
-def _fitted(times: FloatArray, values: FloatArray, weights: FloatArray) -> Line:
+def _fitted(times: FloatArray, values: FloatArray, weights: FloatArray) -> TrendLine:
     """Weighted least squares."""
     centre = np.average(times, weights=weights)
     level = np.average(values, weights=weights)
@@ -84,4 +84,4 @@ def _fitted(times: FloatArray, values: FloatArray, weights: FloatArray) -> Line:
     slope = weights @ ((times - centre) * values) / spread
     steep = abs(slope) * np.sqrt(spread)
     ends = level + slope * (np.array([times[0], times[-1]]) - centre)
-    return Line(float(ends[0]), float(ends[1]), float(2 * ndtr(-steep)))
+    return TrendLine(float(ends[0]), float(ends[1]), float(2 * ndtr(-steep)))
