@@ -38,6 +38,7 @@ NOT_FROM_AFAR = {
     "store",
     "of",
     "pulls_counted",
+    "vitals",
 }  # of the service itself
 NOT_SAID = ("store", "clock", "readonly", "cls")
 
