@@ -170,11 +170,8 @@ def test_features_are_stored_and_come_back() -> None:
 
 def test_the_body_of_a_request_has_the_features() -> None:
     arms = [shortlist.Arm(name, features=row) for name, row in zip("abcd", ROWS, strict=True)]
-    values: dict[str, Any] = dict.fromkeys(("items", "scores", "options", "features"))
-    body = body_of(
-        {**values, "arms": arms, "k": 1, "seed": 0, "order": "shared", "linear": 0.1}
-        | {"rewards": None, "algorithm": "auto"}
-    )
+    values = _defaults()
+    body = body_of({**values, "arms": arms, "linear": 0.1})
     assert body["features"] == tuple(map(tuple, ROWS))
     assert json.loads(json.dumps(body))["linear"] == 0.1
     assert arguments({**values, **_defaults(), "linear": np.True_}, "select")["linear"] is True

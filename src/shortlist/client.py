@@ -11,7 +11,6 @@ from ipaddress import ip_address
 from math import isfinite
 from numbers import Integral, Real
 from threading import local
-from types import TracebackType
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -658,12 +657,7 @@ class Client(Runnable):
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

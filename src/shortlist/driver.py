@@ -6,7 +6,7 @@ budget or limits hardly reach."""
 
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -50,10 +50,6 @@ class Outcome:
 
 
 Run = Generator[Pulls, Rewards, Outcome]
-
-
-class BudgetEnded(Exception):
-    """Pulls cost more than was declared, and what is left does not pay for the present request."""
 
 
 def counted(
@@ -133,14 +129,6 @@ def finish(run: Run, pull: Callable[[Pulls], Rewards]) -> Outcome:
     dialogue = Dialogue(run)
     while dialogue.result is None:
         dialogue.reply(pull(dialogue.unanswered[0]))
-    return dialogue.result
-
-
-async def finish_async(run: Run, pull: Callable[[Pulls], Awaitable[Rewards]]) -> Outcome:
-    """Answer every request by awaiting `pull` until the run is over."""
-    dialogue = Dialogue(run)
-    while dialogue.result is None:
-        dialogue.reply(await pull(dialogue.unanswered[0]))
     return dialogue.result
 
 

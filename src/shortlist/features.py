@@ -3,6 +3,7 @@
 Features alone guide a search. Where means are declared linear in them, a bound may rest on that
 (docs/linear.md)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -21,6 +22,7 @@ RULE = "a row of numbers per arm, with a column per feature"
 MOST_FEATURES = 200  # a look costs their square per arm
 EXACT = 1e-10  # singular values below this share of the largest are 0: columns are collinear
 CLEAR = 1e-6  # and from this share on they are not: between the two, digits decide
+UNIT_ROUNDOFF = 2.0**-53
 FLAT = 1e-9  # the least spread of a column, as a share of its largest number
 
 
@@ -46,11 +48,14 @@ class Features:
     misfit: float | None = None
     # (arms, rank): orthonormal columns times the root of the number of arms, each with mean 0
     basis: FloatArray = field(init=False)
+    condition: float = field(init=False)  # of the standardised columns
 
     def __post_init__(self) -> None:
         values = _checked_values(self.values)
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "basis", _basis(_standardised(values), strict=True))
+        basis, condition = _basis(_standardised(values), strict=True)
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "condition", condition)
 
     @property
     def n_arms(self) -> int:
@@ -67,6 +72,13 @@ class Features:
         """Whether means are declared linear, or nearly so."""
         return self.misfit is not None
 
+    @property
+    def rounding(self) -> float:
+        """Largest distance of a linear mean from the span of the basis, by rounding, where means
+        have a spread of 1."""
+        columns = int(self.values.shape[1])
+        return 10 * UNIT_ROUNDOFF * math.sqrt(self.values.size) * columns * self.condition
+
     def guiding(self) -> "Features":
         """The same features without a declaration."""
         return self._with(misfit=None)
@@ -77,10 +89,11 @@ class Features:
 
     def among(self, arms: IntArray) -> "Features":
         """The features of these arms only, in this order."""
-        basis = self.basis[arms]
+        basis, condition = self.basis[arms], self.condition
         if arms.size < self.n_arms:
-            basis = _basis(basis - basis.mean(0), strict=False)
-        return self._with(values=self.values[arms], basis=basis)
+            basis, worse = _basis(basis - basis.mean(0), strict=False, usual=1.0)
+            condition *= worse
+        return self._with(values=self.values[arms], basis=basis, condition=condition)
 
     def check(self, n_arms: int) -> None:
         """Refuse features that are not of this many arms."""
@@ -93,7 +106,7 @@ class Features:
     def _with(self, **changes: Any) -> "Features":
         """The same object with changed fields, without checking it again."""
         other = object.__new__(Features)
-        for name in ("values", "misfit", "basis"):
+        for name in ("values", "misfit", "basis", "condition"):
             object.__setattr__(other, name, changes.get(name, getattr(self, name)))
         return other
 
@@ -136,12 +149,14 @@ def _standardised(values: FloatArray) -> FloatArray:
     return scaled
 
 
-def _basis(centred: FloatArray, *, strict: bool) -> FloatArray:
-    """Orthonormal columns with the same span, times the root of the number of arms.
+def _basis(centred: FloatArray, *, strict: bool, usual: float = 0.0) -> tuple[FloatArray, float]:
+    """Orthonormal columns with the same span, times the root of the number of arms, and the
+    condition number of the given ones.
 
-    With `strict`, columns that are nearly collinear are refused."""
+    With `strict`, columns that are nearly collinear are refused. `usual` is the size of a column
+    that is not rounding error."""
     left, singular, _ = np.linalg.svd(centred, full_matrices=False)
-    share = singular / max(float(singular[0]), np.finfo(np.float64).tiny)
+    share = singular / max(float(singular[0]), usual * math.sqrt(len(centred)))
     unclear = share[(share > EXACT) & (share < CLEAR)]
     if strict and unclear.size:
         raise InvalidInput(
@@ -149,8 +164,9 @@ def _basis(centred: FloatArray, *, strict: bool) -> FloatArray:
             f" {1 / unclear.min():.1e}), but must be collinear exactly or have a condition number"
             f" of at most {1 / CLEAR:g}: leave one of them out"
         )
-    basis: FloatArray = left[:, share > EXACT] * np.sqrt(len(centred))
-    return basis
+    kept = share > EXACT
+    basis: FloatArray = left[:, kept] * np.sqrt(len(centred))
+    return basis, float(1 / share[kept].min(initial=1.0))
 
 
 def checked_linear(linear: object) -> bool | float:

@@ -2,6 +2,7 @@
 
 import csv
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from shortlist.validation import (
     MOST_CELLS,
     arm_means,
     check_choice,
+    flag,
     number,
     shown,
     whole,
@@ -312,6 +314,56 @@ def item_response_with(means: npt.ArrayLike, n_items: int, rng: np.random.Genera
     curve = [expit(discrimination * (ability - hard)).mean() for ability in ABILITIES]
     ability = np.interp(theta, curve, ABILITIES)[:, None]
     return _drawn(expit(discrimination * (ability - hard)), rng)
+
+
+class WithFeatures(NamedTuple):
+    """Arms with known features."""
+
+    features: FloatArray  #: a row per arm
+    means: FloatArray  #: mean of every arm
+
+
+def linear(
+    n: int, d: int, rng: np.random.Generator, *, residual: float = 0.0, sigmoid: bool = False
+) -> WithFeatures:
+    """Arms with normal features whose means are linear in them, or a sigmoid of a linear function.
+
+    A direction is drawn. An arm that lies z standard deviations along it, 3 at most, has mean
+    0.5 + 0.15 z, or 1 / (1 + exp(-1.5 z)). Residuals are added, and means are cut to [0.01, 0.99].
+
+    Args:
+        n: Number of arms, at least 2.
+        d: Number of coefficients: a constant and d - 1 features; at least 2.
+        rng: Source of randomness.
+        residual: Standard deviation of the part of a mean that features do not explain. Default 0.
+        sigmoid: Whether means are a sigmoid. Default False: they are linear.
+
+    Returns:
+        Features, (n, d - 1), and means, (n,), in random order.
+
+    Raises:
+        InvalidInput: If a value breaks its rule.
+
+    Example:
+        >>> import numpy as np, shortlist
+        >>> features, means = shortlist.instances.linear(100, 4, np.random.default_rng(0))
+        >>> features.shape
+        (100, 3)
+    """
+    n = whole("n", n, at_least=2, at_most=MOST_ARMS)
+    d = whole("d", d, at_least=2, at_most=max(2, MOST_CELLS // n))
+    residual = number("residual", residual)
+    if residual < 0:
+        raise InvalidInput(f"`residual` is {residual!r}, but must be at least 0")
+    _check_rng(rng)
+    direction = rng.normal(size=d - 1)
+    direction /= np.linalg.norm(direction)
+    features = rng.normal(size=(n, d - 1))
+    while (far := np.abs(features @ direction) > 3).any():
+        features[far] = rng.normal(size=(int(far.sum()), d - 1))
+    z = features @ direction
+    means = expit(1.5 * z) if flag("sigmoid", sigmoid) else 0.5 + 0.15 * z
+    return WithFeatures(features, np.clip(means + residual * rng.normal(size=n), 0.01, 0.99))
 
 
 def _drawn(right: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -91,7 +91,7 @@ def checked(name: str, value: Any) -> Any:
     used."""
     field = FIELDS[name]
     if name == "linear":
-        return checked_linear(value)
+        return value if value is False else checked_linear(value)
     if not field.plain or (value is None and field.optional):
         return value
     if name in OWN_RULES:
@@ -302,9 +302,9 @@ class _Asked:
         of_arms["features"] = described_features(values)
         of_arms["traffic"] = traffic_of(values)
         of_arms["shared_seeds"] = values["seeds"] == "shared"
-        of_arms["constraint"] = given_family(
-            groups, values["quotas"], values["constraint"], values["k"]
-        )
+        quotas, constraint = values["quotas"], values["constraint"]
+        if quotas is not None or constraint is not None:
+            of_arms["constraint"] = given_family(groups, quotas, constraint, values["k"])
         problem = Problem(len(labels), values["k"], goal, model, values["minimize"], **of_arms)
         options = dict(told)
         if _proves(options):  # at this confidence
@@ -380,9 +380,11 @@ def described_arms(arms: object) -> DescribedArms:
 
 def described_features(values: Mapping[str, Any]) -> Features | None:
     """The features of the arms, given with them or as a matrix."""
-    arms = values["arms"]
+    arms, given, linear = values["arms"], values["features"], values["linear"]
     each = [arm.features for arm in arms_of(arms) or ()]
-    return features_of(values["features"], values["linear"], arms, each)
+    if given is None and linear is False and all(own is None for own in each):
+        return None
+    return features_of(given, linear, arms, each)
 
 
 def _features_record(features: Features | None) -> tuple[tuple[float, ...], ...] | None:

@@ -1,6 +1,7 @@
 """Certified selection: the default where a guarantee is wanted, whatever n and K are."""
 
 import math
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -14,12 +15,13 @@ from shortlist.certificates.exchange import check_matroid, log_swaps_of
 from shortlist.certificates.frame import Retired, answered, informed
 from shortlist.certificates.items.planning import Width
 from shortlist.certificates.items.search import items_search
+from shortlist.certificates.linear.search import check_linear, linear_search
 from shortlist.certificates.pairs.planning import BatchSizes
 from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
-from shortlist.constraints import MatroidConstraint, best_set
+from shortlist.constraints import Laminar, MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Search, advance
@@ -33,7 +35,8 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ("pairs", "split", "items")  # certificates that support constraints
+# certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "plans", "split", "items")
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -65,6 +68,8 @@ def certified(
       shared (docs/shared-seeds.md): pairs of arms are compared pull by pull, at any time. Many
       normal arms have a split certificate that charges their variances.
     - "items" (docs/items.md) with items: pairs of arms are compared on shared items.
+    - "linear" (docs/linear.md) where means are declared linear in features: the regret is bounded
+      over a ball of coefficients.
 
     The choice of the certificate depends on the problem alone; only where rewards may be scores, a
     pilot, which is used for nothing else, shows whether their variance is so small that split is
@@ -102,6 +107,13 @@ def _search_by(
     max_rounds: int | None,
 ) -> Search:
     """The search of the requested certificate, or of the one that suits the problem."""
+    if certificate == "linear" or (problem.features is not None and problem.features.declared):
+        return _linear(problem, rng, retired, certificate, min_batch, max_rounds)
+    if problem.features is not None:
+        raise UnsupportedGoal(
+            "`features` are given without `linear`, but the certificates other than 'linear' do not"
+            " use them"
+        )
     if problem.traffic is not None or certificate == "drift":
         _check_drift(problem, certificate)
         _refuse(
@@ -117,11 +129,6 @@ def _search_by(
     swaps = log_swaps_of(problem)
     if swaps is not None and not swaps:
         return _only_set(problem)
-    if certificate == "linear":
-        raise InvalidInput(
-            "`certificate` is 'linear', but needs `features` and means that are declared linear in"
-            " them: say `linear`"
-        )
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
@@ -229,6 +236,25 @@ def _check_constraint(problem: Problem, certificate: str) -> None:
         raise UnsupportedGoal(f"the certificate {certificate!r} does not support constraints")
 
 
+def _linear(
+    problem: Problem,
+    rng: np.random.Generator,
+    retired: Retired,
+    certificate: str,
+    min_batch: int | None,
+    max_rounds: int | None,
+) -> Search:
+    """The linear search; if its declaration is refuted, the search that suits without it."""
+    _refuse("the linear certificate sets it itself", max_rounds=max_rounds, min_batch=min_batch)
+    check_linear(problem, certificate)
+    _check_highest_cost(problem)
+
+    def way_back(free: Problem, now: Retired) -> Search:
+        return _search_by(replace(free, features=None), rng, now, "auto", None, None)
+
+    return linear_search(problem, rng, retired, way_back)
+
+
 def _check_highest_cost(problem: Problem) -> None:
     """Refuse a budget that does not pay for one pull per arm at the highest cost."""
     if problem.most_affordable is not None and problem.most_affordable < problem.n_arms:
@@ -259,7 +285,7 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
     if few and linked:
         return "pairs"
     many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_WITH_FALLBACK
-    many &= problem.constraint is None
+    many &= problem.constraint is None or isinstance(problem.constraint, Laminar)
     return "plans" if many and not cut and _plannable(problem) else "split"
 
 

@@ -82,13 +82,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedConfidence,),
             REGRET,
             "swaps of arms, docs/pairs.md; plans, docs/plans.md; split certificate,"
-            " docs/certificate.md; shared items, docs/items.md; unknown variances, docs/normal.md",
+            " docs/certificate.md; shared items, docs/items.md; unknown variances, docs/normal.md;"
+            " linear means, docs/linear.md",
             capped=True,
             items=True,
             normal=True,
             shared=True,
             keeps_money=True,
             constraints=True,
+            features=True,
         ),
         Algorithm(
             "expected-loss",

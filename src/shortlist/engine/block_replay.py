@@ -12,6 +12,8 @@ from shortlist.engine.blocks import Blocks
 from shortlist.engine.checks import Checks
 from shortlist.engine.replay import NOTHING, STATES, Replay, Replica
 from shortlist.engine.tickets import Numbering, OpenBatches, State
+from shortlist.engine.trends import trend_notes
+from shortlist.errors import InvalidInput
 from shortlist.formatting import plural
 from shortlist.interim import Tally
 from shortlist.result import Result
@@ -63,6 +65,13 @@ class BlockReplica(Replica):
 
     def _begin(self) -> BlockReplay:
         return BlockReplay(self.settings)
+
+    def need_tickets(self, method: str) -> None:
+        """Refuse a method of tickets."""
+        raise InvalidInput(
+            f"`{method}` is called, but the experiment was created with `drift` or `per_day`: it"
+            " has blocks, not tickets; use `shares` or `assign`, and `tell_counts`"
+        )
 
     @property
     def blocks(self) -> Blocks:
@@ -137,7 +146,14 @@ class BlockReplica(Replica):
 
     def _result(self, outcome: Outcome) -> Result:
         result = super()._result(outcome)
-        return replace(result, leads=self.blocks.leads())
+        return replace(result, leads=self.blocks.leads(), notes=(*result.notes, *self._notes()))
+
+    def _notes(self) -> tuple[str, ...]:
+        """Leads that change, once there is something to look at."""
+        counted = self.blocks.counted
+        if not counted:
+            return ()
+        return trend_notes(counted, self.settings.labels, self.settings.problem)
 
 
 def replica_of(name: str, settings: Settings, origin: str | None = None) -> Replica:

@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import inf
 from threading import RLock
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from shortlist.cells import ItemsGiven
 from shortlist.engine.block_replay import replica_of
 from shortlist.engine.checks import Sameness
 from shortlist.engine.eta import Underway
-from shortlist.engine.live import Live, with_tickets
+from shortlist.engine.live import Live
 from shortlist.engine.locate import Place, checked_name, opened, the_only
 from shortlist.engine.log_entries import (
     Asking,
@@ -48,7 +47,7 @@ from shortlist.engine.log_entries import (
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
-from shortlist.engine.status import ArmsTold, Status, arms_told
+from shortlist.engine.status import ArmsTold, Status, Vitals, arms_told
 from shortlist.engine.tickets import (
     AGAIN,
     WAIT,
@@ -319,7 +318,7 @@ class Experiment(Live, Runnable):
         self, asking: Asking, without: Sequence[int] = ()
     ) -> Iterator[tuple[IntArray, list[float], State]]:
         """The tickets of one `ask`, when each is due, and why there are no more."""
-        with_tickets(self._known, "ask")
+        self._known.need_tickets("ask")
         seconds = self._durations.lease(asking.lease)
         with self._writing() as now:
             state = self._known.state(now)
@@ -423,7 +422,7 @@ class Experiment(Live, Runnable):
 
     @retried
     def _tell(self, told: Sequence[ToldResult]) -> tuple[Sequence[Telling], Receipt]:
-        with_tickets(self._known, "tell")
+        self._known.need_tickets("tell")
         with self._writing() as now:
             tellings, paid, receipt = new_tellings(told, self._known, now)
             rows = [telling.row(now) for telling in tellings]
@@ -449,7 +448,7 @@ class Experiment(Live, Runnable):
         Raises:
             UnknownTicket: The ticket was never handed out, or belongs to another experiment."""
         said = words(reason)
-        with_tickets(self._known, "fail")
+        self._known.need_tickets("fail")
         attempts = whole("attempts", attempts, at_least=1, at_most=MOST_RETRIES + 1)
         with self._writing() as now:
             if is_current(ticket, self._known):
@@ -516,7 +515,7 @@ class Experiment(Live, Runnable):
 
         Returns:
             The number of tickets that were released."""
-        with_tickets(self._known, "release")
+        self._known.need_tickets("release")
         name = None if worker is None else checked_worker(worker)
         seconds = checked_overdue(overdue)
         return self._release(name, named_tickets(tickets), seconds)
@@ -613,13 +612,23 @@ class Experiment(Live, Runnable):
         with self._lock:
             return self._known.state(self._now())
 
-    def glance(self) -> State | None:
-        """The state, as of the last call of anything else; None if another thread is at work on
-        this experiment: this never waits."""
+    def vitals(self) -> Vitals | None:
+        """State and counts, as of the last call of anything else; None if another thread is at
+        work on this experiment: this never waits."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._known.state(self._now())
+            now, known = self._now(), self._known
+            held = known.ledger.held(now)
+            bound = known.progress.bound
+            return Vitals(
+                state=known.state(now),
+                told=known.ledger.made,
+                held=held.size,
+                overdue=int((due_of(known.ledger.ends(held)) <= now).sum()),
+                failures=known.ledger.failures.total(),
+                bound=None if bound is None else bound * self.settings.problem.rewards.scale,
+            )
         finally:
             self._lock.release()
 
@@ -726,12 +735,7 @@ class Experiment(Live, Runnable):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager

@@ -205,15 +205,6 @@ def live_replica(known: Replica, method: str) -> BlockReplica:
     return known
 
 
-def with_tickets(known: Replica, method: str) -> None:
-    """Refuse a method of tickets for a live test."""
-    if isinstance(known, BlockReplica):
-        raise InvalidInput(
-            f"`{method}` is called, but the experiment was created with `drift` or `per_day`: it"
-            " has blocks, not tickets; use `shares` or `assign`, and `tell_counts`"
-        )
-
-
 def checked_block(value: object, name: str = "block") -> str:
     """A name that is not empty and not too long."""
     given = text(name, value)

@@ -267,6 +267,9 @@ class Replica:
         costs = ledger.costs_in(range(batch.first, batch.end))
         self.replay.reply(ledger.rewards[span], ledger.arms[span], costs, retired)
 
+    def need_tickets(self, method: str) -> None:
+        """Refuse a method of tickets where there are none; here there are."""
+
     def _compare_steps(self) -> None:
         """Refuse to continue if the search asks for something else than it once did.
 

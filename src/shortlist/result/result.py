@@ -274,7 +274,14 @@ class Result(Tabular, Generic[LabelT]):
     def tables(self) -> tuple[TextTable, ...]:
         """Return the table with title and verdict; with a control, also the table of the lift."""
         warnings = (f"Warning: {message}" for message in self.warnings)
-        lines = (self.verdict, self._uncounted(), self._limits(), self._retired(), self._oddity())
+        lines = (
+            self.verdict,
+            self._linear(),
+            self._uncounted(),
+            self._limits(),
+            self._retired(),
+            self._oddity(),
+        )
         known = known_before(sum(arm.known for arm in self.arms))
         notes = (f"Note: {message}" for message in self.notes)
         below = "\n".join(filter(None, (*warnings, *lines, *known, *notes)))
@@ -282,6 +289,20 @@ class Result(Tabular, Generic[LabelT]):
         more = [table_of(self.groups)] if self.groups else []
         more += [] if self.control is None else self.lift().tables()
         return (replace(arms, verdict=f"{below}\n") if more else arms, *more)
+
+    def _linear(self) -> str:
+        """The test of means that were declared linear, in a sentence; "" without a declaration."""
+        if "lack of fit" not in self.evidence:
+            return ""
+        p_value, arms = self.evidence["lack of fit"], self.evidence["arms tested"]
+        test = "no test of lack of fit, as too few arms have five pulls"
+        if isinstance(p_value, float):
+            test = f"test of lack of fit on {arms} arms: p = {p_value:.2g}"
+        if "way back" not in self.evidence:
+            return f"This rests on means that are linear in the features, as declared; {test}."
+        if self.evidence["way back"] == "lack of fit":
+            return f"Means are not linear in the features ({test}); the bound does not rest on it."
+        return f"The bound does not rest on means that are linear in the features; {test}."
 
     def lift(self, control: LabelT | None = None) -> Lift[LabelT]:
         """Compare every arm with a control: differences and ratios with simultaneous intervals.
