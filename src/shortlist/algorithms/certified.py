@@ -36,6 +36,7 @@ MOST_LIMITED = 1000
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
 CONSTRAINED: tuple[str, ...] = ("pairs", "split", "items")  # certificates that support constraints
+GUIDED = ("split", "plans")  # certificates with features that guide; plans are better unguided
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -108,11 +109,6 @@ def _search_by(
     """The search of the requested certificate, or of the one that suits the problem."""
     if certificate == "linear" or (problem.features is not None and problem.features.declared):
         return _linear(problem, rng, retired, certificate, min_batch, max_rounds)
-    if problem.features is not None:
-        raise UnsupportedGoal(
-            "`features` are given without `linear`, but the certificates other than 'linear' do not"
-            " use them"
-        )
     if problem.traffic is not None or certificate == "drift":
         _check_drift(problem, certificate)
         _refuse(
@@ -131,6 +127,11 @@ def _search_by(
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
+    if problem.features is not None and taken not in GUIDED:
+        raise UnsupportedGoal(
+            f"`features` are given, but the certificate {taken!r}, which {problem.n_arms} arms and"
+            f" k = {problem.k} need, is not guided by them; 'linear' rests on them: say `linear`"
+        )
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _fallback(problem, rng), retired)
     if taken == "pairs":
@@ -249,7 +250,9 @@ def _linear(
     _check_highest_cost(problem)
 
     def way_back(free: Problem, now: Retired) -> Search:
-        return _search_by(replace(free, features=None), rng, now, "auto", None, None)
+        if suitable(free) not in GUIDED:
+            free = replace(free, features=None)
+        return _search_by(free, rng, now, "auto", None, None)
 
     return linear_search(problem, rng, retired, way_back)
 

@@ -66,7 +66,8 @@ class PricedPosterior(Posterior):
     def arm_losses(self, rng: np.random.Generator) -> FloatArray:
         """Expected distance on the wrong side of its price, tempered posterior: (arms,)."""
         chosen, prices = self.priced(rng)
-        tempered = np.exp(tuning.TEMPER * self._log) * self.prior  # (rows, grid)
+        prior = self.prior if self._row_prior is None else self._row_prior
+        tempered = np.exp(tuning.TEMPER * self._log) * prior  # (rows, grid)
         return self._beyond(chosen, prices, tempered / tempered.sum(axis=1, keepdims=True))
 
     def total_loss(self, chosen: BoolArray, prices: Prices) -> float:
@@ -99,7 +100,14 @@ class PricedUndeclared(PricedPosterior, UndeclaredPosterior):
 
 
 def exploring(problem: Problem) -> Posterior:
-    """The posterior that a problem is explored with."""
+    """The posterior that a problem is explored with; features guide it."""
+    posterior = _unguided(problem)
+    if problem.features is not None:
+        posterior.follow(problem.features)
+    return posterior
+
+
+def _unguided(problem: Problem) -> Posterior:
     if problem.constraint is None:
         return posterior_of(problem.n_arms, problem.k, problem.rewards)
     if isinstance(problem.rewards, Undeclared):

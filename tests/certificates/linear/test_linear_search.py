@@ -319,7 +319,7 @@ def test_what_does_not_go_together_is_refused_before_any_pull(name: str) -> None
 
 def test_a_budget_alone_has_no_use_for_a_declaration() -> None:
     problem = replace(problem_with(), goal=FixedBudget(100))
-    with pytest.raises(UnsupportedGoal):
+    with pytest.raises(UnsupportedGoal, match="no certificate that rests on it"):
         find("expected-loss").check(problem)
 
 
