@@ -106,6 +106,11 @@ def test_an_algorithm_that_knows_no_constraints_refuses_them() -> None:
         select(quotas=QUOTAS, algorithm="sar")
 
 
+def test_features_do_not_go_with_quotas() -> None:
+    with pytest.raises(InvalidInput, match="`features` and a constraint are given"):
+        select(quotas=QUOTAS, features=[[float(place)] for place in range(6)])
+
+
 def test_an_arm_refuses_a_group_that_is_no_name() -> None:
     for group in ("", "  ", 2.5, True):
         with pytest.raises(InvalidInput, match="a group is called"):

@@ -134,8 +134,8 @@ def test_an_export_is_read_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None
     sizes: list[int] = []
     read = MemoryStore.read
 
-    def counted(self: MemoryStore, *given: Any) -> Any:
-        news = read(self, *given)
+    def counted(self: MemoryStore, *given: Any, **more: Any) -> Any:
+        news = read(self, *given, **more)
         sizes.append(len(news.told) + len(news.events))
         return news
 
@@ -144,6 +144,7 @@ def test_an_export_is_read_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None
     assert list(export_lines(store)) == whole
     assert max(sizes) == 7
     copy = MemoryStore()
+    monkeypatch.undo()
     import_lines(whole, copy)
     assert list(export_lines(copy)) == whole
 

@@ -21,7 +21,7 @@ from shortlist.certificates.pairs.search import PairsRace, pairs_search, run
 from shortlist.certificates.plans.search import plans_search
 from shortlist.certificates.split.fallback import FixedSamples
 from shortlist.certificates.split.search import split_search
-from shortlist.constraints import MatroidConstraint, best_set
+from shortlist.constraints import Laminar, MatroidConstraint, best_set
 from shortlist.errors import InvalidInput, UnsupportedGoal
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Search, advance
@@ -35,7 +35,8 @@ MOST_LIMITED = 1000
 # arms with a range up to which the split certificate has a fallback; without a range it always
 # has, as with a sigma that is too small a run would never end
 MOST_WITH_FALLBACK = 100
-CONSTRAINED: tuple[str, ...] = ("pairs", "split", "items")  # certificates that support constraints
+# certificates that support constraints
+CONSTRAINED: tuple[str, ...] = ("pairs", "plans", "split", "items")
 GUIDED = ("split", "plans")  # certificates with features that guide; plans are better unguided
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
@@ -149,7 +150,7 @@ def _search_by(
         raise InvalidInput(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
-    return plans_search(problem, rng, retired)
+    return plans_search(replace(problem, features=None), rng, retired)
 
 
 def _width(
@@ -287,7 +288,7 @@ def suitable(problem: Problem, *, cut: bool = False) -> str:
     if few and linked:
         return "pairs"
     many = min(inside, outside) >= LEAST_PLANNED and problem.n_arms > MOST_WITH_FALLBACK
-    many &= problem.constraint is None
+    many &= problem.constraint is None or isinstance(problem.constraint, Laminar)
     return "plans" if many and not cut and _plannable(problem) else "split"
 
 

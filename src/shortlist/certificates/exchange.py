@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
-from shortlist.constraints import MatroidConstraint, Quotas, best_set
+from shortlist.constraints import Constraint, MatroidConstraint, Quotas, best_set
 from shortlist.errors import InvalidInput
 from shortlist.problem import Problem
 from shortlist.validation import shown
@@ -40,15 +40,21 @@ def _log_choose(n: int, m: IntArray) -> FloatArray:
 def log_swaps_of(problem: Problem) -> LogSwaps:
     """Logarithm of the number of swaps of m arms, m = 1, 2, ..., out of any feasible set, at most.
 
-    None without a constraint. Quotas are counted; of another family all swaps of m arms count."""
-    family = problem.constraint
+    None without a constraint."""
+    return family_swaps(problem.constraint, problem.n_arms, problem.k)
+
+
+def family_swaps(family: Constraint | None, n_arms: int, k: int) -> LogSwaps:
+    """The same of a family of sets of k arms.
+
+    Quotas are counted; of another family all swaps of m arms count."""
     if family is None:
         return None
     if isinstance(family, Quotas):
         sizes = [len(arms) for arms in family.groups.values()]
         rules = zip(sizes, family.least.tolist(), family.most.tolist(), strict=True)
-        return _quota_swaps(tuple(sorted(rules)), problem.k)
-    return tuple(log_swaps(problem.n_arms, problem.k).tolist())
+        return _quota_swaps(tuple(sorted(rules)), k)
+    return tuple(log_swaps(n_arms, k).tolist())
 
 
 @cache
@@ -144,20 +150,28 @@ class ExchangeGraph:
     def largest(
         self, chosen: BoolArray, movable: BoolArray, gains: FloatArray
     ) -> tuple[FloatArray, BoolArray]:
-        """The largest sum of gains over the arms that a feasible swap moves, and these arms.
+        """The largest sum of gains over the arms that a feasible swap moves, and these arms."""
+        return largest_swaps(self.family, chosen, movable, gains)
 
-        `gains` are (rows, n); only `movable` arms move, on either side of `chosen`. No sum is below
-        0, as no arm need move."""
-        weights = np.where(chosen, -gains, gains)
-        high = 1 + 2 * np.abs(gains).sum(1, keepdims=True)
-        weights = np.where(movable, weights, np.where(chosen, high, -high))
-        moved = self._best_of_each(weights) ^ chosen
-        sums = np.where(moved, gains, 0.0).sum(1)
-        if (moved & ~movable).any() or (sums < -ROUNDED * high[:, 0]).any():
-            raise InvalidInput("the constraint's `best` returned a set that is not the best one")
-        return sums, moved
 
-    def _best_of_each(self, weights: FloatArray) -> BoolArray:
-        if isinstance(self.family, Quotas):
-            return self.family.best_of_each(weights)
-        return np.array([best_set(self.family, row, self.k) for row in weights])
+def largest_swaps(
+    family: Constraint, chosen: BoolArray, movable: BoolArray, gains: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """The largest sum of gains over the arms that a feasible swap moves, and these arms.
+
+    `gains` are (rows, n); only `movable` arms move, on either side of `chosen`. No sum is below 0,
+    as no arm need move."""
+    weights = np.where(chosen, -gains, gains)
+    high = 1 + 2 * np.abs(gains).sum(1, keepdims=True)
+    weights = np.where(movable, weights, np.where(chosen, high, -high))
+    moved = _best_of_each(family, weights, int(chosen.sum())) ^ chosen
+    sums = np.where(moved, gains, 0.0).sum(1)
+    if (moved & ~movable).any() or (sums < -ROUNDED * high[:, 0]).any():
+        raise InvalidInput("the constraint's `best` returned a set that is not the best one")
+    return sums, moved
+
+
+def _best_of_each(family: Constraint, weights: FloatArray, k: int) -> BoolArray:
+    if isinstance(family, Quotas):
+        return family.best_of_each(weights)
+    return np.array([best_set(family, row, k) for row in weights])

@@ -62,6 +62,14 @@ def answered(
     return Answer(top, regret, 1 - problem.delta, evidence)
 
 
+def boundary_evidence(boundary: FloatArray | float, surplus: float) -> dict[str, object]:
+    """The boundary, or the range of the prices and their surplus, for an answer."""
+    if isinstance(boundary, float):
+        return {"boundary": boundary}
+    low, high = float(boundary.min()), float(boundary.max())
+    return {"lowest price": low, "highest price": high, "surplus": surplus}
+
+
 class Retired:
     """The arms that have retired so far."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 import shortlist
-from shortlist.cli.files import Fresh, read_fresh
+from shortlist.cli.files import Fresh, read_fresh, read_quotas
 from shortlist.cli.options import setting_option
 from shortlist.cli.output import Record, format_option, print_rows, print_summary
 from shortlist.errors import InvalidInput
@@ -159,6 +159,13 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
     "counts",
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
     metavar="COUNTS",
+    required=False,
+)
+@click.option(
+    "--scores",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    metavar="FILE",
+    help="Scores on a test set instead of counts: a CSV or Parquet file.",
 )
 @click.option("-k", type=int, required=True, help="Number of arms to keep, less than there are.")
 @click.option(
@@ -175,6 +182,7 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 )
 @setting_option("rewards", help="Range or model. Default: 0 to 1, or binary for successes.")
 @setting_option("minimize")
+@setting_option("quotas")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False),
@@ -184,12 +192,14 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 @format_option
 def assess(
     *,
-    counts: str,
+    counts: str | None,
+    scores: str | None,
     k: int,
     fixed: bool | None,
     delta: float,
     rewards: "RewardsDeclared | None",
     minimize: bool,
+    quotas: str | None,
     plot: str | None,
     style: str,
 ) -> None:
@@ -206,12 +216,20 @@ def assess(
     The bound and the tiers hold together with confidence 1 - delta. So do the intervals, as a
     statement of their own.
 
+    With --quotas the best set that keeps to the quotas is chosen, the bound is about it, and COUNTS
+    has a column group.
+
     Not covered: rewards that depend on each other, results that were left out because of their
     values, the best of several tables.
+
+    With --scores, a file of scores on a test set is assessed: a row per arm and a column per item,
+    or columns arm, item, score. It is about means over all items of the file; the items on which an
+    arm has a score must be a random sample of them, of a size that does not depend on scores.
 
     \b
     Examples:
       shortlist assess counts.csv -k 1 --fixed
+      shortlist assess --scores results.csv -k 5
       shortlist assess counts.csv -k 1 --no-fixed --delta 0.01 --format json
 
     \b
@@ -223,7 +241,7 @@ def assess(
     """
     from shortlist.forecasting.picture import check_file
 
-    if fixed is None:
+    if fixed is None and scores is None:
         raise InvalidInput(
             "--fixed or --no-fixed is missing, but one must be given: --fixed if the pulls of every"
             " arm were fixed before any reward was seen, --no-fixed if they were not or you are not"
@@ -232,7 +250,14 @@ def assess(
     if plot is not None:
         check_file(plot)
     found = shortlist.assess(
-        counts, k, fixed=fixed, delta=delta, rewards=rewards, minimize=minimize
+        counts,
+        k,
+        scores=scores,
+        fixed=fixed,
+        delta=delta,
+        rewards=rewards,
+        minimize=minimize,
+        quotas=None if quotas is None else read_quotas(quotas),
     )
     if plot is not None:
         found.plot().savefig(plot, dpi=200)

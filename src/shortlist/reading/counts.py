@@ -104,6 +104,7 @@ class Counts:
     sums: "FloatArray"
     squares: "FloatArray | None"
     counted: bool  # whether successes were counted, so that rewards are 0 or 1
+    groups: tuple[str | None, ...] | None = None  # None if no column names any
 
 
 def counts_of(counts: object) -> Counts:
@@ -193,7 +194,16 @@ def _counts(
         np.array([total(line) for line in lines], dtype=np.float64),
         np.array([decimal(line, "squares") for line in lines]) if squared else None,
         counted or (bool(lines) and "successes" in lines[0].cells),
+        _groups(lines),
     )
+
+
+def _groups(lines: Sequence[FileLine]) -> tuple[str | None, ...] | None:
+    """The groups in a column `group`, if there is one; an empty cell is none."""
+    if not lines or "group" not in lines[0].cells:
+        return None
+    cells = [line["group"].strip() for line in lines]
+    return tuple(None if cell in ("", "nan", "None") else cell for cell in cells)
 
 
 def _cell(value: object) -> str:

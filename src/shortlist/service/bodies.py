@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from typing import Any, NoReturn
 
+import msgspec
 from starlette.requests import Request
 
 from shortlist.arms import Label
@@ -44,10 +45,9 @@ class Bodies:
         raw = bytearray()
         try:
             await self._receive(request, raw)
-            _check_values(raw, values)
             if len(raw) <= SHORT:
                 return parsed(bytes(raw)) if raw else {}
-            return await self._lane.run(lambda: parsed(bytes(raw)))
+            return await self._lane.run(_parsed_quickly, raw, values)
         finally:
             self._held -= len(raw)
 
@@ -96,9 +96,19 @@ async def _discard(chunks: AsyncIterator[bytes]) -> None:
                     return
 
 
+def _parsed_quickly(raw: bytearray, values: int) -> Json:
+    """A long body, parsed with a faster parser: nothing else in Python runs meanwhile."""
+    _check_values(raw, values)
+    with suppress(msgspec.DecodeError, RecursionError):
+        data = msgspec.json.decode(raw)
+        if isinstance(data, dict):
+            return data
+    return parsed(bytes(raw))  # which finds the words for what is wrong
+
+
 def _check_values(raw: bytearray, most: int) -> None:
     """Refuse a body with too many values; a comma or a bracket stands before each."""
-    if len(raw) > most and raw.count(b",") + raw.count(b"[") + raw.count(b"{") > most:
+    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > most:
         raise Refusal(TOO_LARGE, f"the body has more than {most:,} values, the maximum here")
 
 

@@ -92,8 +92,8 @@ def summary(experiments: OpenExperiments, listed: Listed) -> Json:
     row["pulls"] = listed.told
     experiment = experiments.open_one(listed.name)
     if experiment is not None:
-        state = experiment.glance()
-        row |= {} if state is None else {"state": state.value}
+        vitals = experiment.vitals()
+        row |= {} if vitals is None else {"state": vitals.state.value}
     return row
 
 

@@ -22,8 +22,9 @@ Got = TypeVar("Got")
 class Lane:
     """The threads and the queue of one kind of work. It belongs to the event loop."""
 
-    def __init__(self, name: str, threads: int, waiting: int) -> None:
+    def __init__(self, name: str, threads: int, waiting: int, *, writes: bool = False) -> None:
         self.name = name
+        self._writes = writes
         self._most = threads + waiting
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, f"shortlist-{name}")
@@ -60,8 +61,8 @@ class Lane:
         self._count -= 1
 
     def close(self) -> None:
-        """Drop the queue and wait for the work under way."""
-        self._pool.shutdown(cancel_futures=True)
+        """Drop the queue; wait for the work under way if it writes."""
+        self._pool.shutdown(wait=self._writes, cancel_futures=True)
 
 
 class Lanes:
@@ -70,8 +71,8 @@ class Lanes:
     def __init__(self) -> None:
         self.tokens = Lane("tokens", 1, 4)
         self.bodies = Lane("bodies", 1, 64)
-        self.opening = Lane("opening", 2, 64)
-        self.writes = Lane("writes", 4, 1000)  # one call per experiment at a time
+        self.opening = Lane("opening", 2, 64, writes=True)
+        self.writes = Lane("writes", 4, 1000, writes=True)  # one call per experiment at a time
         self.reads = Lane("reads", 4, 256)
         self.pages = Lane("pages", 2, 128)
         self.exports = Lane("exports", 2, 64)

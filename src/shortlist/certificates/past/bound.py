@@ -44,7 +44,7 @@ from scipy.special import (
 )
 
 from shortlist.arrays import ROUNDED, FloatArray, IntArray
-from shortlist.certificates.exchange import log_swaps
+from shortlist.certificates.exchange import LogSwaps, log_swaps
 from shortlist.certificates.pairs.bound import curvature
 from shortlist.confidence import JEFFREYS, TYPICAL
 from shortlist.reward_models import UNIT_SIGMA, RewardModel
@@ -163,11 +163,14 @@ TILTS = np.linspace(0.0, 0.5, 402)[1:-1]  # of the moment generating function
 POISSON_TAIL = 60.0  # standard deviations and more of a Poisson distribution
 
 
-def log_shares(n_arms: int, k: int, delta: float) -> FloatArray:
-    """(M,) Logarithm of the share of delta that every swap of m = 1 ... M arms has."""
-    sizes = np.arange(1, min(k, n_arms - k) + 1)
+def log_shares(n_arms: int, k: int, delta: float, swaps: LogSwaps = None) -> FloatArray:
+    """(M,) Logarithm of the share of delta that every swap of m = 1 ... M arms has.
+
+    `swaps` are the logarithms of the numbers of feasible ones where not every set is feasible."""
+    numbers = log_swaps(n_arms, k) if swaps is None else np.array(swaps)
+    sizes = np.arange(1, numbers.size + 1)
     weights = (1 / sizes) / (1 / sizes).sum()
-    result: FloatArray = math.log(delta) + np.log(weights) - log_swaps(n_arms, k) - ROUNDED
+    result: FloatArray = math.log(delta) + np.log(weights) - numbers - ROUNDED
     return result
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import ROUNDED, BoolArray, FloatArray
+from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.certificates.exchange import family_swaps, largest_swaps
 from shortlist.certificates.items.bound import largest_matching
 from shortlist.certificates.past.bound import (
     Evidence,
@@ -21,7 +22,11 @@ from shortlist.certificates.past.bound import (
     prices_for,
     tilted_charges,
 )
+from shortlist.constraints import Constraint, MatroidConstraint, Quotas, best_by
 
+STEEPER = (0.0, 0.5, 1.0, 2.0)  # slopes tried under a constraint, in units of the first cost ...
+MOST_COLUMNS = 20  # columns tried where best sets are found one by one, for few and many arms
+MOST_RISES = 3  # ... and how many of those between the costs of two sizes
 MOST_TILTED = 200  # arms up to which tilted bets are made on every pair
 MOST_AT_ONCE = 10**6  # pairs and columns of them
 
@@ -38,22 +43,28 @@ class PastBounds:
     high: FloatArray  # (arms,) the upper ends
 
 
-def bound_past(totals: Totals, k: int, delta: float, evidences: Evidences) -> PastBounds:
+def bound_past(
+    totals: Totals, k: int, delta: float, evidences: Evidences, family: Constraint | None = None
+) -> PastBounds:
     """The k best means and bounds for them that hold with probability at least 1 - delta.
 
-    Intervals hold together with probability at least 1 - delta, too, but that is another event."""
-    found = [_proofs(totals, k, delta / len(evidences), each) for each in evidences]
+    Under a constraint, the best feasible set. Intervals hold together with probability at least 1 -
+    delta, too, but that is another event."""
+    found = [_proofs(totals, k, delta / len(evidences), each, family) for each in evidences]
     charged = joined([each.charged for each in found])
-    chosen = best_means(totals, k)
     pairs = pair_bounds(joined([each.of_pairs for each in found]))
+    low = np.max([each.low for each in found], axis=0)
+    high = np.min([each.high for each in found], axis=0)
+    if family is not None:
+        chosen = best_feasible(totals, k, family)
+        return PastBounds(chosen, *_feasible(pairs, charged, chosen, family, evidences), low, high)
+    chosen = best_means(totals, k)
     inside, outside = tiers(pairs, k)
     inside &= chosen  # where delta is near 1, evidence may speak against the better mean
     outside &= ~chosen
     lost = _largest_loss(pairs, charged, chosen & ~inside, ~chosen & ~outside)
     if evidences[0].ranged:  # no more arms can be swapped, each for one as far off as can be
         lost = min(lost, k, chosen.size - k)
-    low = np.max([each.low for each in found], axis=0)
-    high = np.min([each.high for each in found], axis=0)
     return PastBounds(chosen, lost / k, inside, outside, low, high)
 
 
@@ -67,14 +78,105 @@ class _EvidenceBounds:
     high: FloatArray
 
 
-def _proofs(totals: Totals, k: int, delta: float, evidence: Evidence) -> _EvidenceBounds:
+def _feasible(
+    pairs: FloatArray,
+    charged: SwapCharges,
+    chosen: BoolArray,
+    family: Constraint,
+    evidences: Evidences,
+) -> tuple[float, BoolArray, BoolArray]:
+    """The regret bound under a constraint, and the arms surely in and out of the best set.
+
+    In and out need a matroid: docs/constraints.md, Lemma 1."""
+    k = int(chosen.sum())
+    inside, outside = np.zeros_like(chosen), np.zeros_like(chosen)
+    one = math.inf
+    if isinstance(family, MatroidConstraint):
+        swaps = family.exchangeable(chosen).T  # [i, j]: j may come in for i
+        open_pairs = swaps & (pairs >= 0)
+        inside = chosen & ~open_pairs.any(axis=1)
+        outside = ~chosen & ~open_pairs.any(axis=0)
+        one = max(0.0, float(pairs[swaps].max(initial=0.0)))
+    sets = feasible_set_bounds(charged, chosen, ~inside & ~outside, family)
+    sets[:1] = np.minimum(sets[:1], one)
+    lost = max(0.0, float(sets.max(initial=0.0)))
+    if evidences[0].ranged:
+        lost = min(lost, float(sets.size))
+    return lost / k, inside, outside
+
+
+def feasible_set_bounds(
+    charged: SwapCharges, chosen: BoolArray, movable: BoolArray, family: Constraint
+) -> FloatArray:
+    """(M,) Bound on the loss of a feasible swap of m of these arms: the least over the columns.
+
+    If every arm that comes in gains s more, the largest total over swaps of all sizes is at least
+    that over swaps of m arms, and s m: for every slope s."""
+    most = len(charged.costs)
+    if not movable.any():
+        return np.zeros(most)
+    known = np.isfinite(charged.up[movable] + charged.down[movable]).all(axis=0)  # (columns,)
+    if not known.any():
+        return np.full(most, np.inf)
+    gains = np.where(chosen, charged.down.T[known], charged.up.T[known])  # (columns, arms)
+    gains = np.where(movable, gains, 0.0)
+    costs = charged.costs[:, known]  # (M, columns)
+    if not isinstance(family, Quotas):  # whose best sets are found for many columns at once
+        few = _promising(gains, costs, chosen)
+        gains, costs = gains[few], costs[:, few]
+    bounds = np.full(most, np.inf)
+    sizes = np.arange(1, most + 1)[:, None]
+    for slope in _slopes(costs):  # (columns,)
+        sums, _ = largest_swaps(family, chosen, movable, gains + slope[:, None] * ~chosen)
+        found = (sums - slope * sizes + costs).min(axis=1)
+        bounds = np.minimum(bounds, found)
+    largest = float(np.abs(gains).max() + np.abs(costs).max())
+    result: FloatArray = bounds + ROUNDED * most * (1 + largest)
+    return result
+
+
+def _promising(gains: FloatArray, costs: FloatArray, chosen: BoolArray) -> IntArray:
+    """The columns with the least bounds if one arm, or all that can, were swapped freely."""
+    most = len(costs)
+    kept = []
+    for size in (1, most):
+        joined = -np.sort(-gains[:, ~chosen], axis=1)[:, :size].sum(axis=1)
+        left = -np.sort(-gains[:, chosen], axis=1)[:, :size].sum(axis=1)
+        kept.append(np.argsort(joined + left + costs[size - 1])[:MOST_COLUMNS])
+    return np.unique(np.concatenate(kept))
+
+
+def _slopes(costs: FloatArray) -> list[FloatArray]:
+    """Slopes to be tried: those of the costs at a few sizes, and steeper ones; (columns,) each."""
+    steeper = [costs[0] * factor for factor in STEEPER]
+    rises = np.diff(costs, axis=0)
+    if not len(rises):
+        return steeper
+    places = np.unique(np.linspace(0, len(rises) - 1, MOST_RISES).astype(int)).tolist()
+    return [*steeper, *(rises[place] for place in places)]
+
+
+def best_feasible(totals: Totals, k: int, family: Constraint) -> BoolArray:
+    """The best feasible set by the means; of equal means those with more pulls."""
+    means = totals.means
+    lowest = float(np.nanmin(means, initial=0.0))
+    known = np.where(np.isnan(means), lowest - 1.0, means)
+    return best_by(family, known, totals.pulls, k)
+
+
+def _proofs(
+    totals: Totals, k: int, delta: float, evidence: Evidence, family: Constraint | None
+) -> _EvidenceBounds:
     n = totals.pulls.size
     prices = prices_for(totals.pulls)
     limit = evidence.limit(delta / (2 * n))
     upward, downward = totals.raised, evidence.mirrored(totals).raised
-    shares = log_shares(n, k, delta)
+    swaps = family_swaps(family, n, k)
+    shares = log_shares(n, k, delta, (0.0,) if swaps == () else swaps)
     thresholds = evidence.thresholds(shares)
-    largest = evidence.largest_charge(thresholds)
+    # every arm of a swap is in a feasible swap of two single arms: so it is in a matroid
+    linked = family is None or isinstance(family, MatroidConstraint)
+    largest = evidence.largest_charge(thresholds) if linked else math.inf
     up, high = evidence.reaches(upward, prices, largest, limit)
     down, above = evidence.reaches(downward, prices, largest, limit)
     costs = prices * thresholds[:, None]

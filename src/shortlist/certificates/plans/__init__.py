@@ -4,7 +4,7 @@
 accepting and rejecting an arm, the check of exponential moments (*) at every mean, the boundaries
 with their shares of delta, the order in which arms are decided, and how bounds are combined. What
 only costs pulls if it is wrong: `belief` about the means, `planning` of when arms stop and what
-they are charged, `search` of stages and looks, `tuning`.
+they are charged, `search` of stages and looks, `tuning`. `priced` is a stage with a price per arm.
 
 Words with a meaning of their own in this package:
 
@@ -16,4 +16,5 @@ Words with a meaning of their own in this package:
     block      arms that are decided together, after those of the blocks before
     track      one way to decide all arms, with its own target and share of delta
     stage      plans for all arms and the proof from the states in which they stopped
-    draft      plans for all groups of arms with their expected pulls and charges"""
+    draft      plans for all groups of arms with their expected pulls and charges
+    class      arms that share a price, where not every set may be chosen (docs/prices.md)"""

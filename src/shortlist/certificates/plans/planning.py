@@ -20,7 +20,7 @@ ln(1/delta) / strength, against charges, which grow with it: slowly where many a
 boundary, fast where all are far away. No guarantee rests on any of this."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -380,21 +380,41 @@ class PlanDraft:
 class PlanDrafts:
     """Expected cost of every threshold for every group; larger numbers, smaller thresholds.
 
-    A rough one has fewer groups, one boundary, every other threshold and one stage only."""
+    A rough one has fewer groups, one boundary, every other threshold and one stage only. Arms that
+    share a price have a belief of their own; without constraints all arms share one."""
 
     def __init__(
-        self, belief: Belief, stakes: Stakes, charges: float, *, rough: bool = False
+        self,
+        *beliefs: Belief,
+        stakes: Stakes,
+        charges: float,
+        rough: bool = False,
+        members: Sequence[IntArray] | None = None,
     ) -> None:
-        self.belief = belief
+        """`members` are the arms of every belief, by their numbers among all; default: all arms."""
         self.stakes = stakes
         self.rough = rough
-        self.nodes = [(belief.boundary, 1.0)] if rough else belief.nodes
-        groups = belief.groups(math.inf if rough else tuning.ALIKE_PULLS)
-        self.policies = [Policy(group, belief, stakes, self.nodes) for group in groups]
+        self.n_arms = sum(belief.row.size for belief in beliefs)
+        self.policies: list[Policy] = []
+        self.parts: list[tuple[Belief, range]] = []  # beliefs, and the policies of each
+        for number, belief in enumerate(beliefs):
+            first = len(self.policies)
+            arms = None if members is None else members[number]
+            self.policies += self._made_policies(belief, arms)
+            self.parts.append((belief, range(first, len(self.policies))))
         self.tried: dict[int, PlanDraft] = {}
         self._try_until(
             (1.0 if rough else tuning.STAGE_CHARGES) * charges, many=tuning.MANY_CHARGES * charges
         )
+
+    def _made_policies(self, belief: Belief, arms: IntArray | None) -> list[Policy]:
+        """A policy for every group of arms of a belief."""
+        nodes = [(belief.boundary, 1.0)] if self.rough else belief.nodes
+        groups = belief.groups(math.inf if self.rough else tuning.ALIKE_PULLS)
+        stakes = replace(self.stakes, boundary=belief.boundary)
+        if arms is not None:
+            groups = [replace(group, arms=arms[group.arms]) for group in groups]
+        return [Policy(group, belief, stakes, nodes) for group in groups]
 
     def expected_pulls(self, aim: float) -> float:
         """Expected pulls with one threshold for all groups that makes charges about `aim`."""
@@ -453,26 +473,29 @@ class PlanDrafts:
 
     def _drafted(self, threshold: float) -> PlanDraft:
         plans = [Plan(policy, threshold) for policy in self.policies]
-        shift = 0.0 if self.rough else self._shift(plans)
         pulls = np.array([plan.expected_pulls for plan in plans])
-        charges = np.array([self._expected_charges(plan, shift) for plan in plans])
+        charges = np.empty(len(plans))
+        for belief, numbers in self.parts:
+            some = [plans[number] for number in numbers]
+            shift = 0.0 if self.rough else _shift(some, belief)
+            charges[numbers] = [self._expected_charges(plan, shift) for plan in some]
         return PlanDraft(plans, pulls, charges)
 
     def _expected_charges(self, plan: Plan, shift: float) -> float:
         """On average over the boundaries that plans are made for."""
-        gap = tuning.ROUGH_ERROR * self.stakes.strength * self.stakes.reach / self.belief.row.size
+        gap = tuning.ROUGH_ERROR * self.stakes.strength * self.stakes.reach / self.n_arms
         charges = 0.0
-        for boundary, weight in self.nodes:
+        for boundary, weight in plan.policy.nodes:
             stakes = replace(self.stakes, boundary=boundary)
             charges += weight * plan.expected_charges(boundary - shift, stakes, gap)
         return charges
 
-    def _shift(self, plans: list[Plan]) -> float:
-        """Distance of scores below the boundary at which k arms are expected to be accepted."""
-        boundary = self.belief.boundary
-        thresholds = np.clip(boundary + SHIFTS * self.belief.error, 0.0, 1.0)
-        inside = np.sum([plan.expected_inside(thresholds) for plan in plans], axis=0)
-        return boundary - float(np.interp(-self.belief.k, -inside, thresholds))
+
+def _shift(plans: list[Plan], belief: Belief) -> float:
+    """Distance of scores below the boundary at which k arms are expected to be accepted."""
+    thresholds = np.clip(belief.boundary + SHIFTS * belief.error, 0.0, 1.0)
+    inside = np.sum([plan.expected_inside(thresholds) for plan in plans], axis=0)
+    return belief.boundary - float(np.interp(-belief.k, -inside, thresholds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,11 +511,18 @@ def predict_cost(
 ) -> CostPrediction:
     """The cheapest of some strengths, from the weakest on until it gets worse; or the weakest."""
     first = Boundaries.around(belief.boundary, belief.error, delta * tuning.STAGE_AIMS[0][1])
+    return cheapest_strength([belief], first.least_threshold, reach, usual=usual)
+
+
+def cheapest_strength(
+    beliefs: Sequence[Belief], threshold: float, reach: float, *, usual: bool
+) -> CostPrediction:
+    """As `predict_cost`, for a bound that pays this threshold, ln(1/delta)."""
 
     def prediction(strength: float) -> CostPrediction:
-        stakes = Stakes(belief.boundary, strength * first.least_threshold / reach, reach)
-        charges = first.left_for_charges(stakes) - (1 - tuning.AIMED_SHARE) * reach
-        drafts = PlanDrafts(belief, stakes, charges, rough=True)
+        stakes = Stakes(beliefs[0].boundary, strength * threshold / reach, reach)
+        charges = reach - threshold / stakes.strength - (1 - tuning.AIMED_SHARE) * reach
+        drafts = PlanDrafts(*beliefs, stakes=stakes, charges=charges, rough=True)
         return CostPrediction(stakes, drafts.expected_pulls(charges))
 
     weakest, *stronger = tuning.STRENGTHS_TRIED

@@ -5,49 +5,62 @@ before would stop it too, so that every arm continues from where it stopped. No 
 fresh rewards."""
 
 import math
-from collections.abc import Generator
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator
 from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.frame import Retired, continued, share_of
+from shortlist.certificates.frame import Retired, boundary_evidence, continued, share_of
 from shortlist.certificates.plans import tuning
 from shortlist.certificates.plans.belief import Belief
 from shortlist.certificates.plans.bound import Boundaries, Stakes
-from shortlist.certificates.plans.planning import PlanDraft, PlanDrafts, predict_cost
+from shortlist.certificates.plans.planning import (
+    CostPrediction,
+    PlanDraft,
+    PlanDrafts,
+    cheapest_strength,
+    predict_cost,
+)
+from shortlist.certificates.plans.priced import PricedBelief, PricedStage
 from shortlist.certificates.plans.stage import PlanProof, PlanStage
 from shortlist.certificates.split.search import split_search_from
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
+from shortlist.exploration.priced import PricedPosterior, exploring, remaining
 from shortlist.problem import Problem
 from shortlist.search import Answer, Progress, Pulls, Rewards, Search
 
 REWARD_ROUNDING = 1e-9  # of a reward that was moved from another range to [0, 1]
 
 
-class PlanLook:
-    """All stages, which depend on the rewards before alone, and the fresh rewards so far."""
+class StagedLook(ABC):
+    """The stages of a look, which depend on the rewards before alone, and its fresh rewards so far.
+
+    A kind of look says which stage is declared from a draft."""
 
     def __init__(
-        self, belief: Belief, stakes: Stakes, delta: float, retired: Retired | None = None
+        self,
+        n_arms: int,
+        stakes: Stakes,
+        thresholds: list[float],
+        stages: Iterator[PlanDraft],
+        retired: Retired | None,
     ) -> None:
-        self.retired = Retired(belief.row.size) if retired is None else retired
-        self.belief = belief
+        """`thresholds` are ln(1/delta) of the largest share in every stage."""
+        self.retired = Retired(n_arms) if retired is None else retired
         self.reach = stakes.reach
-        middle = belief.middle, belief.error
-        self.boundaries = [
-            Boundaries.around(*middle, delta * each) for _, each in tuning.STAGE_AIMS
-        ]
         self.strength = stakes.strength
-        charges = self.boundaries[0].left_for_charges(stakes)
-        self._stages = PlanDrafts(belief, stakes, charges).stages(charges)
+        self.thresholds = thresholds
+        self._stages = stages
         self._first = list(islice(self._stages, 1))
-        self.pulls: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
-        self.successes: IntArray = np.zeros(belief.row.size, dtype=np.int64)  # (arms,)
+        self.pulls: IntArray = np.zeros(n_arms, dtype=np.int64)  # (arms,)
+        self.successes: IntArray = np.zeros(n_arms, dtype=np.int64)  # (arms,)
         self.binary = True  # no reward was anything but 0 or 1
         self.bound = math.inf  # on K R_T, about, after the last stage that was drawn
+        self.wrong = tuning.WRONG_BOUND
         self.record: list[tuple[Pulls, Rewards]] = []
 
     @property
@@ -84,7 +97,7 @@ class PlanLook:
 
     def _next(self, drawn: int) -> int | None:
         """The first later stage that should suffice, or the last one if it may; else None."""
-        if self.bound > tuning.WRONG_BOUND * self.reach:
+        if self.bound > self.wrong * self.reach:
             return None
         expected = self._expected()
         predicted = self.bound * (expected / expected[drawn]) ** self._kept
@@ -98,22 +111,24 @@ class PlanLook:
     @property
     def _kept(self) -> float:
         """Share of the logarithm of a predicted improvement that is realised."""
-        weak = tuning.WEAK_LOOK * self.boundaries[0].least_threshold
+        weak = tuning.WEAK_LOOK * self.thresholds[0]
         return 1.0 if self.strength * self.reach < weak else tuning.REALISED
 
     def _expected(self) -> FloatArray:
         """The bound that is expected after every stage."""
         charges = np.array([each.charges.sum() for each in self.drafts])
-        least = [each.least_threshold for each in self.boundaries[: charges.size]]
+        least = self.thresholds[: charges.size]
         return charges + np.array(least) / self.strength
 
-    def stage(self, number: int) -> PlanStage:
-        """The declared stage `number`: plans stop later in later stages."""
-        draft = self.drafts[number] if number else self._first[0]
-        declared = self.boundaries[number], self.strength, self.reach
-        return PlanStage(draft.plans, self.belief, *declared)
+    def draft_of(self, number: int) -> PlanDraft:
+        """The draft of stage `number`: plans stop later in later stages."""
+        return self.drafts[number] if number else self._first[0]
 
-    def draw(self, stage: PlanStage, rounds: int) -> Generator[Pulls, Rewards, None]:
+    @abstractmethod
+    def stage(self, number: int) -> PlanStage | PricedStage:
+        """The declared stage `number`."""
+
+    def draw(self, stage: PlanStage | PricedStage, rounds: int) -> Generator[Pulls, Rewards, None]:
         """Let every arm follow its plan, all arms in common batches."""
         while not self.void:
             times = stage.missing(self.pulls, self.successes)
@@ -131,6 +146,48 @@ class PlanLook:
             self.successes[arms] += successes.astype(np.int64)
 
 
+class PlanLook(StagedLook):
+    """A look with one boundary for all arms, or with each of several."""
+
+    def __init__(
+        self, belief: Belief, stakes: Stakes, delta: float, retired: Retired | None = None
+    ) -> None:
+        self.belief = belief
+        middle = belief.middle, belief.error
+        self.boundaries = [
+            Boundaries.around(*middle, delta * each) for _, each in tuning.STAGE_AIMS
+        ]
+        charges = self.boundaries[0].left_for_charges(stakes)
+        stages = PlanDrafts(belief, stakes=stakes, charges=charges).stages(charges)
+        thresholds = [each.least_threshold for each in self.boundaries]
+        super().__init__(belief.row.size, stakes, thresholds, stages, retired)
+
+    def stage(self, number: int) -> PlanStage:
+        """The declared stage `number`."""
+        declared = self.boundaries[number], self.strength, self.reach
+        return PlanStage(self.draft_of(number).plans, self.belief, *declared)
+
+
+class PricedLook(StagedLook):
+    """A look where arms have prices: one claim per stage."""
+
+    def __init__(
+        self, belief: PricedBelief, stakes: Stakes, delta: float, retired: Retired | None = None
+    ) -> None:
+        self.belief = belief
+        thresholds = [-math.log(delta * each) for _, each in tuning.STAGE_AIMS]
+        left = stakes.reach - thresholds[0] / stakes.strength
+        charges = tuning.PRICED_ROOM * left
+        drafts = PlanDrafts(*belief.beliefs, stakes=stakes, charges=charges, members=belief.members)
+        super().__init__(belief.n_arms, stakes, thresholds, drafts.stages(charges), retired)
+        self.wrong = tuning.PRICED_WRONG
+
+    def stage(self, number: int) -> PricedStage:
+        """The declared stage `number`."""
+        declared = self.thresholds[number], self.strength, self.reach
+        return PricedStage(self.draft_of(number).plans, self.belief, *declared)
+
+
 def plans_search(
     problem: Problem, rng: np.random.Generator, retired: Retired | None = None
 ) -> Search:
@@ -138,14 +195,15 @@ def plans_search(
 
     For 0/1 rewards, declared or not. The pilot estimates the boundary and which arms are near it;
     plans are declared from it, and their fresh rewards choose the set and give the bound U of
-    docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. If not, all
-    rewards so far are the pilot of the next look, which has its own share of delta. After some
-    looks, or with the first reward that is neither 0 nor 1, the split certificate takes over, with
-    all rewards so far as exploration.
+    docs/plans.md: if U <= K epsilon, R_T <= U / K with probability >= 1 - delta. Under quotas arms
+    have prices (docs/prices.md); where few arms share a price, the split certificate takes over
+    after the pilot. If U is larger, all rewards so far are the pilot of the next look, which has
+    its own share of delta. After some looks, or with the first reward that is neither 0 nor 1, the
+    split certificate takes over, with all rewards so far as exploration.
 
     A look in which an arm retires is void: it proves nothing, its share of delta is lost, and all
     its rewards are pilot for the next one, which is about the remaining arms."""
-    posterior = Posterior(problem.n_arms, problem.k, problem.rewards)
+    posterior = exploring(problem)
     retired = Retired(problem.n_arms) if retired is None else retired
     yield from _pilot(posterior, tuning.FIRST_PILOT * problem.n_arms, rng)
     return (yield from _plans_from(posterior, problem, rng, retired))
@@ -163,17 +221,19 @@ def _plans_from(
     """Plans after a pilot; `failed` looks had shares of delta."""
     while failed < tuning.PLAN_LOOKS and _is_binary(posterior) and not retired.any():
         belief = _belief(problem, posterior, rng, sharpen=failed == 0)
+        if isinstance(belief, PricedBelief) and not belief.many_share:
+            break
         delta = share_of(problem.delta, failed)
         small = _is_small(posterior)
-        prediction = predict_cost(belief, _reach(problem), delta, usual=small)
+        prediction = _predicted(belief, _reach(problem), delta, usual=small)
         if math.isinf(prediction.pulls) and not small:
             break
         wanted = _wanted(prediction.pulls, posterior, belief)
         if posterior.spent < tuning.PILOT_ENOUGH * wanted:
             yield from _pilot(posterior, int(wanted), rng)
             continue
-        prediction = predict_cost(belief, _reach(problem), delta) if small else prediction
-        look = PlanLook(belief, prediction.stakes, delta, retired)
+        prediction = _predicted(belief, _reach(problem), delta) if small else prediction
+        look = _look(belief, prediction.stakes, delta, retired)
         if not look.promising:
             break
         proof = yield from look.prove(rng, rounds)
@@ -187,9 +247,28 @@ def _plans_from(
     if not retired.any():
         return (yield from split_search_from(posterior, problem, rng, None, retired, failed=failed))
     stay = retired.staying
-    some, fewer = posterior.among(stay), problem.among(stay, None)
+    fewer = problem.among(stay, None)
+    some = remaining(posterior, stay, fewer)
     rest = partial(_plans_from, some, fewer, rng, rounds=rounds, failed=failed)
     return (yield from continued(stay, rest))
+
+
+def _predicted(
+    belief: Belief | PricedBelief, reach: float, delta: float, *, usual: bool = False
+) -> CostPrediction:
+    """The strength of a look and its predicted cost."""
+    if isinstance(belief, Belief):
+        return predict_cost(belief, reach, delta, usual=usual)
+    threshold = -math.log(delta * tuning.STAGE_AIMS[0][1])
+    return cheapest_strength(belief.beliefs, threshold, reach, usual=usual)
+
+
+def _look(
+    belief: Belief | PricedBelief, stakes: Stakes, delta: float, retired: Retired
+) -> StagedLook:
+    if isinstance(belief, Belief):
+        return PlanLook(belief, stakes, delta, retired)
+    return PricedLook(belief, stakes, delta, retired)
 
 
 def _pilot(
@@ -206,7 +285,7 @@ def _pilot(
         yield from explore_once(posterior, until - posterior.spent, rng, least=batch)
 
 
-def _wanted(fresh: float, posterior: Posterior, belief: Belief) -> float:
+def _wanted(fresh: float, posterior: Posterior, belief: Belief | PricedBelief) -> float:
     """Pulls of a pilot whose plans are predicted to take this many `fresh` ones.
 
     Proportional to their root: the saving of a larger pilot grows with them and falls with its own
@@ -215,18 +294,24 @@ def _wanted(fresh: float, posterior: Posterior, belief: Belief) -> float:
     fresh pulls; the lower one falls with the number of arms."""
     n_arms = posterior.n_arms
     if math.isinf(fresh):  # too small a pilot to promise anything
-        return tuning.PILOT * n_arms
+        return _least_pilot(posterior)
     least = tuning.LEAST_PILOT_SHARE / math.cbrt(n_arms) * fresh
     if _is_small(posterior):
-        return min(max(tuning.PILOT * n_arms, least), fresh)
+        return min(max(_least_pilot(posterior), least), fresh)
     wanted = tuning.PILOT_PART * belief.edge * math.sqrt(fresh * n_arms)
     wanted = min(max(wanted, least), tuning.MOST_PILOT_SHARE * fresh)
     return min(wanted, tuning.PILOT_FACTOR * posterior.spent)
 
 
+def _least_pilot(posterior: Posterior) -> int:
+    """Pulls of a pilot, unless fewer fresh ones are predicted."""
+    priced = isinstance(posterior, PricedPosterior)
+    return (tuning.PRICED_PILOT if priced else tuning.PILOT) * posterior.n_arms
+
+
 def _is_small(posterior: Posterior) -> bool:
     """Whether the pilot is too small to predict more than a few pulls per arm."""
-    return posterior.spent < tuning.PILOT_ENOUGH * tuning.PILOT * posterior.n_arms
+    return posterior.spent < tuning.PILOT_ENOUGH * _least_pilot(posterior)
 
 
 def _is_binary(posterior: Posterior) -> bool:
@@ -236,7 +321,9 @@ def _is_binary(posterior: Posterior) -> bool:
 
 def _belief(
     problem: Problem, posterior: Posterior, rng: np.random.Generator, *, sharpen: bool
-) -> Belief:
+) -> Belief | PricedBelief:
+    if isinstance(posterior, PricedPosterior):
+        return PricedBelief.of(posterior, rng, sharpen=sharpen)
     chosen, _ = posterior.split(rng)
     guess = posterior.balance(chosen)
     return Belief(posterior.pulls, posterior.sums, problem.k, guess, sharpen=sharpen)
@@ -248,11 +335,11 @@ def _reach(problem: Problem) -> float:
 
 
 def _answer(
-    problem: Problem, look: PlanLook, proof: PlanProof, explored: int, looks: int
+    problem: Problem, look: StagedLook, proof: PlanProof, explored: int, looks: int
 ) -> Answer:
     evidence = {
         "certificate": "plans",
-        "boundary": proof.boundary,
+        **boundary_evidence(proof.boundary, proof.surplus),
         "strength": look.strength,
         "pulls explored": explored,
         "pulls certified": int(look.pulls.sum()),

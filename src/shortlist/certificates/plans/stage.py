@@ -151,7 +151,7 @@ class CombinedBounds:
             about = self.together(self.all)
             inexact = tuning.CHECKED_ERROR if checked else tuning.ROUGH_ERROR
             if not unchecked or not about <= (1 + inexact) * reach:
-                return _beyond(reach, about)
+                return beyond(reach, about)
             claim = unchecked.pop(0)
             charges = self.check(claim.track, claim.j)
             off = charges - claim.charges
@@ -174,7 +174,7 @@ class CombinedBounds:
         return share - self.strength * claim.charges
 
 
-def _beyond(reach: float, about: float) -> float:
+def beyond(reach: float, about: float) -> float:
     """A bound beyond the reach, which is no proof; infinite for NaN."""
     return math.inf if math.isnan(about) else max(about, math.nextafter(reach, math.inf))
 
@@ -274,7 +274,7 @@ def stopped_arms(
     """These stopped arms on every track, first the one that accepts most nearly k.
 
     On no track if an arm stopped in a state that was dropped, which is charged infinitely."""
-    ended = _ended(plans, pulls, successes)
+    ended = ended_states(plans, pulls, successes)
     if (ended == NOT_THERE).any():
         return
     block = blocks(plans, pulls.size)
@@ -294,11 +294,11 @@ def stopped_arms(
                 track.accepted += int((part.scores[ended[arms]] > threshold.score).sum())
     for track in sorted(tracks, key=lambda each: abs(each.accepted - pilot.k)):
         steps = [(part, threshold) for part, threshold in track.steps if part.arms.size]
-        parts = [replace(part, places=_places(part, threshold)) for part, threshold in steps]
+        parts = [replace(part, places=places_of(part, threshold)) for part, threshold in steps]
         yield StoppedArms(parts, ended, belief.boundary, track.share)
 
 
-def _ended(plans: Sequence[Plan], pulls: IntArray, successes: IntArray) -> IntArray:
+def ended_states(plans: Sequence[Plan], pulls: IntArray, successes: IntArray) -> IntArray:
     """The number of the state in which every arm stopped: (arms,)."""
     ended = np.zeros(pulls.size, dtype=np.int64)
     for plan in plans:
@@ -343,7 +343,7 @@ def _ahead(plans: Sequence[Plan], belief: Belief, unseen: BoolArray) -> list[Arm
     return parts
 
 
-def _places(part: ArmBlock, threshold: AcceptanceThreshold) -> FloatArray:
+def places_of(part: ArmBlock, threshold: AcceptanceThreshold) -> FloatArray:
     """The quantile of the mean at the probability of acceptance, in every state.
 
     That less the boundary is the lead with the least expected charge (docs/plans.md, "The best
@@ -363,13 +363,23 @@ def _places(part: ArmBlock, threshold: AcceptanceThreshold) -> FloatArray:
     return np.where(np.abs(away) > tuning.FAR_SCORE, np.copysign(math.inf, away), places)
 
 
+def missing_pulls(plans: Sequence[Plan], pulls: IntArray, successes: IntArray) -> IntArray:
+    """Pulls of every arm up to the next level of its plan; 0 where it stops."""
+    times = np.zeros(pulls.size, dtype=np.int64)  # (arms,)
+    for plan in plans:
+        arms = plan.policy.group.arms
+        times[arms] = plan.missing(pulls[arms], successes[arms])
+    return times
+
+
 @dataclass(frozen=True, slots=True)
 class PlanProof:
     """A set and the bound on K R_T that holds for it."""
 
     chosen: IntArray
     bound: float
-    boundary: float
+    boundary: FloatArray | float  # a price per arm under constraints
+    surplus: float = 0.0  # of the prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,11 +394,7 @@ class PlanStage:
 
     def missing(self, pulls: IntArray, successes: IntArray) -> IntArray:
         """Pulls of every arm up to its next level; 0 where it stops."""
-        times = np.zeros(pulls.size, dtype=np.int64)  # (arms,)
-        for plan in self.plans:
-            arms = plan.policy.group.arms
-            times[arms] = plan.missing(pulls[arms], successes[arms])
-        return times
+        return missing_pulls(self.plans, pulls, successes)
 
     def proof(
         self, pulls: IntArray, successes: IntArray, rng: np.random.Generator

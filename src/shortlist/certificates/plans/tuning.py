@@ -121,3 +121,11 @@ REALISED = 0.8  # share of the logarithm of a predicted improvement that is real
 WEAK_LOOK = 4.0  # ... where looks are as strong as this; all of it where they are weaker
 HOPELESS_BOUND = 1.2  # predicted bound of the last stage, in k epsilon, above which it is skipped
 WRONG_BOUND = 1.5  # bound, in k epsilon, above which another look is better than a later stage
+
+# prices (priced.py, search.py)
+FEWEST_SHARING = 75  # arms per price: with fewer, numbers of arms above prices vary too much
+PRICED_PILOT = 22  # pulls per arm of a pilot, unless fewer fresh ones are predicted
+PRICED_ROOM = 0.85  # share of the charges that is planned: moved arms and the surplus take the rest
+PRICED_WRONG = 1.3  # as WRONG_BOUND
+CLASS_BLUR = 0.1  # of the score to accept a class by, in twice the error of the number accepted
+CLASS_SOFT = 0.02  # share of the belief about all arms of a class in that about some

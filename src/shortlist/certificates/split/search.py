@@ -13,6 +13,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import (
     MOST_LOOKS,
     Retired,
+    boundary_evidence,
     continued,
     limited_pulls,
     share_after,
@@ -44,21 +45,13 @@ def answer_of(
     """The set of a draft with its bound, after this many looks."""
     evidence = {
         "certificate": "split",
-        **_boundaries(draft),
+        **boundary_evidence(draft.boundary, draft.surplus),
         "strength": draft.strength,
         "pulls explored": explored,
         "pulls certified": holdout.spent,
         "looks": looks,
     }
     return Answer(np.flatnonzero(draft.chosen), bound, 1 - delta, evidence)
-
-
-def _boundaries(draft: Draft) -> dict[str, object]:
-    """The boundary of a draft; the range of its prices, if there is one per arm."""
-    if isinstance(draft.boundary, float):
-        return {"boundary": draft.boundary}
-    low, high = float(draft.boundary.min()), float(draft.boundary.max())
-    return {"lowest price": low, "highest price": high, "surplus": draft.surplus}
 
 
 class Looks:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -21,6 +22,7 @@ from shortlist.service.service import Handler, Service, name_in, only_of, token_
 from shortlist.stores.base import Scope
 
 STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+RENDERED = 2.0  # seconds for which a page without changes is not rendered again
 FORM = 4096  # bytes of the sign-in form
 ONE = "/experiments/{name}"
 
@@ -32,6 +34,7 @@ class Site:
         self._service = service
         self._prefix = prefix
         self._watches = Watches(service)
+        self._pages: dict[str, tuple[str, float, str]] = {}  # version, when, and text
 
     def handlers(self) -> dict[str, dict[str, Handler]]:
         """The handlers of all pages and files, by path and method."""
@@ -61,6 +64,19 @@ class Site:
         return HTMLResponse(text, headers=HEADERS)
 
     def _experiment_page(self, name: str) -> str:
+        """The page, rendered again if anything changed, or after some seconds."""
+        experiments = self._service.experiments
+        version, now = experiments.get(name).version(), time.monotonic()
+        known = self._pages.get(name)
+        if known is not None and known[0] == version and now - known[1] < RENDERED:
+            return known[2]
+        text = self._rendered(name)
+        if len(self._pages) >= self._service.limits.opened:
+            self._pages.clear()
+        self._pages[name] = (version, now, text)
+        return text
+
+    def _rendered(self, name: str) -> str:
         experiments = self._service.experiments
         view = view_experiment(experiments, name, kept_history(experiments, name))
         return experiment_page(view, parts(view))
