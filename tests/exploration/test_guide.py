@@ -91,21 +91,6 @@ def test_arms_that_were_not_pulled_are_predicted(rewards: object) -> None:
     assert np.allclose(some.means().size, 100)
 
 
-def test_features_guide_under_quotas() -> None:
-    groups = np.arange(300) % 3
-    quotas = shortlist.Quotas(groups.tolist(), {0: (5, 10)}, k=30)
-    problem = Problem(300, 30, FixedBudget(1000), Binary(), features=Features(X), constraint=quotas)
-    posterior = exploring(problem)
-    times = posterior.first_pulls(0, np.random.default_rng(0))
-    arms = np.flatnonzero(times)
-    sums = np.random.default_rng(0).binomial(times[arms], MEANS[arms]).astype(float)
-    posterior.add(Pulls(arms, times[arms]), Rewards(sums, sums))
-    posterior.refresh()
-    losses = posterior.arm_losses(np.random.default_rng(1))
-    assert losses.shape == (300,)
-    assert (losses >= 0).all()
-
-
 def test_the_split_certificate_is_guided_and_keeps_its_promise() -> None:
     goal = {"k": 30, "epsilon": 0.05, "delta": 0.1, "runs": 4, "certificate": "split"}
     guided = shortlist.simulate("certified", MEANS, features=X, **goal)  # type: ignore[arg-type]
