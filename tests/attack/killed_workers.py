@@ -196,13 +196,21 @@ class Service:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        before = self._said().count(self.url)
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Start it."""
+        self._before = self._said().count(self.url)
         command = [sys.executable, "-m", "shortlist", "serve", "--port", str(self._port)]
         with self._log.open("ab") as log:  # a pipe that nobody empties would hold it up
             environment = {**os.environ, "SHORTLIST_STORE": self._store}
             self.process = subprocess.Popen(command, stderr=log, env=environment)
+
+    def wait(self) -> None:
+        """Wait until it listens."""
         deadline = time.monotonic() + PATIENCE
-        while self._said().count(self.url) == before:
+        while self._said().count(self.url) == self._before:
             assert time.monotonic() < deadline, self._said()[-1000:]
             assert self.process.poll() is None, self._said()[-1000:]
             time.sleep(0.01)

@@ -105,7 +105,8 @@ def test_two_services_that_share_postgresql_lose_nothing_while_experiments_come_
     server: Server, tmp_path: Path
 ) -> None:
     store, chance = server.new_url(), random.Random(9 + SEED)
-    Experiment.create(len(MEANS), K, store=store, **settings(PULLS)).close()
+    pulls = max(PULLS, 400 * KILLS)  # while one service starts again, the other one works on
+    Experiment.create(len(MEANS), K, store=store, **settings(pulls)).close()
     services = []
     for number in range(2):
         (tmp_path / str(number)).mkdir()
@@ -117,8 +118,9 @@ def test_two_services_that_share_postgresql_lose_nothing_while_experiments_come_
 
     def killing(service: Service) -> Callable[[], None]:
         def kill() -> None:
+            service.wait()  # since it was killed the last time
             service.kill()
-            service.start()
+            service.launch()
 
         return kill
 
@@ -126,15 +128,16 @@ def test_two_services_that_share_postgresql_lose_nothing_while_experiments_come_
     try:
         with at_work(open_, tmp_path, WORKERS, chance) as crew:
             deeds = [*map(killing, services), crew.kill, house.kill, *killings_of(server, chance)]
-            disturb(crew, KILLS, PULLS, chance, deeds)
+            disturb(crew, KILLS, pulls, chance, deeds)
         house.dismiss()
         for service in services:
+            service.wait()
             service.end()
     finally:
         house.dismiss()
         for service in services:
             service.kill()
-    check_undisturbed(store, crew, PULLS)
+    check_undisturbed(store, crew, pulls)
     with closing(PostgresStore(store)) as opened:
         assert house.check(opened) > 0
 
