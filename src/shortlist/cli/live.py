@@ -163,7 +163,7 @@ def tell(
       shortlist tell 0 0.75 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
-      shortlist tell --counts day.csv --block 2026-03-02 --store tests.db
+      shortlist tell --counts day.csv --block 2026-03-02 --store live.db
     """
     if counts is not None:
         if (ticket, reward, path, failed, cost) != (None,) * 5:
