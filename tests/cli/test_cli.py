@@ -525,9 +525,16 @@ def test_every_command_that_help_shows_as_an_example_runs(
         needed = any(each in example for each in (*elsewhere, "--counts"))
         if example[0] in ("reproduce", "serve", "mcp") or needed:
             continue  # takes minutes, never ends or needs a server: tests of its own run it
+        if "colours.db" in example and "--undo" not in example:
+            Path("colours.db").unlink(missing_ok=True)
+            asked = ("create", "arms.csv", "-k", "1", "--budget", "9", "--name", "colours")
+            assert run(*asked, "--store", "colours.db").exit_code == 0
+        if "--cells" in example:
+            asked = ("create", "arms.csv", "-k", "1", "--epsilon", "0.1", "--items", "items.csv")
+            assert run(*asked, "--store", "models.db").exit_code == 0
         result = run(*example)
         assert result.exit_code == 0, (example, result.output)
-        if example[0] == "export":
+        if example[0] == "export" and "--cells" not in example:
             Path("exported.jsonl").write_text(result.stdout)
 
 
