@@ -509,6 +509,7 @@ def test_every_command_that_help_shows_as_an_example_runs(
     Path("models.csv").write_text("arm\n" + "".join(f"model {number}\n" for number in range(8)))
     Path("items.csv").write_text("item\n" + "".join(f"{number}\n" for number in range(5)))
     Path("scores.csv").write_text("".join(f"{arm % 2},0,1\n" for arm in range(8)))
+    Path("results.csv").write_text(Path("scores.csv").read_text())
     Path("score").write_text(Path("evaluate").read_text())
     Path("score").chmod(0o755)
     examples = []
