@@ -31,7 +31,7 @@ UNCALLED = {  # records, made and not called by users, and names that are no fun
         "Rewards",
         "Runs",
     ),
-    *("Binary", "Status", "Ticket"),
+    *("Binary", "Normal", "Status", "Ticket"),
 }
 
 

@@ -522,7 +522,9 @@ def test_every_command_that_help_shows_as_an_example_runs(
     assert {example[0] for example in examples} == set(main.commands)
     for example in examples:
         elsewhere = ("http://127.0.0.1:8765", "postgresql://ann@db.example.org/tests")
-        if example[0] in ("reproduce", "serve") or any(each in example for each in elsewhere):
+        if example[0] in ("reproduce", "serve", "mcp") or any(
+            each in example for each in elsewhere
+        ):
             continue  # takes minutes, never ends or needs a server: tests of its own run it
         result = run(*example)
         assert result.exit_code == 0, (example, result.output)

@@ -1,6 +1,7 @@
 """Live tests: blocks of visitors, told as counts, on every kind of store and behind a service."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -243,6 +244,16 @@ def test_an_arm_that_retires_in_an_open_block_keeps_its_row_there() -> None:
     result = test.result(partial=True)
     assert result.top[0] != "b"
     assert result.arms[1].pulls == 0  # what others saw is not shown as its mean
+
+
+def test_the_verdict_is_about_the_average_of_the_test_and_keeps_a_control_that_is_best() -> None:
+    tested = {control: live(epsilon=0.2, control=control) for control in ("a", "b")}
+    for test in tested.values():
+        run(test)
+    said = tested["a"].result().verdict
+    assert "is lost on average over the blocks of the test, with 0.9 confidence." in said
+    assert re.search(r"No other arm is better than a by more than [\d.]+: keep it\.$", said)
+    assert "keep it" not in tested["b"].result().verdict
 
 
 def test_skipped_blocks_do_not_count() -> None:

@@ -8,7 +8,7 @@ from attack_scale import number_of_runs
 from scipy.stats import binom
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.items.matrix import MatrixBounds, matrix_bounds
+from shortlist.certificates.items.matrix import MOST_PAIRED, MatrixBounds, matrix_bounds
 
 RUNS = number_of_runs(60, 2000)
 MATRICES = {
@@ -106,3 +106,22 @@ def test_differences_on_the_same_items_are_bounded_more_closely() -> None:
     found = matrix_bounds(scores, 0.05, rng)
     assert found.above[0, 2] < found.high[2] - found.low[0]
     assert found.above[0, 2] < 0 < found.high[2] - found.low[0]
+
+
+def test_arms_with_items_of_their_own_are_bounded_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    scores = np.array([[0.9] * 60, [0.5] * 60, [0.1] * 60])
+    partly = np.where(rng.random(scores.shape) < 0.7, scores, np.nan)
+    found = matrix_bounds(partly, 0.05, rng)
+    assert not is_wrong(found, scores)
+    assert found.separates_at() == (1, 2)
+    assert np.allclose(found.above, np.where(np.eye(3), 0, found.high[None] - found.low[:, None]))
+
+
+def test_many_arms_on_the_same_items_are_bounded_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.random((MOST_PAIRED + 1, 8))
+    scores[:, 6:] = np.nan
+    found = matrix_bounds(scores, 0.05, rng)
+    off = ~np.eye(len(scores), dtype=bool)
+    assert np.allclose(found.above[off], (found.high[None] - found.low[:, None])[off])

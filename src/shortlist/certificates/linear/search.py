@@ -110,11 +110,6 @@ def check_linear(problem: Problem, certificate: str = "auto") -> None:
         raise InvalidInput(
             "arms have limits and `linear` is declared, but the design pulls few arms often"
         )
-    if problem.constraint is not None:
-        raise UnsupportedGoal(
-            "`linear` is declared and a constraint is given, but the linear bound is about all sets"
-            " of k arms"
-        )
     most = problem.epsilon * problem.k / (2 * min(problem.k, problem.n_arms - problem.k))
     if (features.misfit or 0.0) + problem.blur >= most:
         allowed = given_text(features.misfit or 0.0)
