@@ -502,6 +502,8 @@ def test_every_command_that_help_shows_as_an_example_runs(
     Path("fresh.csv").write_text("arm,chosen,pulls,successes\na,yes,400,330\nb,no,400,120\n")
     Path("counts.csv").write_text("arm,pulls,successes\na,400,330\nb,400,120\n")
     Path("rewards.csv").write_text("ticket,reward\n2,1\n3,0.5\n")
+    day = "".join(f"2026-03-02,variant {number},375,40\n" for number in range(8))
+    Path("day.csv").write_text(f"block,arm,visitors,conversions\n{day}")
     Path("groups.csv").write_text("group\n" + "a\nb\n" * 8)
     Path("quotas.csv").write_text("group,least,most\na,1,1\n")
     Path("evaluate").write_text('#!/bin/sh\ncase "$1" in *3|*5) echo 1;; *) echo 0;; esac\n')

@@ -29,7 +29,7 @@ def shares(*, block: str | None, store: str, name: str | None, style: str) -> No
 
     \b
     Example:
-      shortlist shares --block 2026-03-02 --store tests.db
+      shortlist shares --block 2026-03-02 --store pages.db
     """
     with open_experiment(store, name) as experiment:
         opened = experiment.shares(block)

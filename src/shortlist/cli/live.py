@@ -52,8 +52,9 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     and `tell`.
 
     \b
-    Example:
+    Examples:
       shortlist create arms.csv -k 5 --epsilon 0.1 --store tests.db
+      shortlist create arms.csv -k 1 --epsilon 2% --per-day 3000 --delay 2 --store pages.db
     """
     from shortlist.forecasting.days import outlook_of
     from shortlist.formatting import plural
@@ -166,7 +167,7 @@ def tell(
       shortlist tell 0 0.75 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
-      shortlist tell --counts day.csv --block 2026-03-02 --store tests.db
+      shortlist tell --counts day.csv --store pages.db
     """
     if counts is not None:
         if (ticket, reward, path, failed, cost) != (None,) * 5:
