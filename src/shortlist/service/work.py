@@ -74,8 +74,8 @@ class Lanes:
         self.opening = Lane("opening", 2, 64, writes=True)
         self.writes = Lane("writes", 4, 1000, writes=True)  # one call per experiment at a time
         self.reads = Lane("reads", 4, 256)
-        self.pages = Lane("pages", 2, 128)
-        self.exports = Lane("exports", 2, 64)
+        self.pages = Lane("pages", 1, 128)
+        self.exports = Lane("exports", 1, 64)
 
     def all(self) -> list[Lane]:
         """All of them."""
