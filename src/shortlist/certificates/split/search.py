@@ -122,8 +122,17 @@ class Looks:
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
         problem = self.problem
-        reach = self.reach - draft.surplus
+        # of a perfect matching, the bound by swaps takes care of the surplus
+        reach = self.reach - (draft.surplus if draft.reference is None else 0.0)
         return draft.declare(self.delta, reach, problem.rewards, problem.blur)
+
+    def bound(self, draft: Draft, holdout: Holdout) -> float:
+        """The bound of the present look."""
+        certificate = self.declared(draft)
+        if draft.reference is None:
+            return certificate.bound(holdout.sums, holdout.squares)
+        assert self.problem.constraint is not None
+        return bound_by_swaps(certificate, holdout, self.problem.constraint, draft.reference)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
         """A drafter for the present choice, unless its expected loss is too large."""
@@ -349,7 +358,7 @@ def look(
         yield from holdout.fill_up(stage.pulls, progress)
         if retired.any():
             return math.inf
-        bound = looks.declared(stage).bound(holdout.sums, holdout.squares)
+        bound = looks.bound(stage, holdout)
         if bound <= looks.problem.epsilon:
             break
     return bound
