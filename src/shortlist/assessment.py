@@ -10,7 +10,9 @@ import numpy as np
 
 from shortlist.arms import OwnLabel, labels_of, plain_label, shown_label
 from shortlist.arrays import ROUNDED, FloatArray, IntArray, confidence_of
+from shortlist.cells import known_scores
 from shortlist.certificates.certify import check_possible, on_unit_scale
+from shortlist.certificates.items.matrix import MatrixBounds, matrix_bounds
 from shortlist.certificates.past.bound import Evidence, Totals, settled
 from shortlist.certificates.past.tiers import PastBounds, bound_past
 from shortlist.constraints import Constraint, Quotas
@@ -25,6 +27,7 @@ from shortlist.quotas import (
     group_names,
 )
 from shortlist.reading.counts import Counts, counts_of
+from shortlist.reading.scores import named_scores
 from shortlist.result import ArmResult, GroupResult
 from shortlist.result.groups import groups_of, table_of
 from shortlist.result.plots import frame_of_rows
@@ -38,7 +41,7 @@ from shortlist.reward_models import (
     check_spread,
     model_of,
 )
-from shortlist.validation import check_choice, flag, number, shown, whole
+from shortlist.validation import check_choice, flag, number, seeded, shown, table, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,17 +69,22 @@ class Assessment(Tabular):
     fixed: bool  #: whether the pulls of every arm were fixed before any reward was seen
     pulls: int  #: rewards that it rests on
     #: all arms, in the order they were given; their intervals hold together with probability
-    #: `confidence`, which is a statement of its own
+    #: `confidence`, which is a statement of its own for counts
     arms: tuple[ArmResult, ...] = field(repr=False)
     rewards: RewardModel = field(repr=False)  #: what was declared about the rewards
     minimize: bool = field(repr=False)  #: whether small rewards are the good ones
     #: every group with a quota: chosen arms, quota, and the estimated price of the quota
     groups: tuple[GroupResult, ...] = field(default=(), repr=False)
     constrained: bool = field(default=False, repr=False)  #: whether not every set may be chosen
+    items: int | None = None  #: number of items, where scores on a test set were given
+    #: every K at which the K best arms are surely above all others, where scores were given
+    separates_at: tuple[int, ...] = ()
 
     @property
     def verdict(self) -> str:
         """What may be lost, in a sentence."""
+        if self.items is not None and self.pulls == self.items * len(self.arms):
+            return "All cells are known: the choice is the best one on these items."
         if not math.isfinite(self.regret_bound):
             return "Nothing is guaranteed about what this choice loses: an arm was never pulled."
         return (
@@ -147,7 +155,13 @@ class Assessment(Tabular):
             "pulls": self.pulls,
             "arms": plain(self._records()),
             **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
+            **self._of_items(),
         }
+
+    def _of_items(self) -> dict[str, object]:
+        if self.items is None:
+            return {}
+        return {"items": self.items, "separates_at": list(self.separates_at)}
 
     def to_json(self) -> str:
         """`to_dict` as one line of JSON."""
@@ -162,6 +176,12 @@ class Assessment(Tabular):
 
     @property
     def _assumption(self) -> str:
+        if self.items is not None:
+            return (
+                f"This is about means over these {self.items:,} items. It holds if the items on"
+                " which an arm has a score are a random sample of them, of a size that does not"
+                " depend on scores."
+            )
         if self.fixed:
             return "This holds if the pulls of every arm were fixed before any reward was seen."
         return "This holds however the pulls were shared out, and whenever they ended."
@@ -172,10 +192,13 @@ class Assessment(Tabular):
         best = "the best one" if k == 1 else f"among the best {k:,}"
         best = "in the best allowed set" if self.constrained else best
         confidence = f"With {confidence_text(self.confidence)} confidence"
+        together, separately = "Bound and tiers hold together", "; the intervals separately"
+        if self.items is not None:
+            together, separately = "Bound, tiers and intervals hold together", ""
         return (
             f"{confidence} {best}: {_listed(self.tiers['in'])}.",
             f"{confidence} not {best}: {_listed(self.tiers['out'])}.",
-            f"Bound and tiers hold together {confidence.lower()}; the intervals separately.",
+            f"{together} {confidence.lower()}{separately}.",
         )
 
     def _best_first(self) -> tuple[list[ArmResult], list[ArmResult]]:
@@ -219,6 +242,7 @@ def _listed(labels: Sequence[OwnLabel]) -> str:
     return ", ".join(shown_label(label) for label in labels[:NAMED]) + more
 
 
+ROWS = "a row per arm, all of the same length"
 MOST_ASSESSED = 2000  # arms: all pairs of them are compared
 LEAST_DELTA = 1e-200  # shares of less are no numbers any more
 MOST_PULLS = 10**9  # of an arm: tails of more are not computed to enough digits
@@ -229,9 +253,10 @@ NOT_GIVEN = (
 
 
 def assess(
-    counts: Any,
-    k: int,
+    counts: Any = None,
+    k: int | None = None,
     *,
+    scores: Any = None,
     fixed: bool | None = None,
     delta: float = 0.05,
     rewards: RewardsDeclared | None = None,
@@ -239,6 +264,7 @@ def assess(
     groups: Mapping[Any, Any] | GroupsGiven | None = None,
     quotas: QuotasGiven | None = None,
     constraint: ConstraintGiven | None = None,
+    seed: int = 0,
 ) -> Assessment:
     """Find the K best arms of past results, and bound what this choice can lose.
 
@@ -251,10 +277,16 @@ def assess(
             with the sum of the rewards and of their squares; a data frame or the name of a CSV file
             with columns arm, pulls, and successes or sum, and perhaps squares. Squares make the
             bound smaller where rewards vary little.
+        scores: Instead of counts, scores on a test set: a matrix with a row per arm and a column
+            per item, NaN where there is none; a data frame, or a CSV or Parquet file of such a
+            matrix or with columns arm, item, score. The means are those over all its items. The
+            items on which an arm has a score must be a random sample of them, of a size that does
+            not depend on scores. So cells of a search do not qualify, which scores good arms on
+            more items: it has a bound of its own.
         k: Number of arms to keep, from 1 to one less than there are.
         fixed: True if the pulls of every arm were fixed before any reward was seen. False if they
             were not: you stopped when it looked good, or pulled good arms more often. If you are
-            not sure, False. Has no default.
+            not sure, False. Has no default; not for scores.
         delta: Probability that the bound or a tier is wrong. The intervals are a separate
             statement: the probability that any of them is wrong is at most delta, too. Default
             0.05.
@@ -268,6 +300,7 @@ def assess(
             are free. The bound is then about the best set that keeps to them. Default: none.
         constraint: Another family of sets, instead of quotas, such as `Matching`. Its arms are in
             the order of `counts`. Default: all sets of k arms.
+        seed: Random seed of the order in which scores with missing cells are looked at.
 
     Returns:
         The arms to keep, the bound, the tiers "in", "out" and "tied", and an interval for every
@@ -285,6 +318,19 @@ def assess(
         >>> found.regret_bound < 0.02
         True
     """
+    if k is None:
+        raise InvalidInput("`k` is not given, but is needed")
+    if (counts is None) == (scores is None):
+        given_both = "neither" if counts is None else "both"
+        rule = "of `counts` and `scores` given, but it must be one of them"
+        raise InvalidInput(f"{given_both} {rule}")
+    if scores is not None:
+        if fixed is not None:
+            raise InvalidInput(f"`fixed` is {shown(fixed)}, but is about counts, not about scores")
+        for name, value in (("groups", groups), ("quotas", quotas), ("constraint", constraint)):
+            if value is not None:
+                raise InvalidInput(f"`{name}` is given, but goes with counts, not with scores")
+        return assess_scores(scores, k, delta, rewards, minimize=minimize, seed=seed)
     if fixed is None:
         raise InvalidInput(NOT_GIVEN)
     fixed, minimize = flag("fixed", fixed), flag("minimize", minimize)
@@ -335,14 +381,88 @@ def _family(
     return Problem(len(labels), k, FixedBudget(1), constraint=family).constraint
 
 
+def assess_scores(
+    scores: Any,
+    k: int,
+    delta: float,
+    rewards: RewardsDeclared | None,
+    *,
+    minimize: bool,
+    seed: int,
+) -> Assessment:
+    """`assess` of scores on a test set."""
+    minimize = flag("minimize", minimize)
+    delta = number("delta", delta, above=LEAST_DELTA, below=1)
+    rng = np.random.default_rng(seeded(seed))
+    named = named_scores(scores)
+    matrix = table("scores", scores if named is None else named.scores, ROWS)
+    _check_number("`scores`", len(matrix))
+    labels = labels_of(len(matrix) if named is None or named.arms is None else named.arms)
+    k = whole("k", k, at_least=1)
+    check_choice(len(labels), k)
+    model = Bounded() if rewards is None else model_of(rewards)
+    if not model.has_range:
+        raise InvalidInput(f"`rewards` is {shown(rewards)}, but scores on items need a range")
+    n_arms, n_items = matrix.shape
+    known = known_scores(matrix, n_arms, n_items, model)
+    assert known is not None
+    unit = (known - model.shift) / model.scale
+    found = matrix_bounds(1 - unit if minimize else unit, delta, rng)
+    return _of_matrix(found, unit, labels, k, model, delta, minimize)
+
+
+def _of_matrix(
+    found: MatrixBounds,
+    unit: FloatArray,
+    labels: tuple[OwnLabel, ...],
+    k: int,
+    model: RewardModel,
+    delta: float,
+    minimize: bool,
+) -> Assessment:
+    """What was found, in labels and in units of the rewards."""
+    counts = (~np.isnan(unit)).sum(axis=1)
+    ranked = np.lexsort((-counts, -np.nan_to_num(found.means, nan=-np.inf)))
+    chosen = np.isin(np.arange(counts.size), ranked[:k])
+    inside, outside = found.tiers(k)
+    low, high = (1 - found.high, 1 - found.low) if minimize else (found.low, found.high)
+    low, high = (end * model.scale + model.shift for end in (low, high))
+    sums = np.where(np.isnan(unit), 0.0, unit * model.scale + model.shift).sum(axis=1)
+    arms = tuple(_arms(labels, counts, sums, low, high, chosen.tolist()))
+    tier = np.where(inside & chosen, "in", np.where(outside & ~chosen, "out", "tied")).tolist()
+    return Assessment(
+        top=tuple(labels[arm] for arm in ranked[:k].tolist()),
+        regret_bound=found.regret(chosen) * model.scale,
+        confidence=confidence_of(delta),
+        tiers=_by_tier(labels, tier),
+        fixed=True,
+        pulls=int(counts.sum()),
+        arms=arms,
+        rewards=model,
+        minimize=minimize,
+        items=unit.shape[1],
+        separates_at=found.separates_at(),
+    )
+
+
+def _by_tier(labels: tuple[OwnLabel, ...], tier: list[str]) -> dict[str, tuple[OwnLabel, ...]]:
+    return {
+        name: tuple(label for label, own in zip(labels, tier, strict=True) if own == name)
+        for name in TIERS
+    }
+
+
+def _check_number(source: str, size: int) -> None:
+    """Refuse too many arms, and too few."""
+    if size > MOST_ASSESSED:
+        raise InvalidInput(f"{source} has {size:,} arms, but must have at most {MOST_ASSESSED:,}")
+    if size < 2:
+        raise InvalidInput(f"{source} has {plural(size, 'arm')}, but must have at least 2")
+
+
 def _labels(counts: Counts) -> tuple[OwnLabel, ...]:
     size = len(counts.where)
-    if size > MOST_ASSESSED:
-        raise InvalidInput(
-            f"{counts.source} has {size:,} arms, but must have at most {MOST_ASSESSED:,}"
-        )
-    if size < 2:
-        raise InvalidInput(f"{counts.source} has {plural(size, 'arm')}, but must have at least 2")
+    _check_number(counts.source, size)
     return labels_of(size if counts.labels is None else counts.labels)
 
 
@@ -399,10 +519,7 @@ def _assessment(
         top=tuple(arm.label for arm in top),
         regret_bound=found.regret_bound * model.scale,
         confidence=confidence_of(delta),
-        tiers={
-            name: tuple(label for label, own in zip(labels, tier, strict=True) if own == name)
-            for name in TIERS
-        },
+        tiers=_by_tier(labels, tier),
         fixed=evidence.fixed,
         pulls=int(counts.pulls.sum()),
         arms=arms,

@@ -19,7 +19,7 @@ import numpy as np
 from shortlist.algorithms import AlgorithmLike
 from shortlist.arms import Arms, Label, OwnLabel, labels_to_keep
 from shortlist.cells import ItemsGiven
-from shortlist.engine import Handout, Receipt, State, Status, Ticket
+from shortlist.engine import Experiment, Handout, Receipt, State, Status, Ticket, import_lines
 from shortlist.engine.blocks import Assignment, CountsReceipt, Shares
 from shortlist.engine.live import CountsGiven, checked_block
 from shortlist.engine.locate import checked_name, the_only
@@ -38,11 +38,23 @@ from shortlist.features import FeaturesGiven
 from shortlist.problem import ScoresGiven
 from shortlist.quotas import ConstraintGiven, QuotasGiven
 from shortlist.result import Result
+from shortlist.result.cells import EvaluatedCells
 from shortlist.reward_models import RewardsDeclared
 from shortlist.search import Progress
 from shortlist.settings import Settings, arguments, body_of
 from shortlist.spec import Certificate, Json, OnFailure, OnLate, Order, Seeds, documented
-from shortlist.validation import flag, number, real, seconds, shown, text, whole, words
+from shortlist.stores.base import MemoryStore
+from shortlist.validation import (
+    MOST_WORKERS,
+    flag,
+    number,
+    real,
+    seconds,
+    shown,
+    text,
+    whole,
+    words,
+)
 from shortlist.wire import (
     counts_to_json,
     error_of,
@@ -357,6 +369,7 @@ class Client(Runnable):
         on_late: OnLate = "wait",
         retries: int = 2,
         on_failure: OnFailure = "stop",
+        workers: int | None = None,
         exist_ok: bool = False,
     ) -> "Client":
         """Create an experiment at the service and return a client of it.
@@ -366,6 +379,8 @@ class Client(Runnable):
             algorithm: Name of an algorithm of the package: a service imports no code of callers.
                 Default: 'auto'.
             name: Name of the experiment.
+            workers: Calls that will be under way at a time. On a test set it sets the defaults of
+                `min_batch` and `window`, and nothing else.
             exist_ok: Whether to open an experiment of that name with the same settings, if there
                 is one.
 
@@ -378,6 +393,8 @@ class Client(Runnable):
             NotAllowed: The token does not have the scope "admin"."""
         body = body_of(arguments(locals(), "create"))
         body |= {"name": checked_name(name), "exist_ok": flag("exist_ok", exist_ok)}
+        if workers is not None:
+            body["workers"] = whole("workers", workers, at_least=1, at_most=MOST_WORKERS)
         self._connection.call("POST", "/v1/experiments", body, repeatable=exist_ok)
         return self.open(name)
 
@@ -642,6 +659,17 @@ class Client(Runnable):
         path = "/result?partial=true" if flag("partial", partial) else "/result"
         result = result_of(self._call("GET", path), self.settings.problem.rewards)
         return replace(result, control=self.settings.control)
+
+    def cells(self) -> EvaluatedCells:
+        """Return all evaluated cells of a test set, as `Experiment.cells` does.
+
+        The whole log is fetched when they are first needed."""
+        copy = MemoryStore()
+        return EvaluatedCells(lambda: self._fetched(copy).cells().rows)
+
+    def _fetched(self, copy: MemoryStore) -> Experiment:
+        import_lines(self.export_lines(), copy)
+        return Experiment.open(copy)
 
     def export_lines(self) -> Iterator[str]:
         """Yield the experiment as lines of JSON, for `shortlist import`."""

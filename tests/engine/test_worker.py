@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import pickle
 import signal
 import threading
 import time
@@ -155,6 +156,24 @@ def test_a_pull_that_is_handed_out_again_waits_for_growing_pauses(
     first, second = pauses
     assert 0.25 <= first <= 0.75  # seconds: 0.5, give or take a half, and twice that
     assert 0.5 <= second <= 1.5
+
+
+def test_an_async_pull_that_is_handed_out_again_waits_too() -> None:
+    pull = flaky(2, every=40)
+
+    async def pull_async(arm: int, seed: int, ticket: int) -> float:
+        return pull(arm, seed, ticket)
+
+    assert new().run(pull_async, retries=0) == new().run(reward)
+
+
+def test_a_pull_that_waits_to_be_made_again_is_not_made_after_an_interrupt() -> None:
+    evaluation = calls.Evaluation.of(reward)
+    evaluation.stop.set()
+    with pytest.raises(EvaluationFailed, match="it was stopped before it was made again"):
+        evaluation(calls.Call(0, 0, 0, 1, 7, pause=3600.0))
+    copy = pickle.loads(pickle.dumps(evaluation))  # as for another process
+    assert not copy.stop.is_set
 
 
 @pytest.mark.parametrize("more", [{}, {"workers": 2}])

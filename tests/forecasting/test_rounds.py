@@ -1,5 +1,7 @@
 """Rounds and days of a forecast."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,35 @@ def test_algorithms_without_these_options_are_forecast_as_they_are() -> None:
 def test_a_pace_that_makes_no_sense_is_refused(given: dict[str, float], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         forecast(**given)
+
+
+def test_a_live_test_is_forecast_next_to_certified_unless_drift_is_denied() -> None:
+    settings: dict[str, Any] = {"k": 1, "means": [0.6, 0.4], "epsilon": 0.1, "runs": 3}
+    settings |= {"algorithms": ["certified"], "per_day": 500.4, "delay": 1.5}
+    made = shortlist.forecast(**settings)
+    live = made.prospect("live test")
+    assert live.days is not None
+    assert (live.days == live.rounds).all()
+    assert live.days.min() >= 3
+    assert "days p90" in str(made)
+    denied = shortlist.forecast(**settings, drift=False)
+    assert [each.algorithm for each in denied.prospects] == ["certified"]
+    cut = shortlist.forecast(**settings, min_batch=100)
+    assert [each.algorithm for each in cut.prospects] == ["certified"]
+    limited = shortlist.forecast(**settings, limits=5000)
+    assert [each.algorithm for each in limited.prospects] == ["certified"]
+    longer = shortlist.forecast(**settings, skip_blocks=2, min_blocks=5).prospect("live test")
+    assert longer.rounds.min() >= 8
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"drift": True}, "`drift` is True, but goes with `per_day` only"),
+        ({"skip_blocks": 3}, "`skip_blocks` is 3, but goes with `per_day` only"),
+        ({"min_blocks": 3, "per_day": 10, "drift": False}, "`min_blocks` is 3, but needs `drift`"),
+    ],
+)
+def test_blocks_are_forecast_with_visitors_only(given: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        shortlist.forecast(k=1, means=[0.6, 0.4], epsilon=0.1, runs=1, **given)

@@ -18,6 +18,11 @@ PRINTED = {  # what must be in the output of every script
         BOUND,
         r"^True loss: 0\.\d{4}; promised: at most 0\.\d{4}$",
     ),
+    "inventory.py": (
+        r"^[\d,]+ replications, regret at most [12]\.\d+ per day$",
+        r"^correlation of designs on a seed: 0\.\d+$",
+        r"^at most 30 left: order up to 60$",
+    ),
     "own_algorithm.py": (
         r"^ +uniform 0\.\d{4}$",
         r"^ +halving 0\.\d{4}$",

@@ -315,15 +315,21 @@ def test_health_and_metrics_speak_of_the_process(made: Call) -> None:
     lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert lines["shortlist_rewards_total"] == "1"
     assert lines["shortlist_tickets_total"] == "3"
-    assert lines['shortlist_experiment_held{experiment="experiment"}'] == "2"
-    assert lines['shortlist_experiment_told{experiment="quo\\"te\\\\ \\n"}'] == "0"
+    assert lines['shortlist_experiment_held_tickets{experiment="experiment"}'] == "2"
+    assert lines['shortlist_experiment_rewards{experiment="quo\\"te\\\\ \\n"}'] == "0"
+    assert lines['shortlist_experiment_state{experiment="experiment",state="ready"}'] == "1"
+    assert lines['shortlist_experiment_state{experiment="experiment",state="stopped"}'] == "0"
+    assert lines['shortlist_queue_length{work="writes"}'] == "0"
+    assert float(lines["process_cpu_seconds_total"]) > 0
     asked = (
         'shortlist_requests_total{method="POST",route="/v1/experiments/{name}/ask",status="200"}'
     )
     assert lines[asked] == "1"
-    counts = [int(value) for name, value in lines.items() if "seconds_bucket" in name]
+    route = '{route="/v1/experiments"'
+    name = "shortlist_request_duration_seconds"
+    counts = [int(value) for each, value in lines.items() if f"{name}_bucket{route}" in each]
     assert counts == sorted(counts)
-    assert counts[-1] == int(lines["shortlist_request_seconds_count"])
+    assert counts[-1] == int(lines[f"{name}_count{route}}}"]) == 2
 
 
 def test_methods_that_somebody_makes_up_do_not_fill_the_metrics(call: Call) -> None:

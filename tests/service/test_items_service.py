@@ -12,7 +12,6 @@ import pytest
 from services import Call
 
 from shortlist import Client, Experiment, Ticket, instances
-from shortlist.engine import import_lines
 from shortlist.errors import (
     ConflictingReward,
     InvalidInput,
@@ -207,6 +206,13 @@ def test_infos_are_told_by_http_and_by_the_client(call: Call, url: str) -> None:
     experiment.tell(other, 0.0, info=["no"])
     with pytest.raises(InvalidInput, match="must be JSON"):
         experiment.tell(other, 0.0, info={1, 2})
-    copy = MemoryStore()
-    import_lines(experiment.export_lines(), copy)
-    assert [cell.info for cell in Experiment.open(copy).cells()] == [{"answer": "yes"}, ["no"]]
+    assert [cell.info for cell in experiment.cells()] == [{"answer": "yes"}, ["no"]]
+
+
+def test_workers_set_the_width_of_an_experiment_at_a_service(url: str) -> None:
+    client = Client(url).create(ARMS, **SETTINGS, workers=6)
+    assert client.settings.options == {"min_batch": 3, "window": 18}
+    again = Client(url).create(ARMS, **SETTINGS, workers=2, exist_ok=True)
+    assert again.settings.options == {"min_batch": 3, "window": 18}
+    result = client.run(score, workers=6, progress=False)
+    assert result.top == Client(url).open("experiment").result().top

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from places import PLACES, STORES, log_of, opening, place, reopen
 from places import create as made
 
+from shortlist import Arm
 from shortlist.cli import main
 from shortlist.engine import Experiment, archive, copy, delete, rename, verify
 from shortlist.errors import InvalidInput, StoreDamaged, StoreExists, StoreMissing, StoreReadOnly
@@ -212,3 +213,26 @@ def test_the_commands_rename_archive_copy_and_delete(tmp_path: Path) -> None:
     assert run("ask", "--limit", "5", "--store", path)[0] == 0
     told = run("tell", "--file", str(tmp_path / "rewards.csv"), "--store", path)
     assert told == (0, "told 2 of 2 rewards\n")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_views_have_labels_and_names(kind: str, tmp_path: Path) -> None:
+    store: Any = opening(kind, tmp_path)()
+    labels: list[Any] = [["red", "green"], [Arm("red", cost=2.0), Arm("green")], 2]
+    for number, arms in enumerate(labels):
+        name = f"experiment {number}"
+        experiment = Experiment.create(
+            arms, 1, store=store, name=name, budget=30, algorithm="uniform"
+        )
+        experiment.tell_many((ticket, 0.5) for ticket in experiment.ask(2))
+    rows = store._database.query(
+        "SELECT experiment, arm, reward FROM reward_list ORDER BY experiment, ticket"
+    )
+    assert {(name, str(arm)) for name, arm, _ in rows} == {
+        *((f"experiment {number}", arm) for number in (0, 1) for arm in ("red", "green")),
+        *(("experiment 2", arm) for arm in ("0", "1")),
+    }
+    kinds = store._database.query("SELECT DISTINCT experiment, kind FROM event_list")
+    assert ("experiment 0", "lease") in kinds
+    assert ("", "create") in kinds
+    store.close()

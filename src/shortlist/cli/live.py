@@ -55,6 +55,7 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     Example:
       shortlist create arms.csv -k 5 --epsilon 0.1 --store tests.db
     """
+    from shortlist.forecasting.days import outlook_of
     from shortlist.formatting import plural
 
     if k is None:
@@ -67,6 +68,8 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     begins = f"{made.settings.algorithm} starts with {plural(status.wanted, 'pull')}"
     if made.settings.problem.traffic is not None:
         begins = "open the first block with `shortlist shares`"
+        expected = outlook_of(made.settings.problem)
+        begins += f"; {expected}" if expected else ""
     note(f"{shown(store)}: experiment {made.name!r} with {len(given):,} arms, {begins}")
     made.close()
 

@@ -159,6 +159,13 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
     "counts",
     type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
     metavar="COUNTS",
+    required=False,
+)
+@click.option(
+    "--scores",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    metavar="FILE",
+    help="Scores on a test set instead of counts: a CSV or Parquet file.",
 )
 @click.option("-k", type=int, required=True, help="Number of arms to keep, less than there are.")
 @click.option(
@@ -185,7 +192,8 @@ def _verdict(bound: float, confidence: float, epsilon: float | None) -> str:
 @format_option
 def assess(
     *,
-    counts: str,
+    counts: str | None,
+    scores: str | None,
     k: int,
     fixed: bool | None,
     delta: float,
@@ -214,9 +222,14 @@ def assess(
     Not covered: rewards that depend on each other, results that were left out because of their
     values, the best of several tables.
 
+    With --scores, a file of scores on a test set is assessed: a row per arm and a column per item,
+    or columns arm, item, score. It is about means over all items of the file; the items on which an
+    arm has a score must be a random sample of them, of a size that does not depend on scores.
+
     \b
     Examples:
       shortlist assess counts.csv -k 1 --fixed
+      shortlist assess --scores results.csv -k 5
       shortlist assess counts.csv -k 1 --no-fixed --delta 0.01 --format json
 
     \b
@@ -228,7 +241,7 @@ def assess(
     """
     from shortlist.forecasting.picture import check_file
 
-    if fixed is None:
+    if fixed is None and scores is None:
         raise InvalidInput(
             "--fixed or --no-fixed is missing, but one must be given: --fixed if the pulls of every"
             " arm were fixed before any reward was seen, --no-fixed if they were not or you are not"
@@ -239,6 +252,7 @@ def assess(
     found = shortlist.assess(
         counts,
         k,
+        scores=scores,
         fixed=fixed,
         delta=delta,
         rewards=rewards,

@@ -1,6 +1,5 @@
 """`shortlist serve` and `shortlist tokens`."""
 
-import logging
 import time
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
@@ -60,6 +59,20 @@ NEEDED = "serve needs Starlette, uvicorn and Jinja2: pip install 'shortlist[serv
     metavar="PATH",
     help="Path that all addresses begin with behind a proxy, such as /shortlist.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="What is logged on stderr; from info on, every request.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the log.",
+)
 def serve(
     *,
     store: str,
@@ -70,6 +83,8 @@ def serve(
     body: int,
     proxies: tuple[str, ...],
     prefix: str,
+    log_level: str,
+    log_format: str,
 ) -> None:
     """Serve the experiments in a store over HTTP, with a live page.
 
@@ -87,6 +102,7 @@ def serve(
     """
     try:
         from shortlist.service.app import application
+        from shortlist.service.logs import start_logs
         from shortlist.service.protocol import Limits
         from shortlist.service.server import check_host, server
     except ModuleNotFoundError as error:
@@ -97,7 +113,7 @@ def serve(
         raise InvalidInput(f"`origin` is {origins!r}, but must be like https://example.org")
     if prefix and not (prefix.startswith("/") and quote(prefix) == prefix):
         raise InvalidInput(f"`prefix` is {prefix!r}, but must be a path such as /shortlist")
-    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    start_logs(log_level, log_format)
     limits = Limits(rate=rate, body=body)
     with opened(store, "rwc") as place:
         check_host(host, place)

@@ -60,14 +60,7 @@ def export_from(store: str, name: str | None) -> Any:
 
 def write_cells(store: str, name: str | None, path: str) -> int:
     """Write the evaluated cells of an experiment to a file; return their number."""
-    from shortlist.engine import import_lines
-    from shortlist.stores.base import MemoryStore
-
-    place: Any = store
-    if is_service(store):
-        place = MemoryStore()
-        name = import_lines(export_from(store, name), place, name)
-    with shortlist.Experiment.open(place, name, readonly=not is_service(store)) as experiment:
+    with open_experiment(store, name, readonly=True) as experiment:
         cells = experiment.cells()
         cells.write(path)
         return len(cells)

@@ -12,6 +12,7 @@ from shortlist.engine.blocks import Blocks
 from shortlist.engine.checks import Checks
 from shortlist.engine.replay import NOTHING, STATES, Replay, Replica
 from shortlist.engine.tickets import Numbering, OpenBatches, State
+from shortlist.engine.trends import trend_notes
 from shortlist.errors import InvalidInput
 from shortlist.formatting import plural
 from shortlist.interim import Tally
@@ -145,7 +146,14 @@ class BlockReplica(Replica):
 
     def _result(self, outcome: Outcome) -> Result:
         result = super()._result(outcome)
-        return replace(result, leads=self.blocks.leads())
+        return replace(result, leads=self.blocks.leads(), notes=(*result.notes, *self._notes()))
+
+    def _notes(self) -> tuple[str, ...]:
+        """Leads that change, once there is something to look at."""
+        counted = self.blocks.counted
+        if not counted:
+            return ()
+        return trend_notes(counted, self.settings.labels, self.settings.problem)
 
 
 def replica_of(name: str, settings: Settings, origin: str | None = None) -> Replica:

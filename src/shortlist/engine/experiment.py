@@ -47,7 +47,7 @@ from shortlist.engine.log_entries import (
 from shortlist.engine.retirement import arms_of, leaving_arm, may_leave, retirement, worst_rewards
 from shortlist.engine.runnable import Runnable
 from shortlist.engine.state import NONE
-from shortlist.engine.status import ArmsTold, Status, arms_told
+from shortlist.engine.status import ArmsTold, Status, Vitals, arms_told
 from shortlist.engine.tickets import (
     AGAIN,
     WAIT,
@@ -612,13 +612,23 @@ class Experiment(Live, Runnable):
         with self._lock:
             return self._known.state(self._now())
 
-    def glance(self) -> State | None:
-        """The state, as of the last call of anything else; None if another thread is at work on
-        this experiment: this never waits."""
+    def vitals(self) -> Vitals | None:
+        """State and counts, as of the last call of anything else; None if another thread is at
+        work on this experiment: this never waits."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._known.state(self._now())
+            now, known = self._now(), self._known
+            held = known.ledger.held(now)
+            bound = known.progress.bound
+            return Vitals(
+                state=known.state(now),
+                told=known.ledger.made,
+                held=held.size,
+                overdue=int((due_of(known.ledger.ends(held)) <= now).sum()),
+                failures=known.ledger.failures.total(),
+                bound=None if bound is None else bound * self.settings.problem.rewards.scale,
+            )
         finally:
             self._lock.release()
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -241,6 +242,17 @@ class Status(Tabular):
         """What was spent, and of how much."""
         of_all = "" if self.budget is None else f" of {amount_text(self.budget)}"
         return f"{amount_text(self.spent)}{of_all}"
+
+
+class Vitals(NamedTuple):
+    """State and counts of an experiment; None where they are not known without opening it."""
+
+    state: State
+    told: int
+    held: int | None = None
+    overdue: int | None = None
+    failures: int | None = None
+    bound: float | None = None  # what the search has proved
 
 
 @dataclass(frozen=True, slots=True)

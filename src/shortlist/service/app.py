@@ -85,7 +85,8 @@ def _operations(service: Service) -> Table:
         return json_reply({"status": "ok", "version": VERSION})
 
     async def metrics(_request: Request) -> Response:
-        text = service.metrics.text(await service.lanes.reads.run(service.figures))
+        figures = await service.lanes.reads.run(service.figures)
+        text = service.metrics.text(VERSION, service.queues(), figures)
         return PlainTextResponse(text, headers=HEADERS, media_type=PROMETHEUS)
 
     async def description(_request: Request) -> Response:

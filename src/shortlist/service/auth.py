@@ -35,6 +35,7 @@ LOGIN = 12 * 3600  # seconds that a browser stays signed in
 SHORT_DIGEST = 16  # characters of a token's digest in its logins
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SAFE = ("GET", "HEAD")
+MISSING = "a token is required, and none was sent"
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 Network = IPv4Network | IPv6Network
 
@@ -262,7 +263,7 @@ class Auth:
         if request.method in SAFE and login:
             token = find_login(login, self.tokens.all, time.time())
             return token, "the login has ended: sign in again"
-        return None, "a token is required, and none was sent"
+        return None, MISSING
 
     def sign_in(self, request: Request, secret: str) -> tuple[str, int]:
         """The login for a token, and for how many seconds it is valid."""

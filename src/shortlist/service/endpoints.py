@@ -92,8 +92,8 @@ def summary(experiments: OpenExperiments, listed: Listed) -> Json:
     row["pulls"] = listed.told
     experiment = experiments.open_one(listed.name)
     if experiment is not None:
-        state = experiment.glance()
-        row |= {} if state is None else {"state": state.value}
+        vitals = experiment.vitals()
+        row |= {} if vitals is None else {"state": vitals.state.value}
     return row
 
 
@@ -101,7 +101,7 @@ def create(inquiry: Inquiry) -> Reply:
     """Create an experiment. Only algorithms of this package are accepted: a name such as
     module:function would let the caller choose what the service imports."""
     body = inquiry.body
-    check_fields(body, ("name", *FIELDS, "exist_ok"), REQUIRED)
+    check_fields(body, ("name", *FIELDS, "workers", "exist_ok"), REQUIRED)
     _check_arms(body["arms"], inquiry.limits.arms)
     if not isinstance(body.get("options"), dict | None):
         raise InvalidInput(f"`options` is {shown(body['options'])[:100]}, but must be an object")

@@ -22,6 +22,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (errors.StoreExists, 409),
     (errors.Unfinished, 409),
     (errors.CannotReplay, 409),
+    (errors.StoreReadOnly, 409),
     (errors.LimitExceeded, 429),
     (errors.NotAllowed, 403),
     (errors.StoreError, 503),

@@ -106,6 +106,7 @@ CREATE: Schema = {
     "properties": {
         "name": {**TEXT, "minLength": 1, "maxLength": 200, "default": "experiment"},
         **SPEC["properties"],
+        "workers": {"type": ["integer", "null"], "minimum": 1, "default": None},
         "exist_ok": {**FLAG, "default": False},
     },
 }

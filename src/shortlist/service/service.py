@@ -16,12 +16,14 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
-from shortlist.engine.tickets import Receipt
+from shortlist.engine.status import Vitals
+from shortlist.engine.tickets import Receipt, State
 from shortlist.errors import LimitExceeded, ShortlistError, StoreMissing
 from shortlist.service.auth import SAFE, Auth, InFlight, Proxies, RateLimit, Tokens
 from shortlist.service.bodies import Bodies, results
 from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
+from shortlist.service.logs import log_request
 from shortlist.service.prometheus import Metrics
 from shortlist.service.protocol import HEADERS, Limits, Refusal, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
@@ -33,6 +35,7 @@ from shortlist.telemetry import span
 
 METHODS = (*SAFE, "POST")
 JSON_HEADERS = ("content-type", "content-length")  # which an error page does not keep
+MEASURED = 1000  # experiments that have metrics
 READY = 5.0  # seconds for the store to answer
 FAILED = "something went wrong in the service; see its log"
 logger = logging.getLogger("shortlist.service")
@@ -153,15 +156,24 @@ class Service:
         self.metrics.rewards += counted
         return {"told": counted, "late": receipt.late, "unused": receipt.unused}
 
-    def figures(self) -> dict[str, tuple[int, int]]:
-        """Per open experiment, the number of rewards told and of tickets held."""
-        figures = {}
-        for name in self.experiments.names():
+    def figures(self) -> list[tuple[str, Vitals]]:
+        """State and counts of experiments that are not archived, newer of those open here."""
+        figures = []
+        for listed in self.experiments.store.listed()[:MEASURED]:
+            experiment = self.experiments.open_one(listed.name)
             with suppress(ShortlistError):  # its own page shows why it cannot be read
-                experiment = self.experiments.get(name)
-                experiment.position()
-                figures[name] = (experiment.standing()[0], experiment.held()[0])
+                if experiment is not None:
+                    experiment.position()
+            vitals = None if experiment is None else experiment.vitals()
+            if vitals is None:
+                vitals = Vitals(State(listed.state or State.READY), listed.told)
+            if not listed.archived:
+                figures.append((listed.name, vitals))
         return figures
+
+    def queues(self) -> dict[str, int]:
+        """The lengths of queues by kind of work."""
+        return {lane.name: lane.waiting for lane in self.lanes.all()}
 
 
 def name_in(request: Request) -> str:
@@ -224,7 +236,9 @@ class Endpoint:
         method = request.method if request.method in METHODS else "other"  # bounds the labels
         seconds = time.perf_counter() - begun
         self.service.metrics.count(method, self.path, response.status_code, seconds)
-        logger.debug("%s %s %d", request.method, self.path, response.status_code)
+        address = self.service.auth.proxies.address(request)
+        answered = request.method[:20], self.path, response.status_code, seconds
+        log_request(address, author_of(request), *answered)
         await response(connection, receive, send)
 
     async def _answer(self, request: Request) -> Response:

@@ -199,6 +199,16 @@ TABLES: tuple[str, ...] = (
         expires double precision,           -- null: never
         experiment text                     -- the only one it is for; null: all
     )""",
+    """CREATE VIEW reward_list AS SELECT name AS experiment, ticket,
+        CASE jsonb_typeof(settings::jsonb -> 'arms') WHEN 'array'
+            THEN coalesce(settings::jsonb -> 'arms' -> arm::int ->> 'arm',
+                          settings::jsonb -> 'arms' ->> arm::int)
+            ELSE arm::text END AS arm,
+        reward, to_timestamp(time) AS told_at
+        FROM rewards JOIN experiments ON id = experiment""",
+    """CREATE VIEW event_list AS SELECT coalesce(name, '') AS experiment, kind, ticket, span, text,
+        author, CASE WHEN abs(time) < 1e11 THEN to_timestamp(time) END AS at
+        FROM events LEFT JOIN experiments ON id = experiment""",
     """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$""",
     """CREATE FUNCTION refuse_unless_deleted() RETURNS trigger LANGUAGE plpgsql AS

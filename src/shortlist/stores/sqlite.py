@@ -268,6 +268,16 @@ TABLES: tuple[str, ...] = (
         expires REAL,               -- null: never
         experiment TEXT             -- the only one it is for; null: all
     ) STRICT""",
+    """CREATE VIEW reward_list AS SELECT name AS experiment, ticket,
+        CASE json_type(settings, '$.arms[' || arm || ']')
+            WHEN 'object' THEN json_extract(settings, '$.arms[' || arm || '].arm')
+            ELSE coalesce(json_extract(settings, '$.arms[' || arm || ']'), arm) END AS arm,
+        reward, strftime('%Y-%m-%dT%H:%M:%fZ', time, 'unixepoch') AS told_at
+        FROM rewards JOIN experiments ON id = experiment""",
+    """CREATE VIEW event_list AS SELECT coalesce(name, '') AS experiment, kind, ticket, span, text,
+        author, CASE WHEN abs(time) < 1e11
+            THEN strftime('%Y-%m-%dT%H:%M:%fZ', time, 'unixepoch') END AS at
+        FROM events LEFT JOIN experiments ON id = experiment""",
     """CREATE TRIGGER tokens_refuse_DELETE BEFORE DELETE ON tokens
         BEGIN SELECT RAISE (ABORT, 'tokens are revoked, never removed'); END""",
     """CREATE TRIGGER tokens_refuse_UPDATE BEFORE UPDATE ON tokens

@@ -9,7 +9,13 @@ from mpmath import mp, mpf, tanh
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.differences import tuning
-from shortlist.certificates.differences.bound import PairSums, RowSums, pair_level, row_sums
+from shortlist.certificates.differences.bound import (
+    EXACT_LEAD,
+    PairSums,
+    RowSums,
+    pair_level,
+    row_sums,
+)
 from shortlist.certificates.differences.planning import (
     Comparisons,
     best_first,
@@ -31,6 +37,7 @@ def played(differences: FloatArray) -> tuple[PairSums, list[FloatArray]]:
             clocks = clocks_for(compared.variances(), 1)
             used.append(clocks[0, 1])
             sums.bet(BOTH, rows, clocks)
+            sums.bet_exactly(BOTH, np.array([[0.0, difference]]), clocks)
         compared.add(BOTH, rows)
     return sums, used
 
@@ -57,18 +64,44 @@ def test_the_mean_wealth_at_the_true_lead_is_at_most_1_over_all_sequences(
 
 
 def test_the_probability_of_a_wrong_bound_is_at_most_alpha_over_all_sequences() -> None:
-    alpha, lead, wrong = 0.3, 1.0, 0
+    alpha, lead, wrong = 0.3, EXACT_LEAD, 0
     sequences = list(product((-1.5, 1.5), repeat=8))
     for each in sequences:
         sums, compared = PairSums(2, WEIGHTS), Comparisons(2)
         for place, step in enumerate(each):
             rows = row_sums(np.array([[0.0, lead + step]]))
             if place:
-                sums.bet(BOTH, rows, clocks_for(compared.variances(), 1))
+                clocks = clocks_for(compared.variances(), 1)
+                sums.bet(BOTH, rows, clocks)
+                sums.bet_exactly(BOTH, np.array([[0.0, lead + step]]), clocks)
                 sums.update(ONE, OTHER, log(1 / alpha))
             compared.add(BOTH, rows)
         wrong += bool(sums.bounds[0, 1] <= lead)
     assert 0 < wrong <= alpha * len(sequences)
+
+
+def test_the_mean_exact_wealth_is_1_over_all_sequences_if_the_lead_is_theirs() -> None:
+    sequences = [EXACT_LEAD + np.array(each) for each in product((-2.0, 0.0, 2.0), repeat=6)]
+    total = sum(float(WEIGHTS @ np.exp(played(each)[0].exact[0, 1])) for each in sequences)
+    assert total / len(sequences) == pytest.approx(1, rel=1e-12)
+
+
+def test_exact_wealths_settle_arms_far_apart_in_few_rows() -> None:
+    sums, used = played(np.random.default_rng(5).normal(-30.0, 3.0, 16))
+    (bound,) = sums.update(ONE, OTHER, log(1000))[0]
+    assert bound == EXACT_LEAD
+    with mp.workdps(30):
+        differences = np.random.default_rng(5).normal(-30.0, 3.0, 16)[1:]
+        logs = [
+            sum(
+                mp.log(1 + tanh(mpf(c[place]) * (mpf(EXACT_LEAD) - mpf(d))))
+                for d, c in zip(differences, used, strict=True)
+            )
+            for place in range(WEIGHTS.size)
+        ]
+    wealth = float(sum(w * mp.exp(each) for w, each in zip(WEIGHTS, logs, strict=True)))
+    assert wealth >= 1000
+    assert np.allclose([float(each) for each in logs], sums.exact[0, 1])
 
 
 def test_a_bound_is_a_lead_at_which_the_exact_wealth_reaches_the_level() -> None:

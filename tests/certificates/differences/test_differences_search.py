@@ -120,7 +120,7 @@ def test_units_change_neither_answer_nor_pulls(shift: float, scale: float) -> No
 
 
 def test_a_budget_ends_the_race_with_the_bound_reached_by_then() -> None:
-    means = np.array([0.15, 0.0, 0.0])
+    means = np.array([0.05, 0.0, 0.0])
     rng = np.random.default_rng(4)
     answer, batches = finished(problem_of(3, 1, budget=400), means, np.ones(3), rng)
     assert sum(batch.total for batch in batches) <= 400
@@ -166,8 +166,8 @@ def test_a_budget_too_small_for_the_samples_is_spent_by_the_race(
     monkeypatch.setattr(TwoStageSample, "due", True)
     sd, rng = np.array([0.1, 0.1, 5.0]), np.random.default_rng(8)
     # pays for the first pulls, and not for the sample of the third arm, which is not known yet
-    answer, batches = finished(problem_of(3, 1, budget=130), np.zeros(3), sd, rng)
-    assert sum(batch.total for batch in batches) <= 130
+    answer, batches = finished(problem_of(3, 1, budget=200), np.zeros(3), sd, rng)
+    assert sum(batch.total for batch in batches) <= 200
     assert answer.regret_bound is None
     answer, _ = finished(problem_of(3, 1, budget=60), np.zeros(3), sd, np.random.default_rng(8))
     assert answer.evidence["proof"] == "race"

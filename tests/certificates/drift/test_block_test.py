@@ -196,10 +196,25 @@ def test_what_a_retired_arm_shows_changes_no_bound_of_the_others() -> None:
 
 def test_arms_leave_play_and_return_when_the_leader_retires() -> None:
     test = BlockTest(problem(3, 1, Traffic(3000)), np.random.default_rng(0))
+    terms, times = test.terms(), np.array([1000, 1000, 1000])
+    sums = np.array([600.0, 500.0, 590.0])
+    test.take(terms, StageRewards(times, sums, sums))
     test.bounds = np.array([[0, -0.01, 0.15], [0.3, 0, 0.3], [0.2, 0.1, 0]])
     test._choose()
+    assert test.top.tolist() == [0]
     assert test.terms().shares.tolist() == [0.5, 0, 0.5]
     test.retire(0)
+    assert test.terms().shares.tolist() == [0, 0.5, 0.5]
+
+
+def test_the_safest_arm_is_chosen_and_blocks_are_planned_for_the_best_one() -> None:
+    """A bound that cannot fall any more must not keep the arms out of play that decide."""
+    test = BlockTest(problem(3, 1, Traffic(3000)), np.random.default_rng(0))
+    times, sums = np.array([1000, 1000, 1000]), np.array([500.0, 600.0, 400.0])
+    test.take(test.terms(), StageRewards(times, sums, sums))
+    test.bounds = np.array([[0, 0.1, -0.1], [-0.05, 0, 0.15], [0.3, 0.3, 0]])
+    test._choose()
+    assert (test.top.tolist(), test.bound) == ([0], 0.1)
     assert test.terms().shares.tolist() == [0, 0.5, 0.5]
 
 
@@ -236,6 +251,12 @@ def test_blind_steps_are_small_where_many_visitors_come_before_the_first_result(
     )
     usual = planning.terms_for(shares, Rate(20.0, 1000.0), 0.002, 100.0).step
     assert many < unknown < few < usual
+
+
+def test_bets_become_smaller_where_arms_turn_out_to_be_alike() -> None:
+    assert planning.caution_of(0.0, 4.0) == 1
+    assert planning.caution_of(8.0, 4.0) == 1
+    assert planning.caution_of(32.0, 4.0) == pytest.approx(0.5)
 
 
 def drive(traffic: Traffic, means: FloatArray, seed: int, k: int = 1) -> tuple[Answer, int]:

@@ -15,12 +15,12 @@ from shortlist import instances, simulate
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.frame import Retired, informed
 from shortlist.certificates.items import tuning
-from shortlist.certificates.items.planning import Width
+from shortlist.certificates.items.planning import Width, planned
 from shortlist.certificates.items.race import ItemsRace
-from shortlist.certificates.items.search import items_search
+from shortlist.certificates.items.search import UnderWay, Window, items_search
 from shortlist.problem import FixedConfidence, Items, Problem
 from shortlist.regret import aggregate_regret
-from shortlist.search import Answer, Dialogue, Pulls, rewards_of
+from shortlist.search import NO_PROGRESS, Answer, Dialogue, Pulls, rewards_of
 
 RUNS = number_of_runs(12, 2000)
 
@@ -274,3 +274,42 @@ def test_known_cells_are_not_asked_for(n: int, k: int, width: Width) -> None:
     assert all(count <= each.size for count, each in zip(asked, unknown, strict=True))
     assert answer.regret_bound is not None
     assert aggregate_regret(scores.mean(1), answer.top) <= answer.regret_bound + 1e-9
+
+
+def test_where_foreseen_doubts_ask_for_nothing_the_true_ones_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scores = instances.item_response(12, 40, np.random.default_rng(2))
+    problem = Problem(12, 3, FixedConfidence(0.04, 0.05), items=Items(40))
+    race = ItemsRace(problem, np.random.default_rng(0))
+    race.take(np.full(12, 10), scores[:, :10].ravel())
+    race.choose()
+    asked = race.cells.reached.copy()
+    pair = race.top[0], race.outside[0]
+    asked[list(pair)] = 40
+
+    def only_that_pair(*_: object) -> FloatArray:
+        bounds = np.zeros((race.top.size, race.outside.size))
+        bounds[0, 0] = 1.0
+        return bounds
+
+    monkeypatch.setattr(race.evidence, "foreseen", only_that_pair)
+    following = planned(race, asked, Width(5, 100), 100)
+    assert following is not None
+    assert (following - asked).sum() == 10  # one usual step, a multiple of 5
+
+
+def test_a_batch_of_known_cells_is_taken_in_while_others_are_handed_out() -> None:
+    scores = instances.item_response(4, 30, np.random.default_rng(2))
+    problem = Problem(4, 1, FixedConfidence(0.04, 0.05), items=Items(30, scores.copy()))
+    window = Window(ItemsRace(problem, np.random.default_rng(0)), Width(1, 10))
+    assert window._ask(np.full(4, 10), NO_PROGRESS)
+    assert window._under_way[0].pulls.total == 0
+    arms, times = np.array([0, 1]), np.array([2, 1])
+    later = UnderWay(Pulls(arms, times), np.full(4, 12))
+    window._under_way.append(later)
+    (handed,) = list(window._answered([*window._under_way]))
+    assert handed.more
+    assert handed.total == 3
+    assert window.race.cells.reached.tolist() == [10] * 4
+    assert list(window._under_way) == [later]

@@ -11,6 +11,9 @@ Let d be the difference x_j - x_i of a pair in a row, and c >= 0 a clock known b
                 row and c (1 - m) < 1, exp(sum of ln(1 + c (m - d)) - c m, plus D sum c) is a
                 supermartingale from 1: the same form with E = F = H = 0.
 
+A row earns at most 1/2 by the parabola, and ln 2 in truth. Where arms are far apart that decides:
+for symmetric differences the exact wealth against EXACT_LEAD is kept, too, over the first rows.
+
 So one class holds both: `PairSums`. A mixture over clocks is again a supermartingale. If it
 reaches 1 / alpha at g, the lead is less than g, at all times and for all g together, except with
 probability alpha (Ville's inequality). Sums are rounded outward."""
@@ -22,6 +25,8 @@ import numpy as np
 
 from shortlist.arrays import ROUNDED, FloatArray, IntArray
 
+# lead against which exact wealths are kept, in units of epsilon; the rest is room for rounding
+EXACT_LEAD = 0.999
 HALVINGS = 14  # of the interval in which the least bound lies
 MORE = 1 + 1e-9  # by which the root of a single clock is enlarged, so that it is on the safe side
 
@@ -39,6 +44,9 @@ class PairSums:
         self.slope_spent: FloatArray = np.zeros(shape)  # F
         self.square_spent: FloatArray = np.zeros(shape)  # E
         self.size: FloatArray = np.zeros(shape)  # of the numbers that were added up, for rounding
+        # logarithm of the exact wealth against EXACT_LEAD, and the numbers that were added up
+        self.exact: FloatArray = np.zeros(shape)
+        self.exact_size: FloatArray = np.zeros(shape)
         self.bounds: FloatArray = np.full((n_arms, n_arms), np.inf)
 
     def bet(self, arms: IntArray, rows: "RowSums", clocks: FloatArray) -> None:
@@ -52,6 +60,18 @@ class PairSums:
         self.slope_spent[pairs] += clocks**2 * total
         self.square_spent[pairs] += rows.number * clocks**2
         self.size[pairs] += clocks * rows.sizes[:, :, None] + clocks**2 * around
+
+    def bet_exactly(self, arms: IntArray, rows: FloatArray, clocks: FloatArray) -> None:
+        """Book the same rows, (rows, arms), for the exact wealth against EXACT_LEAD.
+
+        A wealth to which later rows are not added is that of a bet that has ended."""
+        pairs = np.ix_(arms, arms)
+        around = rows - rows.mean(axis=1, keepdims=True)
+        for row in around:
+            u = clocks * (EXACT_LEAD - (row[None, :] - row[:, None]))[:, :, None]
+            gained = log(2) - np.logaddexp(0.0, -2 * u)  # ln(1 + tanh u)
+            self.exact[pairs] += gained
+            self.exact_size[pairs] += 1 + np.abs(u) + clocks * np.abs(row).max()
 
     def bet_ranged(
         self, arms: IntArray, rows: FloatArray, clocks: FloatArray, centres: FloatArray, unit: float
@@ -83,8 +103,17 @@ class PairSums:
             middle = (low + top) / 2
             enough = sums.earned(middle) >= level
             low, top = np.where(enough, low, middle), np.where(enough, middle, top)
-        self.bounds[pairs] = np.minimum(self.bounds[pairs], np.where(found, top, np.inf))
+        least = np.where(found, top, np.inf)
+        least = np.where(self._settled(pairs) >= level, np.minimum(least, EXACT_LEAD), least)
+        self.bounds[pairs] = np.minimum(self.bounds[pairs], least)
         return self.bounds[pairs]
+
+    def _settled(self, pairs: tuple[IntArray, ...]) -> FloatArray:
+        """Logarithm of the mixture of the exact wealths against EXACT_LEAD, rounded down."""
+        each = self.exact[pairs] - ROUNDED * self.exact_size[pairs] + np.log(self.weights)
+        most = each.max(axis=2)
+        total: FloatArray = most + np.log(np.exp(each - most[:, :, None]).sum(axis=2))
+        return total
 
 
 class _Parabolas:

@@ -96,7 +96,10 @@ class DifferencesRace:
         pairs, k, epsilon = np.ix_(arms, arms), self.problem.k, self.problem.epsilon
         variances = self.compared.variances()[pairs]
         if not self.problem.rewards.has_range:
-            self.sums.bet(arms, told, clocks_for(variances, k))
+            clocks = clocks_for(variances, k)
+            self.sums.bet(arms, told, clocks)
+            if self.course.rows <= tuning.EXACT_ROWS:
+                self.sums.bet_exactly(arms, rewards / epsilon, clocks)
             return
         centres = np.clip(epsilon * self.compared.mean_leads()[pairs], -1, 1)
         clocks = ranged_clocks(variances, centres, k, epsilon)

@@ -65,19 +65,19 @@ class Leads:
         return effects
 
 
-def best_set(
-    bounds: FloatArray, effects: FloatArray, k: int, staying: BoolArray, rng: np.random.Generator
+def best_by_effects(
+    effects: FloatArray, k: int, staying: BoolArray, rng: np.random.Generator
 ) -> IntArray:
-    """The k arms to choose now: of a single one that with the smallest bound, of more those with
-    the largest effects. Ties are broken at random."""
+    """The k arms with the largest effects. Ties are broken at random."""
     arms = np.flatnonzero(staying)
-    worth = effects[arms]
-    if k == 1:
-        worst = np.maximum(bounds[np.ix_(arms, arms)], 0.0).max(1)
-        keys = (rng.random(arms.size), -worth, worst)
-    else:
-        keys = (rng.random(arms.size), -worth, np.zeros(arms.size))
-    return np.sort(arms[np.lexsort(keys)[:k]])
+    return np.sort(arms[np.lexsort((rng.random(arms.size), -effects[arms]))[:k]])
+
+
+def best_by_bound(bounds: FloatArray, staying: BoolArray, rng: np.random.Generator) -> IntArray:
+    """The one arm with the smallest bound. Ties are broken at random."""
+    arms = np.flatnonzero(staying)
+    worst = np.maximum(bounds[np.ix_(arms, arms)], 0.0).max(1)
+    return arms[np.lexsort((rng.random(arms.size), worst))[:1]]
 
 
 def doubtful(between: FloatArray, allowed: float) -> BoolArray:
@@ -116,6 +116,14 @@ def whole_shares(weights: FloatArray) -> FloatArray:
     shares = np.zeros(weights.size)
     shares[in_play] = (whole + 1) / parts
     return shares
+
+
+def caution_of(exponent: float, level: float) -> float:
+    """The factor of the lead that is bet on, for arms that turn out to be alike.
+
+    `exponent` is the clock times the lead. Half of it is the log wealth of arms that are alike, on
+    average; beyond the level smaller bets make the bound smaller."""
+    return min(1.0, math.sqrt(2 * level / exponent)) if exponent > 0 else 1.0
 
 
 def terms_for(

@@ -41,13 +41,16 @@ class BlockTest:
 
     def terms(self) -> BlockTerms:
         """The terms of a block that is opened now."""
-        problem, top, others = self.problem, self.top, self.others
+        problem, top = self.problem, self._favourites
+        others = self._without(top)
         allowed = problem.k * problem.sharp_epsilon
         doubts = planning.doubtful(self.bounds[np.ix_(top, others)], allowed)
         if not doubts.any():  # done, but for the least number of blocks
             doubts[:] = True
         weights = planning.weights_in_play(problem.n_arms, top, others, doubts, problem.prices)
         lead = problem.epsilon * min(problem.k, problem.n_arms - problem.k)
+        clock = float(self._wealth.clock[np.ix_(top, others)].max())
+        lead *= planning.caution_of(clock * lead, self._level)
         shares = planning.whole_shares(weights)
         return planning.terms_for(shares, self._rate, lead, self._blind_visitors)
 
@@ -79,19 +82,37 @@ class BlockTest:
         self._choose()
 
     def _look(self) -> None:
-        problem = self.problem
-        pairs = problem.k * (problem.n_arms - problem.k)
-        self.bounds = self._wealth.bounds(log_level(pairs, problem.delta, self.passed))
+        self.bounds = self._wealth.bounds(self._level)
         self._choose()
 
+    @property
+    def _level(self) -> float:
+        """What the log of the wealth has to reach."""
+        pairs = self.problem.k * (self.problem.n_arms - self.problem.k)
+        return log_level(pairs, self.problem.delta, self.passed)
+
     def _choose(self) -> None:
-        """The present choice, and the bound on K times its regret among the remaining arms."""
-        effects = self._leads.effects()
-        self.top: IntArray = planning.best_set(
-            self.bounds, effects, self.problem.k, self.staying, self._rng
-        )
-        self.others: IntArray = np.setdiff1d(np.flatnonzero(self.staying), self.top)
+        """The present choice, and the bound on K times its regret among the remaining arms.
+
+        Of a single arm, that with the smallest bound is chosen. Blocks are planned for the best by
+        estimates: a bound that cannot fall any more must not keep others out of play."""
+        k, staying = self.problem.k, self.staying
+        self._favourites = planning.best_by_effects(self._leads.effects(), k, staying, self._rng)
+        self.top: IntArray = self._favourites
         self.bound: float = regret_bound(self.bounds, self.top, self.others)
+        if k == 1:
+            safest = planning.best_by_bound(self.bounds, staying, self._rng)
+            bound = regret_bound(self.bounds, safest, self._without(safest))
+            if bound < self.bound:
+                self.top, self.bound = safest, bound
+
+    @property
+    def others(self) -> IntArray:
+        """The remaining arms that are not chosen."""
+        return self._without(self.top)
+
+    def _without(self, arms: IntArray) -> IntArray:
+        return np.setdiff1d(np.flatnonzero(self.staying), arms)
 
     def leads(self) -> tuple[FloatArray, FloatArray]:
         """Estimates of arm effects, and bounds on all leads that hold for all pairs at once."""

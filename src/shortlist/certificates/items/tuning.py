@@ -32,3 +32,5 @@ SINGLE_GROWTH = 0.05  # further items of an arm at a time, as a share of those i
 FAVOUR = 0.7  # items of an arm are proportional to the number of its open pairs to this power
 JUMP = 1.15  # largest factor by which the items of an arm may grow to catch up
 LOOK_GROWTH = 0.02  # new items after which a bound is computed again, less than any usual step
+# matrices with missing cells:
+MATRIX_GAPS = (0.12, 0.25, 0.5, 1.0)  # gaps that are bet on, in units of the expected half-width

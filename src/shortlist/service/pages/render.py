@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from shortlist.formatting import given_text, percent_text
+from shortlist.service.auth import MISSING
 from shortlist.service.pages.view import DECIDED, LONG, MARKS, PLACES, View, headline
 
 PARTS = ("figures", "answer", "arms", "bound", "work", "log")  # that change while the page is open
@@ -57,4 +58,5 @@ def list_page(rows: Sequence[Any], following: int | None, total: int) -> str:
 def error_page(prefix: str, status: int, message: str) -> str:
     """Render an error, with a form to sign in if a token is missing; `prefix` of all addresses."""
     root = f"{prefix}/"
-    return page("error", root=root, status=status, message=message, headline=headline(status))
+    facts = {"root": root, "status": status, "message": message, "missing": MISSING}
+    return page("error", headline=headline(status), **facts)

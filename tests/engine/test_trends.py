@@ -1,0 +1,90 @@
+"""Leads that change over a live test are noted, and steady ones rarely are."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attack_scale import number_of_runs
+
+from shortlist.arrays import FloatArray
+from shortlist.engine import Experiment
+from shortlist.engine.trends import UNLIKELY, line_of, trend_notes
+
+PAGES = ["a", "b", "c"]
+STEADY = np.array([0.048, 0.04, 0.04])
+
+
+def live(rates: Any, days: int, seed: int, visitors: int = 8640, **more: Any) -> Experiment:
+    """A test with these rates, by the day, until it ends or the days are over."""
+    rng = np.random.default_rng([9, seed])
+    settings: Any = {"epsilon": 0.005, "delta": 0.1, "per_day": visitors, "rewards": "binary"}
+    test = Experiment.create(PAGES, 1, **settings | more)
+    for day in range(days):
+        opened = test.shares(f"day {day}")
+        if not opened.block:
+            break
+        shares = np.array(list(opened.percent.values())) / 100
+        times = rng.multinomial(visitors, shares)
+        sums = rng.binomial(times, rates(day))
+        rows = zip(PAGES, times.tolist(), sums.tolist(), strict=True)
+        test.tell_counts(opened.block, {page: (came, won) for page, came, won in rows})
+    return test
+
+
+def novel(day: float) -> FloatArray:
+    """One of the worse arms begins at 5.6 %; half of the excess is gone every two days."""
+    rates: FloatArray = STEADY * (1 + np.array([0, 0, 0.4]) * 0.5 ** ((day + 0.5) / 2))
+    return rates
+
+
+def changes(test: Experiment) -> list[str]:
+    return [note for note in test.result(partial=True).notes if "changed from" in note]
+
+
+def test_a_lead_that_fades_is_noted_with_its_size_at_both_ends() -> None:
+    fading = live(lambda day: STEADY + np.array([0, 0, 0.03 - 0.003 * day]), 12, 0, min_blocks=12)
+    assert any(
+        "the lead of c over the other arms changed from 0.02" in note for note in changes(fading)
+    )
+    assert all("look at the days" in note for note in changes(fading))
+
+
+def test_a_short_test_says_that_it_is_too_short_to_see_changes() -> None:
+    notes = live(lambda _: STEADY, 2, 0).result(partial=True).notes
+    assert any("2 blocks count, which is too few" in note for note in notes)
+    assert live(lambda _: STEADY, 0, 0).result(partial=True).notes == ()
+
+
+def test_arms_without_visitors_or_retired_within_a_block_have_no_line() -> None:
+    test = live(lambda _: STEADY, 2, 0, epsilon=1e-4)
+    test.shares("open")
+    test.retire("c")
+    test.tell_counts("open", {"a": (2900, 130), "b": (2850, 120), "c": (2890, 0)})
+    blocks: Any = test._known.blocks  # type: ignore[attr-defined]
+    problem = test.settings.problem
+    assert line_of(blocks.counted, 0, problem) is not None
+    assert line_of(blocks.counted, 2, problem) is None
+    assert len(trend_notes(blocks.counted, PAGES, problem)) >= 1
+
+
+@pytest.mark.rates
+def test_steady_leads_are_noted_rarely() -> None:
+    runs = number_of_runs(60, 400)
+    noted = sum(
+        bool(
+            changes(
+                live(lambda day: STEADY * (0.7 + 0.3 * (day % 2)), 10, seed, 3000, epsilon=1e-4)
+            )
+        )
+        for seed in range(runs)
+    )
+    assert noted <= UNLIKELY * runs + 4 * np.sqrt(UNLIKELY * runs)
+
+
+@pytest.mark.rates
+def test_a_skipped_week_keeps_a_novelty_from_winning_and_a_short_test_is_noted() -> None:
+    runs = number_of_runs(20, 100)
+    late = [live(novel, 60, seed, skip_blocks=7).result().top for seed in range(runs)]
+    assert sum(top != ("a",) for top in late) <= 0.02 * runs
+    early = [live(novel, 60, seed).result().notes for seed in range(runs)]
+    assert sum(bool(notes) for notes in early) >= 0.9 * runs
