@@ -32,6 +32,7 @@ from shortlist.certificates.split.planning import (
     score_strengths,
     usual_strengths,
 )
+from shortlist.constraints import Laminar
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.priced import PricedPosterior, exploring, remaining
@@ -146,6 +147,12 @@ class Looks:
             self._back_off(loss / hoped)
             return None
         return choice.drafter(self.posterior, made, self.reach - choice.surplus, self.most)
+
+    def fail(self) -> None:
+        """Count a look that failed; explore more before the next one where prices are many."""
+        self.failed += 1
+        if not isinstance(self.problem.constraint, Laminar | None):
+            self._wait_until = self.posterior.spent * tuning.AFTER_FAILURE
 
     def _back_off(self, excess: float) -> None:
         """Draft again after more exploration, the more the larger the `excess` factor."""
@@ -289,7 +296,7 @@ def split_search_from(
         bound = yield from look(looks, draft, holdout, left, retired)
         if bound <= problem.epsilon:
             return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
-        looks.failed += 1
+        looks.fail()
     if retired.any():
         stay = retired.staying
         drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
