@@ -83,6 +83,10 @@ class Features:
         """The same features without a declaration."""
         return self._with(misfit=None)
 
+    def within(self, misfit: float) -> "Features":
+        """The same features, with means declared at most this far from linear ones."""
+        return self._with(misfit=misfit)
+
     def unit(self, scale: float) -> "Features":
         """The same on the unit scale of rewards."""
         return self if self.misfit is None else self._with(misfit=self.misfit / scale)

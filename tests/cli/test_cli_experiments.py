@@ -162,8 +162,9 @@ def test_failures_show_what_the_program_said_and_are_tried_again(
         "json",
     )
     assert result.exit_code == 0
-    again = "An evaluation failed and is made again: its exit status was 7; it said: no network\n"
+    again = "s: its exit status was 7; it said: no network\n"
     assert result.stderr.count(again) == 49
+    assert result.stderr.count("failed in attempt 1 of 3 and is made again in 0.") == 49
     assert json.loads(result.stdout)["pulls"] == 50
 
 

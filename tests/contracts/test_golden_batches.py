@@ -16,6 +16,7 @@ import pytest
 
 from shortlist.algorithms import ALGORITHMS, find
 from shortlist.arrays import FloatArray
+from shortlist.constraints import Quotas
 from shortlist.driver import counted
 from shortlist.problem import FixedBudget, FixedConfidence, Goal, Items, Problem
 from shortlist.reward_models import Binary, Bounded, RewardModel, SubGaussian, Undeclared
@@ -58,6 +59,12 @@ def limits(n: int, most: int) -> tuple[int | None, ...]:
     return tuple(None if arm % 4 == 0 else most + arm % 5 for arm in range(n))
 
 
+def quotas(n: int, k: int) -> dict[str, Any]:
+    """One to two of the first of three groups, and at most half of the last."""
+    groups = [arm % 3 for arm in range(n)]
+    return {"constraint": Quotas(groups, {0: (1, 2), 2: (0, k // 2)}, k=k)}
+
+
 CERTIFIED: dict[str, Case] = {
     # few arms: pairs
     "pairs, 0/1": Case("certified", 12, 3, confidence(0.05)),
@@ -80,6 +87,10 @@ CERTIFIED: dict[str, Case] = {
     ),
     "pairs, five rounds": Case("certified", 12, 3, confidence(0.05), options={"max_rounds": 5}),
     "pairs, large batches": Case("certified", 12, 3, confidence(0.05), options={"min_batch": 500}),
+    "pairs, quotas": Case("certified", 12, 4, confidence(0.05), settings=quotas(12, 4)),
+    "pairs, quotas and scores": Case(
+        "certified", 12, 4, confidence(0.05), "beta", settings=quotas(12, 4)
+    ),
     # many arms: plans
     "plans, 0/1": Case("certified", 150, 40, confidence(0.04)),
     "plans, half": Case("certified", 200, 100, confidence(0.03)),
@@ -101,6 +112,7 @@ CERTIFIED: dict[str, Case] = {
     "items, 0/1": Case("certified", 20, 1, confidence(0.05), items=200),
     "items, five": Case("certified", 20, 5, confidence(0.05), items=200),
     "items, scores": Case("certified", 20, 5, confidence(0.05), "beta", items=200),
+    "items, quotas": Case("certified", 20, 5, confidence(0.05), settings=quotas(20, 5), items=200),
     "items, minimize": Case(
         "certified", 20, 5, confidence(0.05), settings={"minimize": True}, items=200
     ),
@@ -125,6 +137,9 @@ CERTIFIED: dict[str, Case] = {
     "expected-loss, scores": Case("expected-loss", 60, 10, FixedBudget(3000), "beta"),
     "expected-loss, sub-Gaussian": Case("expected-loss", 60, 10, FixedBudget(3000), "gaussian"),
     "expected-loss, undeclared": Case("expected-loss", 60, 10, FixedBudget(3000), "undeclared"),
+    "expected-loss, quotas": Case(
+        "expected-loss", 60, 10, FixedBudget(3000), settings=quotas(60, 10)
+    ),
     "expected-loss, costs": Case(
         "expected-loss", 60, 10, FixedBudget(3000.5), settings={"costs": costs(60)}
     ),

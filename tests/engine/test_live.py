@@ -1,6 +1,7 @@
 """Live tests: blocks of visitors, told as counts, on every kind of store and behind a service."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -245,6 +246,16 @@ def test_an_arm_that_retires_in_an_open_block_keeps_its_row_there() -> None:
     assert result.arms[1].pulls == 0  # what others saw is not shown as its mean
 
 
+def test_the_verdict_is_about_the_average_of_the_test_and_keeps_a_control_that_is_best() -> None:
+    tested = {control: live(epsilon=0.2, control=control) for control in ("a", "b")}
+    for test in tested.values():
+        run(test)
+    said = tested["a"].result().verdict
+    assert "is lost on average over the blocks of the test, with 0.9 confidence." in said
+    assert re.search(r"No other arm is better than a by more than [\d.]+: keep it\.$", said)
+    assert "keep it" not in tested["b"].result().verdict
+
+
 def test_skipped_blocks_do_not_count() -> None:
     test = live(skip_blocks=1)
     test.shares("monday")
@@ -483,6 +494,27 @@ def test_files_of_counts_that_make_no_sense_are_refused(
     told = invoke(["tell", "--counts", str(file), *options, "--store", str(days / "t.db")])
     assert told.exit_code == 2
     assert rule in told.stderr
+
+
+def test_epsilon_may_be_given_in_percentage_points(tmp_path: Path) -> None:
+    (tmp_path / "arms.csv").write_text("arm\na\nb\n")
+    arguments = ["create", str(tmp_path / "arms.csv"), "-k", "1", "--store", str(tmp_path / "t.db")]
+    made = invoke([*arguments, "--epsilon", "2.5%", "--drift"])
+    assert made.exit_code == 0, made.output
+    with Experiment.open(tmp_path / "t.db") as test:
+        assert test.settings.problem.epsilon == pytest.approx(0.025)
+    assert "'x' is not a valid float" in invoke([*arguments, "--epsilon", "x%"]).stderr
+
+
+def test_a_visitor_who_is_twice_in_a_log_counts_once() -> None:
+    store = MemoryStore()
+    live(store=store, name="one")
+    first = Event(Kind.OPEN, 0, 0, OPEN, 1.0)
+    twice = [Event(Kind.ASSIGN, 0, arm, "ff", 2.0) for arm in (1, 0)]
+    with store.exclusive():
+        store.append("one", events=[first, *twice])
+    block = Experiment.open(store, "one")._known.blocks.all[0]  # type: ignore[attr-defined]
+    assert dict(block.assigned) == {1: 1}
 
 
 def test_a_block_without_counts_is_refused(days: Path) -> None:

@@ -213,11 +213,13 @@ def test_an_interrupt_ends_the_pause_before_a_retry(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(calls, "LONGEST_PAUSE", 3600.0)
     paused = threading.Event()
 
-    def pause(retry: int, _: Exception) -> float:
-        paused.set()
-        return calls.back_off(retry)
+    back_off = calls.back_off
 
-    monkeypatch.setattr(calls, "_pause", pause)
+    def pause(retry: int) -> float:
+        paused.set()
+        return back_off(retry)
+
+    monkeypatch.setattr(calls, "back_off", pause)
 
     def moody(arm: int, ticket: int) -> float:
         if ticket == 1:

@@ -89,11 +89,6 @@ def test_the_least_means_may_be_the_best() -> None:
         ({"order": "own"}, UnknownName, "`order` is 'own', but must be one of shared, independent"),
         ({"items": None, "order": "independent"}, InvalidInput, "given without `items`, but only"),
         ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform does not support items"),
-        (
-            {"max_rounds": 2},
-            InvalidInput,
-            "`max_rounds` is 2, but the certificate on items sets it itself",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(

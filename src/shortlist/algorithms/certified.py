@@ -37,6 +37,7 @@ MOST_LIMITED = 1000
 MOST_WITH_FALLBACK = 100
 # certificates that support constraints
 CONSTRAINED: tuple[str, ...] = ("pairs", "plans", "split", "items")
+GUIDED = ("split", "plans")  # certificates with features that guide; plans are better unguided
 LEAST_PLANNED = 20  # arms to choose, and to reject, from which on plans are used
 
 
@@ -109,11 +110,6 @@ def _search_by(
     """The search of the requested certificate, or of the one that suits the problem."""
     if certificate == "linear" or (problem.features is not None and problem.features.declared):
         return _linear(problem, rng, retired, certificate, min_batch, max_rounds)
-    if problem.features is not None:
-        raise UnsupportedGoal(
-            "`features` are given without `linear`, but the certificates other than 'linear' do not"
-            " use them"
-        )
     if problem.traffic is not None or certificate == "drift":
         _check_drift(problem, certificate)
         _refuse(
@@ -132,6 +128,11 @@ def _search_by(
     cut = min_batch is not None or max_rounds is not None
     taken = suitable(problem, cut=cut) if certificate == "auto" else certificate
     _check_constraint(problem, taken)
+    if problem.features is not None and taken not in GUIDED:
+        raise UnsupportedGoal(
+            f"`features` are given, but the certificate {taken!r}, which {problem.n_arms} arms and"
+            f" k = {problem.k} need, is not guided by them; 'linear' rests on them: say `linear`"
+        )
     if taken == "pairs" and certificate == "auto" and not cut and worth_a_pilot(problem):
         return search_by_spread(problem, rng, _fallback(problem, rng), retired)
     if taken == "pairs":
@@ -149,7 +150,7 @@ def _search_by(
         raise InvalidInput(
             "`certificate` is 'plans', but plans need rewards with a range, no budget and no limits"
         )
-    return plans_search(problem, rng, retired)
+    return plans_search(replace(problem, features=None), rng, retired)
 
 
 def _width(
@@ -250,7 +251,9 @@ def _linear(
     _check_highest_cost(problem)
 
     def way_back(free: Problem, now: Retired) -> Search:
-        return _search_by(replace(free, features=None), rng, now, "auto", None, None)
+        if suitable(free) not in GUIDED:
+            free = replace(free, features=None)
+        return _search_by(free, rng, now, "auto", None, None)
 
     return linear_search(problem, rng, retired, way_back)
 

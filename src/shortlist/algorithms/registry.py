@@ -98,6 +98,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             (FixedBudget,),
             "none",
             "empirical Bayes, docs/certificate.md",
+            features=True,
             anytime=expected_loss_anytime,
             items=True,
             normal=True,

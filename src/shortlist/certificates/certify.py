@@ -7,10 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray
+from shortlist.certificates.linear.fixed_set import fixed_set_bound
 from shortlist.certificates.oracle_bound import oracle_bound
 from shortlist.certificates.split.bound import declare
 from shortlist.constraints import AnyArms, Constraint, check_feasible
 from shortlist.errors import InvalidInput
+from shortlist.features import Features, checked_linear
 from shortlist.formatting import given_text
 from shortlist.problem import unit_epsilon
 from shortlist.regret import ROUNDING, chosen_arms
@@ -41,6 +43,8 @@ def certify(
     strength: float | None = None,
     squares: npt.ArrayLike | None = None,
     constraint: Constraint | None = None,
+    features: npt.ArrayLike | None = None,
+    linear: bool | float = True,
 ) -> float:
     """Upper confidence bound on the regret of a set chosen before these rewards were drawn.
 
@@ -50,7 +54,8 @@ def certify(
 
     Args:
         top: The chosen arms, as positions from 0.
-        pulls: Fresh pulls of every arm, at least one each.
+        pulls: Fresh pulls of every arm, at least one each; with `features` there may be none of
+            some arms.
         sums: Sum of the rewards of these pulls, per arm.
         boundary: A value between the worst chosen and the best other mean, as believed beforehand.
             Default: none is needed. The bound is then larger where rewards are 0 or 1 and means
@@ -70,6 +75,10 @@ def certify(
             object whose `best(weights)` returns the arms of the best set exactly. The regret is
             then against the best feasible set. Not together with `boundary`. Default: all sets
             of k arms.
+        features: A row of known numbers per arm. You declare that means are linear in them. Not
+            together with `boundary` or `constraint`. Default: nothing is declared.
+        linear: With `features`, True if means are linear, or their largest distance from linear
+            ones. Default True.
 
     Returns:
         The bound, rounded outward, in units of the rewards.
@@ -89,9 +98,14 @@ def certify(
     _check_fresh(fresh)
     model = model_of(rewards)
     check_spread(model, "`certify`")
-    counts, totals, chosen = _fresh(top, pulls, sums, model)  # (arms,) each
+    least = 1 if features is None else 0
+    counts, totals, chosen = _fresh(top, pulls, sums, model, least)  # (arms,) each
     k = int(chosen.sum())
     delta = number("delta", delta, above=0, below=1)
+    if features is not None:
+        _refuse_with_features(boundary=boundary, constraint=constraint, epsilon=epsilon)
+        _refuse_given(strength=strength, squares=squares)
+        return _by_features(chosen, counts, totals, delta, model, features, linear)
     if boundary is None:
         _refuse_given(epsilon=epsilon, strength=strength, squares=squares)
         return _without_boundary(chosen, counts, totals, delta, model, constraint)
@@ -130,6 +144,38 @@ def _refuse_given(**values: object) -> None:
     for name, value in values.items():
         if value is not None:
             raise InvalidInput(f"`{name}` is given, but needs a `boundary`")
+
+
+def _refuse_with_features(**values: object) -> None:
+    """Refuse what the linear bound does not support."""
+    for name, value in values.items():
+        if value is not None:
+            raise InvalidInput(f"`{name}` is given, but does not go with `features`")
+
+
+def _by_features(
+    chosen: BoolArray,
+    counts: IntArray,
+    totals: FloatArray,
+    delta: float,
+    model: RewardModel,
+    features: npt.ArrayLike,
+    linear: bool | float,
+) -> float:
+    """The bound where means are linear in features."""
+    declared = checked_linear(linear)
+    if declared is False:
+        raise InvalidInput("`linear` is False, but a bound by `features` rests on linear means")
+    known = Features(np.asarray(features), 0.0 if declared is True else float(declared))
+    known.check(chosen.size)
+    sums, _ = on_unit_scale(counts, totals, None, model)
+    unit = known.unit(model.scale)
+    blur = ROUNDED * model.distance  # of means far from 0, as a misfit
+    unit = unit.within((unit.misfit or 0.0) + blur)
+    bound = fixed_set_bound(unit, chosen, counts, sums / np.maximum(counts, 1), delta)
+    k = int(chosen.sum())
+    most = model.widest_gap * min(k, chosen.size - k)
+    return max(0.0, min(bound, most)) / k * model.scale
 
 
 def _without_boundary(
@@ -201,7 +247,11 @@ def _unit_boundary(boundary: float, rewards: RewardModel) -> float:
 
 
 def _fresh(
-    top: npt.ArrayLike, pulls: npt.ArrayLike, sums: npt.ArrayLike, rewards: RewardModel
+    top: npt.ArrayLike,
+    pulls: npt.ArrayLike,
+    sums: npt.ArrayLike,
+    rewards: RewardModel,
+    least: int,
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Pulls and sums per arm and the mask of the chosen ones, if they fit together."""
     counts, totals = listed("pulls", pulls), listed("sums", sums)
@@ -211,10 +261,10 @@ def _fresh(
             " per arm"
         )
     whole = np.issubdtype(counts.dtype, np.integer)
-    if not whole or np.any(counts < 1) or np.any(counts > MOST_PULLS):
+    if not whole or np.any(counts < least) or np.any(counts > MOST_PULLS):
         raise InvalidInput(
-            f"`pulls` is {shown(pulls)}, but every arm needs a whole number of at least 1 and at"
-            " most 2^62"
+            f"`pulls` is {shown(pulls)}, but every arm needs a whole number of at least {least} and"
+            " at most 2^62"
         )
     if not np.issubdtype(totals.dtype, np.number) or np.iscomplexobj(totals):
         raise InvalidInput(f"`sums` is {shown(sums)}, but must be numbers")

@@ -19,7 +19,8 @@ def mcp(*, store: str) -> None:
     Needs: pip install 'shortlist[mcp]'.
 
     \b
-    Example, an entry in the configuration of an assistant:
+    Example, and an entry in the configuration of an assistant:
+      shortlist mcp --store tests.db
       "shortlist": {"command": "shortlist", "args": ["mcp", "--store", "tests.db"]}
     """
     try:

@@ -90,8 +90,9 @@ class TestBlock:
         given = np.array([0.0 if each is None else each for _, _, each in self.rows or ()])
         missing = np.array([each is None for _, _, each in self.rows or ()])
         unit = to_unit_scale(Rewards(self.sums, given), everything, problem)
-        squares = np.where(missing, unit.sums, np.minimum(unit.squares, unit.sums))
-        return StageRewards(self.times, unit.sums, squares)
+        sums = np.clip(unit.sums, 0.0, self.times)  # they may be off by rounding
+        squares = np.where(missing, sums, np.clip(unit.squares, 0.0, sums))
+        return StageRewards(self.times, sums, squares)
 
 
 class Blocks:

@@ -6,7 +6,7 @@ neither says anything about the reward: docs/late.md."""
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +21,7 @@ from shortlist.validation import MOST_RETRIES, seconds, shown, whole
 logger = logging.getLogger("shortlist.engine")
 FIRST_PAUSE = 0.5  # seconds before the first retry; each further one waits twice as long,
 LONGEST_PAUSE = 60.0  # up to this
+LONGEST_WAIT = 3600.0  # seconds that an error may ask to wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,15 @@ class Attempts:
         most = None if timeout is None else seconds("timeout", timeout)
         return cls(whole("retries", retries, at_least=0, at_most=MOST_RETRIES), most)
 
-    def make(self, evaluate: Callable[[], Any], stop: "Stop") -> Any:
-        """What the first attempt that does not fail returns; what the last one raises."""
+    def make(self, evaluate: Callable[[], Any], stop: "Stop", name: str = "A call") -> Any:
+        """What the first attempt that does not fail returns; what the last one raises.
+
+        `name` says in the log which call it is."""
         for retry in range(1, self.retries + 1):
             try:
                 return self._once(evaluate)
             except Exception as error:
-                if stop.is_set or stop.wait(_pause(retry, error)):
+                if stop.is_set or stop.wait(self._pause(retry, error, name)):
                     raise
         try:
             return self._once(evaluate)
@@ -50,19 +53,28 @@ class Attempts:
             self._note(error)
             raise
 
-    async def make_async(self, evaluate: Callable[[], Awaitable[Any]]) -> Any:
+    async def make_async(self, evaluate: Callable[[], Awaitable[Any]], name: str = "A call") -> Any:
         """`make` with what is to be awaited."""
         for retry in range(1, self.retries + 1):
             try:
                 return await self._once_async(evaluate)
             except Exception as error:
-                pause = _pause(retry, error)
+                pause = self._pause(retry, error, name)
             await asyncio.sleep(pause)
         try:
             return await self._once_async(evaluate)
         except Exception as error:
             self._note(error)
             raise
+
+    def _pause(self, retry: int, error: Exception, name: str) -> float:
+        """Log an error, and return how long to wait before this retry: at least as long as the
+        error asks for."""
+        pause = max(back_off(retry), retry_after(error))
+        reason = str(error) or type(error).__name__
+        told = "%s failed in attempt %d of %d and is made again in %.1f s: %s"
+        logger.warning(told, name, retry, self.retries + 1, pause, reason)
+        return pause
 
     def _note(self, error: Exception) -> None:
         if self.retries:
@@ -103,11 +115,19 @@ def _fulfil(future: "Future[Any]", evaluate: Callable[[], Any]) -> None:
         future.set_exception(error)
 
 
-def _pause(retry: int, error: Exception) -> float:
-    """Log an error, and return how long to wait before this retry."""
-    reason = str(error) or type(error).__name__
-    logger.warning("An evaluation failed and is made again: %s", reason)
-    return back_off(retry)
+def retry_after(error: BaseException) -> float:
+    """Seconds after which an error says that a call may be made again; 0 if it says nothing.
+
+    It is `error.retry_after`, or the header Retry-After of `error.response`, if in seconds."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    asked = getattr(error, "retry_after", None)
+    if asked is None and isinstance(headers, Mapping):
+        asked = headers.get("retry-after", headers.get("Retry-After"))
+    try:
+        wait = float(asked)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return min(wait, LONGEST_WAIT) if wait > 0 else 0.0
 
 
 def back_off(retry: int) -> float:
@@ -161,6 +181,16 @@ class Call(NamedTuple):
     item: Any = None  # of a test set, or a list of `times` of them
     first: bool = False  # of a run: an error of it is no accident, and it is not made again
     pause: float = 0.0  # seconds to wait before it, as it failed before
+
+    @property
+    def name(self) -> str:
+        """The call as the log names it: its arm, its pull, and its item if there is one."""
+        if self.item is None:
+            return f"Arm {shown(self.label)}, pull {self.draw},"
+        several = isinstance(self.item, list) and self.times > 1
+        first = self.item[0] if isinstance(self.item, list) and self.item else self.item
+        more = f" and {self.times - 1} more" if several else ""
+        return f"Arm {shown(self.label)}, item {shown(first)}{more},"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +247,11 @@ class Evaluation:
         attempts = replace(self.attempts, retries=0) if call.first else self.attempts
         if self.is_async:
             evaluate = partial(self.function, *arguments, **named)
-            return _after(call.pause, partial(attempts.make_async, evaluate))
+            return _after(call.pause, partial(attempts.make_async, evaluate, call.name))
         if call.pause and self.stop.wait(call.pause):
             raise EvaluationFailed("it was stopped before it was made again")
-        return attempts.make(partial(self.function, *arguments, **named), self.stop)
+        evaluate = partial(self.function, *arguments, **named)
+        return attempts.make(evaluate, self.stop, call.name)
 
 
 async def _after(seconds: float, make: Callable[[], Awaitable[Any]]) -> Any:

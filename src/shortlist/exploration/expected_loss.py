@@ -147,12 +147,15 @@ def explore_once(
     n_arms = posterior.n_arms
     spent = posterior.spent
     if spent == 0:
-        first = max(tuning.FIRST, -(-least // n_arms))
-        times = np.full(n_arms, min(first, at_most // n_arms))
+        times = posterior.first_pulls(least, rng)
+        if times.sum() > at_most:
+            times = np.full(n_arms, at_most // n_arms)
         times = times if cap is None else np.minimum(times, cap)
     else:
         growth = tuning.GROWTH if growth is None else growth
         batch = batch_size(n_arms, spent, growth if early is None else early, growth)
+        if posterior.guided:  # few pulls teach much at first
+            batch = min(batch, max(tuning.LEAST_BATCH, int(tuning.GUIDED_GROWTH * spent)))
         times = _shares(posterior, min(max(batch, least), at_most), rng, cap, least)
     arms = np.flatnonzero(times)
     pulls = Pulls(arms, times[arms], Progress(undecided=n_arms))

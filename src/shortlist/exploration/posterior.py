@@ -14,7 +14,9 @@ from scipy.special import polygamma, xlogy
 
 from shortlist.arrays import ROUNDED, BoolArray, FloatArray, IntArray, grouped, product
 from shortlist.exploration import tuning
+from shortlist.exploration.guide import ArmMoments, FeatureGuide
 from shortlist.exploration.sharing import share_out
+from shortlist.features import Features
 from shortlist.reward_models import UNIT_SIGMA, Bounded, RewardModel, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards
 
@@ -29,15 +31,16 @@ Span = tuple[float, float]
 class Grid:
     """The means at which posteriors are held, and the flat prior on them."""
 
-    def __init__(self, *, has_range: bool, even: bool = False) -> None:
-        """An `even` grid is as fine everywhere as others are at the boundary."""
+    def __init__(self, *, has_range: bool, even: bool = False, least: int = tuning.EVEN) -> None:
+        """An `even` grid is as fine everywhere as others are at the boundary, of `least` points."""
         self.has_range = has_range
         self.even = even
+        self.least = least
         self.points: FloatArray
         self.flat: FloatArray
         self.log_points: FloatArray  # log-likelihood of a success, and
         self.log_rest: FloatArray  # of a failure, where rewards have a range
-        self.set((np.arange(tuning.EVEN) + 0.5) / tuning.EVEN)
+        self.set((np.arange(least) + 0.5) / least)
         self._resolved = 2 * tuning.BLURRED / tuning.EVEN  # the standard error it was made for
         self._covered: Span = (0.0, 1.0)
 
@@ -62,7 +65,7 @@ class Grid:
         self._resolved = error
         self._covered = span
         if self.even:
-            self.set(even_points(error, span))
+            self.set(even_points(error, span, self.least))
             return True
         # arms that were never pulled are taken to be like all others
         means = np.where(pulls > 0, sums / np.maximum(pulls, 1), sums.sum() / pulls.sum())
@@ -98,10 +101,10 @@ def points_around(boundary: float, error: float, span: Span) -> FloatArray:
     return np.unique(points[inside])
 
 
-def even_points(error: float, span: Span) -> FloatArray:
+def even_points(error: float, span: Span, least: int) -> FloatArray:
     """Points evenly over the span, half the standard error apart, but not too many."""
     low, high = span
-    number = int(np.clip(2 * (high - low) / error, tuning.EVEN, tuning.MOST_EVEN))
+    number = int(np.clip(2 * (high - low) / error, least, tuning.MOST_EVEN))
     points: FloatArray = low + (high - low) * (np.arange(number) + 0.5) / number
     return points
 
@@ -139,6 +142,33 @@ class Posterior:
         self._split: tuple[BoolArray, float] | None = None
         self._grid = Grid(has_range=rewards.has_range)
         self.prior: FloatArray = self.flat  # (grid,)
+        self._guide: FeatureGuide | None = None
+        self._row_prior: FloatArray | None = None  # (rows, grid): where features guide
+
+    def follow(self, features: Features) -> None:
+        """Let features of the arms guide: every arm gets a prior of its own."""
+        self._guide = FeatureGuide.of(features.basis)
+        self._grid = self._even_grid()
+        self.prior = self.flat
+
+    def _even_grid(self) -> Grid:
+        affordable = max(tuning.EVEN, tuning.GUIDED_CELLS // self.n_arms)
+        least = min(tuning.GUIDED_POINTS, affordable)
+        return Grid(has_range=self.rewards.has_range, even=True, least=least)
+
+    @property
+    def guided(self) -> bool:
+        """Whether features guide."""
+        return self._guide is not None
+
+    def first_pulls(self, least: int, rng: np.random.Generator) -> IntArray:
+        """Pulls of every arm in the first batch: of all arms, or of some where features guide and
+        no more are asked for."""
+        if self._guide is not None and least == 0 and self._guide.first_arms < self.n_arms:
+            times = np.zeros(self.n_arms, dtype=np.int64)
+            times[rng.permutation(self.n_arms)[: self._guide.first_arms]] = 1
+            return times
+        return np.full(self.n_arms, max(tuning.FIRST, -(-least // self.n_arms)))
 
     @property
     def grid(self) -> FloatArray:
@@ -167,6 +197,7 @@ class Posterior:
         some.pulls, some.sums, some.squares = self.pulls[arms], self.sums[arms], self.squares[arms]
         some._split = None
         some._grid = deepcopy(self._grid)
+        some._guide = None if self._guide is None else self._guide.among(arms)
         if some.spent:
             some.refresh()
         return some
@@ -185,9 +216,23 @@ class Posterior:
         likelihood = np.exp(self._log)
         if self.n_arms >= tuning.FEW:
             self._fit_prior(likelihood, tuning.STEPS * (tuning.NEW_GRID_STEPS if rebuilt else 1))
-        joint = likelihood * self.prior
+        self._row_prior = self._guided_prior(likelihood)
+        joint = likelihood * (self.prior if self._row_prior is None else self._row_prior)
         self.weights = joint / joint.sum(axis=1, keepdims=True)
         self._split = None
+
+    def _guided_prior(self, likelihood: FloatArray) -> FloatArray | None:
+        """The prior of every arm where features guide: (arms, grid)."""
+        if self._guide is None:
+            return None
+        binary = self.rewards.has_range
+        seen = ArmMoments(
+            self.pulls,
+            self.sums / self._counts,
+            None if binary else self.variance(),
+            self.dispersion() if binary else 1.0,
+        )
+        return self._guide.prior(seen, likelihood, self.prior, self.grid, self.flat)
 
     def means(self) -> FloatArray:
         """Posterior mean of every arm."""
@@ -229,7 +274,7 @@ class Posterior:
     def priorities(self, rng: np.random.Generator) -> tuple[IntArray, FloatArray, IntArray]:
         """The kind of every arm; expected loss per pull, and pulls, of an arm of every kind."""
         chosen, boundary = self.split(rng)
-        priority = self.loss(boundary) / self.row_pulls  # (sides, rows)
+        priority = self.loss(boundary) / np.maximum(self.row_pulls, 0.5)  # (sides, rows)
         pulls = np.concatenate([self.row_pulls, self.row_pulls])
         return self.kinds(chosen), priority.ravel(), pulls
 
@@ -247,7 +292,10 @@ class Posterior:
     def loss(self, boundary: float) -> FloatArray:
         """Expected distance on the wrong side under the tempered posterior, per kind: (2, rows)."""
         tempered = np.exp(tuning.TEMPER * self._log)  # (rows, grid)
-        expected = _expected(self._wrong(boundary) * self.prior, tempered)  # (3, rows)
+        if self._row_prior is None:
+            expected = _expected(self._wrong(boundary) * self.prior, tempered)  # (3, rows)
+        else:
+            expected = _expected(self._wrong(boundary), tempered * self._row_prior)
         loss: FloatArray = expected[:2] / expected[2]
         return loss
 
@@ -350,7 +398,7 @@ class Posterior:
     def _group(self) -> tuple[IntArray, FloatArray]:
         """Put arms with equal data into one row; return the pulls and the sum of every row."""
         base = int(self.pulls.max()) + 1
-        if not self.rewards.is_binary or base > MOST_IN_KEY:
+        if self.guided or not self.rewards.is_binary or base > MOST_IN_KEY:
             self.row = np.arange(self.n_arms)
             return self.pulls.copy(), self.sums.copy()
         distinct, self.row = grouped(self.pulls * base + self.sums.astype(np.int64))
@@ -466,7 +514,7 @@ class UndeclaredPosterior(Posterior):
         rewards = self._scaled(self.pulls, self.sums, self.squares)
         self.sums, self.squares = rewards.sums, rewards.squares
         self.rewards = SubGaussian(UNIT_SIGMA)
-        self._grid = Grid(has_range=False)
+        self._grid = self._even_grid() if self.guided else Grid(has_range=False)
         self.prior = self.flat
 
     def _scaled(self, times: IntArray, sums: FloatArray, squares: FloatArray) -> Rewards:

@@ -99,7 +99,14 @@ class PricedUndeclared(PricedPosterior, UndeclaredPosterior):
 
 
 def exploring(problem: Problem) -> Posterior:
-    """The posterior that a problem is explored with."""
+    """The posterior that a problem is explored with; features guide it."""
+    posterior = _unguided(problem)
+    if problem.features is not None:
+        posterior.follow(problem.features)
+    return posterior
+
+
+def _unguided(problem: Problem) -> Posterior:
     if problem.constraint is None:
         return posterior_of(problem.n_arms, problem.k, problem.rewards)
     if isinstance(problem.rewards, Undeclared):

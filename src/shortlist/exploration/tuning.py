@@ -27,3 +27,17 @@ PRICE_STEPS = 256  # steps of the prices of rows and columns per unit, so that f
 FINE_STEPS = 1024  # ... and of prices of other families
 CUT_ROUNDS = 40  # times that sets which exceed the chosen one are cut off ...
 SMALL_SURPLUS = 1e-6  # ... unless they exceed it by no more than this
+# features as a guide (guide.py)
+FIRST_PER_COEFFICIENT = 20  # arms pulled once at first, per coefficient
+GUIDED_GROWTH = 0.25  # largest batch at first, as a share of all pulls so far
+GUIDED_POINTS = 400  # least points of the grid ...
+GUIDED_CELLS = 4_000_000  # ... unless arms times points exceed this
+FIRST_WEIGHT = 0.9  # of the prior by features before any reward
+LEAST_WEIGHT, MOST_WEIGHT = 0.02, 0.99
+WEIGHT_STEPS = 10  # of EM per refresh
+SPREAD_RANGE = 0.002, 0.4  # of spreads that are tried, in the unit of means ...
+SPREADS = 14  # ... this many
+LEAST_SPREAD = 1e-9  # of observed means without a range, to be their unit
+LEAST_STEPS = 0.75  # steps of the grid: least standard deviation of a prior on it
+NEAREST = 0.03  # of a fitted mean to 0 and 1, for its variance
+RIDGE = 1e-3  # information about a coefficient before any reward

@@ -192,12 +192,23 @@ class Result(Tabular, Generic[LabelT]):
             return "Nothing is guaranteed about what this choice loses."
         at_most = f"t most {bound_text(self.regret_bound)} of mean reward"
         among = " among the remaining arms" if any(arm.retired for arm in self.arms) else ""
+        among += "" if self.leads is None else " on average over the blocks of the test"
         sure = f"with {confidence_text(self.confidence)} confidence"
         if not self.warnings:
-            return f"A{at_most} is lost{among}, {sure}."
+            return f"A{at_most} is lost{among}, {sure}.{self._kept()}"
         return (
             "Nothing is guaranteed: the rewards refute the declaration. If it were true, a"
             f"{at_most} would be lost{among}, {sure}."
+        )
+
+    def _kept(self) -> str:
+        """What follows if the control itself is the best arm."""
+        if self.partial or self.control is None or self.top != (self.control,):
+            return ""
+        assert self.regret_bound is not None
+        return (
+            f" No other arm is better than {shown_label(self.control)} by more than"
+            f" {bound_text(self.regret_bound)}: keep it."
         )
 
     @property

@@ -293,11 +293,6 @@ def problem_with(**more: Any) -> Problem:
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "another certificate": ({}, {"certificate": "pairs"}, "only 'linear' rests on that"),
     "limits": ({"limits": (5,) * 10}, {}, "pulls few arms often"),
-    "a constraint": (
-        {"constraint": shortlist.Quotas(["a", "b"] * 5, {"a": (1, 2)}, k=3)},
-        {},
-        "about all sets of k arms",
-    ),
     "no declaration": ({"features": None}, {"certificate": "linear"}, "say `linear`"),
     "unknown variances": ({"rewards": shortlist.Normal()}, {}, "needs a range or a sigma"),
     "rounds": ({}, {"max_rounds": 3}, "sets it itself"),
@@ -319,7 +314,7 @@ def test_what_does_not_go_together_is_refused_before_any_pull(name: str) -> None
 
 def test_a_budget_alone_has_no_use_for_a_declaration() -> None:
     problem = replace(problem_with(), goal=FixedBudget(100))
-    with pytest.raises(UnsupportedGoal):
+    with pytest.raises(UnsupportedGoal, match="no certificate that rests on it"):
         find("expected-loss").check(problem)
 
 

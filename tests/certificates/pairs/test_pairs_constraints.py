@@ -280,13 +280,3 @@ def test_a_budget_alone_is_not_for_certified() -> None:
     family = Quotas("aabb", {"a": (1, 1)}, k=2)
     with pytest.raises(UnsupportedGoal):
         find("certified").check(Problem(4, 2, FixedBudget(100), constraint=family))
-
-
-def test_plans_do_not_support_constraints() -> None:
-    groups = ["a"] * 50 + ["b"] * 50
-    problem = Problem(
-        100, 40, FixedConfidence(0.1, 0.05), constraint=Quotas(groups, {"a": (10, 30)}, k=40)
-    )
-    assert log_swaps_of(problem) is not None
-    with pytest.raises(UnsupportedGoal, match="does not support constraints"):
-        find("certified").start(problem, np.random.default_rng(0), certificate="plans")
