@@ -52,8 +52,9 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     and `tell`.
 
     \b
-    Example:
+    Examples:
       shortlist create arms.csv -k 5 --epsilon 0.1 --store tests.db
+      shortlist create arms.csv -k 1 --epsilon 2% --per-day 3000 --delay 2 --store pages.db
     """
     from shortlist.forecasting.days import outlook_of
     from shortlist.formatting import plural

@@ -126,6 +126,17 @@ def _linear(context: click.Context, parameter: click.Parameter, text: str | None
         ) from None
 
 
+class Points(click.types.FloatParamType):
+    """A number that may be given in percent: 0.2% is 0.002."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number."""
+        text = str(value).strip()
+        plain: Any = text.removesuffix("%")
+        number: Any = super().convert(plain, param, ctx)
+        return number / 100 if text.endswith("%") else number
+
+
 class Word(click.Choice[str]):
     """One of the words that a setting may be, refused in the words of the package."""
 
@@ -143,6 +154,7 @@ class Word(click.Choice[str]):
 
 # What a command line adds to a setting; numbers, flags and words need nothing.
 WRITTEN: dict[str, dict[str, Any]] = {
+    "epsilon": {"type": Points()},
     "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|normal|sub-gaussian:SIGMA"},
     "items": {
         "type": FILE,
