@@ -171,6 +171,7 @@ TARGETS = (
         shortlist.instances.item_response_with,
     ),
     Target("Arm", shortlist.Arm, record(label="a", cost=1.0, limit=5)),
+    Target("Score", shortlist.Score, record(value=1.0, cost=0.5, info="yes")),
     Target("hardness", _hardness_shown, record(means=MEANS, k=2, epsilon=0.1)),
     Target("find", shortlist.find, lambda rng: {"algorithm": algorithm_name(rng)}),
     Target(

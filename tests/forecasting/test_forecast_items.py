@@ -90,9 +90,9 @@ def test_the_least_means_may_be_the_best() -> None:
         ({"items": None, "order": "independent"}, InvalidInput, "given without `items`, but only"),
         ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform does not support items"),
         (
-            {"max_rounds": 2},
+            {"min_batch": 9, "window": 2},
             InvalidInput,
-            "`max_rounds` is 2, but the certificate on items sets it itself",
+            "`window` is 2, but must be 0 or at least `min_batch` = 9",
         ),
     ],
 )
