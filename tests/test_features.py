@@ -264,3 +264,33 @@ def test_the_command_line_declares_means_linear(tmp_path: Path) -> None:
     status, text = created(tmp_path, "x,y", "--linear", "much")
     assert status == 2
     assert "must be a number" in text
+
+
+def test_instances_with_features_are_simulated_from_the_command_line() -> None:
+    common = ["simulate", "-n", "60", "-k", "6", "--coefficients", "3", "--format", "json"]
+    goal = ["--algorithm", "certified", "--epsilon", "0.1"]
+    status, text = run(*common, "--instance", "linear", *goal, "--linear")
+    assert status == 0, text
+    linear = json.loads(text)
+    status, text = run(*common, "--instance", "linear", *goal)
+    assert status == 0, text
+    assert linear["pulls"]["mean"] < json.loads(text)["pulls"]["mean"]
+    budget = ["--algorithm", "expected-loss", "--budget", "200", "--features", "own"]
+    status, text = run(*common, "--instance", "sigmoid", "--residual", "0.05", *budget)
+    assert status == 0, text
+    status, text = run("simulate", "-k", "6", "--instance", "linear", *goal)
+    assert status == 2
+    assert "`n` is not given" in text
+    status, text = run("hardness", "-n", "60", "-k", "6", "--instance", "sigmoid", "--epsilon", "1")
+    assert status == 0, text
+
+
+def test_an_instance_with_features_takes_sensible_values() -> None:
+    rng = np.random.default_rng(0)
+    features, means = shortlist.instances.linear(50, 3, rng, residual=0.1, sigmoid=True)
+    assert features.shape == (50, 2)
+    assert ((means >= 0.01) & (means <= 0.99)).all()
+    for wrong in ({"n": 1}, {"d": 1}, {"residual": -0.1}, {"sigmoid": 2}, {"rng": 3}):
+        given: dict[str, Any] = {"n": 50, "d": 3, "rng": rng} | wrong
+        with pytest.raises(InvalidInput):
+            shortlist.instances.linear(**given)

@@ -41,6 +41,17 @@ def test_select_finds_the_smallest_mean() -> None:
     assert result.top == ("c",)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e9])
+def test_the_smallest_mean_is_found_with_the_same_pulls_on_any_scale(scale: float) -> None:
+    how: dict[str, Any] = {"arms": OUTPUTS, "k": 1, "rewards": "normal", "minimize": True}
+    plain = select(run, epsilon=0.5, progress=False, **how)
+    scaled = select(
+        lambda arm, seed: scale * run(arm, seed), epsilon=0.5 * scale, progress=False, **how
+    )
+    assert scaled.top == plain.top
+    assert scaled.pulls == plain.pulls
+
+
 def test_a_budget_alone_needs_no_promise() -> None:
     result = select(run, arms=OUTPUTS, k=1, budget=120, rewards="normal", progress=False)
     assert result.top == ("b",)

@@ -197,6 +197,10 @@ def test_numbers_of_any_kind_become_plain_ones() -> None:
         "items": None,
         "limits": None,
         "costs": None,
+        "constraint": None,
+        "features": None,
+        "shared_seeds": False,
+        "traffic": None,
     }
 
 

@@ -435,3 +435,27 @@ def test_all_feasible_sets_of_the_example_are_what_the_quotas_say() -> None:
         Problem(6, 2, FixedBudget(10), constraint=family).regret(np.array(MEANS), np.array([0, 1]))
         == 0.0
     )  # no feasible set is as good
+
+
+def test_instances_bring_their_groups_and_sets(files: Path) -> None:
+    (files / "levels.csv").write_text("group,least,most\n0,1,1\n19,0,1\n")
+    goal = ("--budget", 4000, "--format", "json")
+    told = run(
+        "simulate", "--instance", "levels", "-n", 40, "-k", 8, "--algorithm", "uniform",
+        "--quotas", files / "levels.csv", *goal,
+    )  # fmt: skip
+    assert json.loads(told.stdout)["regret"]["max"] < 0.1
+    matching = ("simulate", "--instance", "matching", "--algorithm", "uniform", *goal)
+    told = run(*matching, "-n", 16, "-k", 4)
+    assert json.loads(told.stdout)["regret"]["max"] < 0.2
+    done = CliRunner().invoke(main, [*map(str, matching), "-n", "10", "-k", "3"])
+    assert done.exit_code == 2
+    assert "a square number" in done.output
+
+
+def test_groups_of_an_instance_have_levels_of_their_own() -> None:
+    means, names = shortlist.instances.levels(40)
+    assert len(set(names)) == 20
+    assert means[:2] == pytest.approx([0.4, 0.0])
+    with pytest.raises(InvalidInput, match="a multiple of the 20 groups"):
+        shortlist.instances.levels(50)

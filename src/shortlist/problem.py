@@ -421,7 +421,8 @@ class Problem:
         if isinstance(goal, FixedConfidence):
             epsilon = unit_epsilon(goal.epsilon, self.n_arms, self.k, self.rewards)
             goal = replace(goal, epsilon=epsilon)
-        turned = ROUNDED if self.minimize else 0.0  # 1 - x is rounded once more
+        # 1 - x is rounded once more; without a unit scale it is -x, which is exact
+        turned = ROUNDED if self.minimize and self.rewards.knows_spread else 0.0
         blur = self.blur + ROUNDED * self.rewards.distance + turned
         items, rewards = self._unit_items(), self.rewards.unit()
         features = None if self.features is None else self.features.unit(self.rewards.scale)

@@ -170,8 +170,15 @@ TARGETS = (
         lambda rng: {"means": MEANS, "n_items": 6, "rng": np.random.default_rng(rng.randrange(9))},
         shortlist.instances.item_response_with,
     ),
-    Target("Arm", shortlist.Arm, record(label="a", cost=1.0, limit=5)),
-    Target("Score", shortlist.Score, record(value=1.0, cost=0.5, info="yes")),
+    Target(
+        "linear",
+        shortlist.instances.linear,
+        lambda rng: {"n": 6, "d": 2, "rng": np.random.default_rng(rng.randrange(9))},
+        shortlist.instances.linear,
+    ),
+    Target("levels", instances.levels, record(n=10, groups=2)),
+    Target("matching", instances.matching, record(size=3)),
+    Target("Arm", shortlist.Arm, record(label="a", cost=1.0, limit=5, group="g")),
     Target("hardness", _hardness_shown, record(means=MEANS, k=2, epsilon=0.1)),
     Target("find", shortlist.find, lambda rng: {"algorithm": algorithm_name(rng)}),
     Target(
@@ -188,6 +195,8 @@ TARGETS = (
     Target("Command", _command, record(template="echo {arm}", timeout=None, arm="a", seed=1)),
     Target("Bounded", shortlist.Bounded, record(low=0.0, high=1.0)),
     Target("SubGaussian", shortlist.SubGaussian, record(sigma=1.0)),
+    Target("Normal", shortlist.Normal, record()),
+    Target("Score", shortlist.Score, record(value=1.0, cost=2.0, info={"answer": "yes"})),
     Target("FixedConfidence", shortlist.FixedConfidence, record(epsilon=0.1, delta=0.1, budget=9)),
     Target("FixedBudget", shortlist.FixedBudget, record(budget=100)),
     Target(

@@ -180,6 +180,7 @@ NEVER_LONG: dict[str, Sequence[str]] = {
     "forecast": ("--workers", "1"),
     "reproduce": ("--panel", "nowhere"),
     "serve": ("--port", "nowhere"),
+    "mcp": ("--help",),
 }
 USUAL: Sequence[Sequence[str]] = (
     ("simulate", "--means", "means.csv", "-k", "1", "--algorithm", "uniform", "--budget", "30"),
@@ -236,6 +237,11 @@ USUAL: Sequence[Sequence[str]] = (
     ("tokens", "list", *STORE),
     ("tokens", "revoke", "ann", *STORE),
     ("serve", *STORE, "--rate", "9", "--body", "9999"),
+    ("mcp", *STORE),
+    ("shares", *STORE, "--name", "experiment"),
+    ("archive", *STORE, "--name", "experiment"),
+    ("rename", "experiment", "other", *STORE),
+    ("delete", "other", *STORE, "--yes"),
     ("status", *STORE, "--rows", "2", "--format", "table"),
     ("result", *STORE, "--name", "experiment"),
     ("list", "tests.db", "--format", "json"),

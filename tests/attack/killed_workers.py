@@ -18,6 +18,7 @@ import numpy as np
 
 from shortlist.engine import Experiment, State, Ticket, verify
 from shortlist.engine.locate import Place
+from shortlist.errors import ShortlistError
 from shortlist.stores.base import MemoryStore
 
 MEANS = np.linspace(0.1, 0.9, 12)
@@ -56,6 +57,74 @@ def work(open_: Callable[[], Any], journal: Path, name: str, seed: int) -> None:
         if not tickets:
             time.sleep(0.005)  # others have all that is wanted now
     experiment.close()
+
+
+STAGES = ("created", "archived", "restored", "renamed", "deleted")
+
+
+def keep_house(open_: Callable[[], Any], journal: Path, run: int) -> None:
+    """Create, archive, restore, rename and delete experiments, and note what was acknowledged."""
+    notes = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for number in range(100_000):
+        name = f"spare {run}-{number}"
+
+        def note(stage: str, name: str = name) -> None:
+            os.write(notes, f"{name}\t{stage}\n".encode())
+
+        try:
+            spare = open_().create(3, 1, name=name, budget=9, exist_ok=True)
+            note("created")
+            spare.tell_many((ticket, 0.5) for ticket in spare.ask(3, "housekeeper"))
+            spare.archive()
+            note("archived")
+            spare.archive(restore=True)
+            note("restored")
+            spare.rename(f"{name} again")
+            note("renamed")
+            if number % 2:
+                spare.delete()
+                note("deleted")
+        except ShortlistError:
+            continue  # a call that is not repeated was interrupted: it was made, or it was not
+
+
+class Housekeeper:
+    """A process that keeps house; killed, it is replaced."""
+
+    def __init__(self, open_: Callable[[], Any], folder: Path) -> None:
+        self._open, self._journal, self._run = open_, folder / "house", 0
+        self._hire()
+
+    def _hire(self) -> None:
+        self._run += 1
+        given = (self._open, self._journal, self._run)
+        self._process = PROCESSES.Process(target=keep_house, args=given)
+        self._process.start()
+
+    def kill(self) -> None:
+        """kill -9, and another one takes over."""
+        self.dismiss()
+        self._hire()
+
+    def dismiss(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def check(self, store: Any) -> int:
+        """All that was acknowledged is so, or one step further; how many experiments there were."""
+        kept = {each.name: each for each in store.listed()}
+        last: dict[str, str] = {}
+        for line in self._journal.read_text().split("\n")[:-1]:
+            name, _, stage = line.partition("\t")
+            last[name] = stage
+        for name, stage in last.items():
+            if name in kept:
+                now = {"archived"} if kept[name].archived else {"created", "restored"}
+            else:
+                now = {"renamed"} if f"{name} again" in kept else {"deleted"}
+            place = STAGES.index(stage)
+            assert now & set(STAGES[place : place + 2]), (name, stage, now)
+        return len(last)
 
 
 class Crew:
@@ -127,13 +196,21 @@ class Service:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        before = self._said().count(self.url)
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Start it."""
+        self._before = self._said().count(self.url)
         command = [sys.executable, "-m", "shortlist", "serve", "--port", str(self._port)]
         with self._log.open("ab") as log:  # a pipe that nobody empties would hold it up
             environment = {**os.environ, "SHORTLIST_STORE": self._store}
             self.process = subprocess.Popen(command, stderr=log, env=environment)
+
+    def wait(self) -> None:
+        """Wait until it listens."""
         deadline = time.monotonic() + PATIENCE
-        while self._said().count(self.url) == before:
+        while self._said().count(self.url) == self._before:
             assert time.monotonic() < deadline, self._said()[-1000:]
             assert self.process.poll() is None, self._said()[-1000:]
             time.sleep(0.01)
@@ -182,8 +259,8 @@ def check_undisturbed(store: Place, crew: Crew, pulls: int) -> None:
     calm = Experiment.create(len(MEANS), K, store=MemoryStore(), **settings(pulls))
     while tickets := calm.ask(1000):
         calm.tell_many((ticket, reward_of(ticket)) for ticket in tickets)
-    assert [verdict.damage + verdict.replay for verdict in verify(store)] == [""]
-    with Experiment.open(store) as disturbed:
+    assert {verdict.damage + verdict.replay for verdict in verify(store)} == {""}
+    with Experiment.open(store, "experiment") as disturbed:
         told = disturbed.store.read(disturbed.name).told
         assert sorted(told.tickets.tolist()) == list(range(pulls))
         kept = dict(zip(told.tickets.tolist(), told.rewards.tolist(), strict=True))

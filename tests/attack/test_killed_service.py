@@ -5,22 +5,34 @@ A few kills by default; sixty, with eight workers, by
 
     SHORTLIST_ATTACK_SCALE=15 pytest tests/attack/test_killed_service.py"""
 
+import os
 import random
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 from attack_scale import SCALE, SEED
-from killed_workers import MEANS, K, Service, at_work, check_undisturbed, disturb, settings
+from killed_workers import (
+    MEANS,
+    Housekeeper,
+    K,
+    Service,
+    at_work,
+    check_undisturbed,
+    disturb,
+    settings,
+)
 from postgres import Server
 
 pytest.importorskip("uvicorn")
 
 from shortlist import Client
 from shortlist.engine import Experiment
+from shortlist.stores.postgres import PostgresStore
 
 KILLS = min(60, 4 * SCALE)
 WORKERS = 8 if SCALE > 1 else 3
@@ -87,6 +99,47 @@ def killings_of(server: Server, chance: random.Random) -> list[Callable[[], None
 
 def test_nothing_is_lost_if_postgresql_is_killed_as_well(server: Server, tmp_path: Path) -> None:
     run_disturbed(server.new_url(), tmp_path, partial(killings_of, server))
+
+
+def test_two_services_that_share_postgresql_lose_nothing_while_experiments_come_and_go(
+    server: Server, tmp_path: Path
+) -> None:
+    store, chance = server.new_url(), random.Random(9 + SEED)
+    pulls = max(PULLS, 400 * KILLS)  # while one service starts again, the other one works on
+    Experiment.create(len(MEANS), K, store=store, **settings(pulls)).close()
+    services = []
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        services.append(Service(store, free_port(), tmp_path / str(number)))
+
+    def open_() -> Client:
+        url = services[os.getpid() % 2].url
+        return Client(url, name="experiment", patience=60)
+
+    def killing(service: Service) -> Callable[[], None]:
+        def kill() -> None:
+            service.wait()  # since it was killed the last time
+            service.kill()
+            service.launch()
+
+        return kill
+
+    house = Housekeeper(open_, tmp_path)
+    try:
+        with at_work(open_, tmp_path, WORKERS, chance) as crew:
+            deeds = [*map(killing, services), crew.kill, house.kill, *killings_of(server, chance)]
+            disturb(crew, KILLS, pulls, chance, deeds)
+        house.dismiss()
+        for service in services:
+            service.wait()
+            service.end()
+    finally:
+        house.dismiss()
+        for service in services:
+            service.kill()
+    check_undisturbed(store, crew, pulls)
+    with closing(PostgresStore(store)) as opened:
+        assert house.check(opened) > 0
 
 
 def test_workers_that_share_postgresql_without_a_service_lose_nothing(

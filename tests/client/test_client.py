@@ -38,8 +38,11 @@ NOT_FROM_AFAR = {
     "store",
     "of",
     "pulls_counted",
+    "vitals",
+    "cells",
 }  # of the service itself
-NOT_SAID = ("store", "clock", "readonly", "cls")
+# `workers` only sets defaults of `min_batch` and `window`, which a service is given themselves
+NOT_SAID = ("store", "clock", "readonly", "cls", "workers")
 
 ANY: Any = Client  # to be called with anything
 

@@ -496,6 +496,27 @@ def test_files_of_counts_that_make_no_sense_are_refused(
     assert rule in told.stderr
 
 
+def test_epsilon_may_be_given_in_percentage_points(tmp_path: Path) -> None:
+    (tmp_path / "arms.csv").write_text("arm\na\nb\n")
+    arguments = ["create", str(tmp_path / "arms.csv"), "-k", "1", "--store", str(tmp_path / "t.db")]
+    made = invoke([*arguments, "--epsilon", "2.5%", "--drift"])
+    assert made.exit_code == 0, made.output
+    with Experiment.open(tmp_path / "t.db") as test:
+        assert test.settings.problem.epsilon == pytest.approx(0.025)
+    assert "'x' is not a valid float" in invoke([*arguments, "--epsilon", "x%"]).stderr
+
+
+def test_a_visitor_who_is_twice_in_a_log_counts_once() -> None:
+    store = MemoryStore()
+    live(store=store, name="one")
+    first = Event(Kind.OPEN, 0, 0, OPEN, 1.0)
+    twice = [Event(Kind.ASSIGN, 0, arm, "ff", 2.0) for arm in (1, 0)]
+    with store.exclusive():
+        store.append("one", events=[first, *twice])
+    block = Experiment.open(store, "one")._known.blocks.all[0]  # type: ignore[attr-defined]
+    assert dict(block.assigned) == {1: 1}
+
+
 def test_a_block_without_counts_is_refused(days: Path) -> None:
     told = invoke(["tell", "0", "1", "--block", "x", "--store", str(days / "t.db")])
     assert "goes with --counts only" in told.stderr

@@ -52,7 +52,7 @@ RAW = [
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n",
     b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: shortlist_token=" + b"\xff" * 50 + b"\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: shortlist_login=" + b"\xff" * 50 + b"\r\n\r\n",
     b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 7\r\n\r\ntoken=%",
 ]
 Chance = random.Random
@@ -76,6 +76,8 @@ def valid(schema: schemas.Schema, chance: Chance) -> Any:
         return schema.get("const", chance.choice(schema.get("enum", [None])))
     if "anyOf" in schema:
         return valid(chance.choice(schema["anyOf"]), chance)
+    if "type" not in schema:
+        return garbage(chance)
     kinds = schema["type"]
     kind = chance.choice(kinds) if isinstance(kinds, list) else kinds
     if kind == "object":

@@ -29,7 +29,8 @@ def shares(*, block: str | None, store: str, name: str | None, style: str) -> No
 
     \b
     Example:
-      shortlist shares --block 2026-03-02 --store tests.db
+      shortlist create arms.csv -k 1 --epsilon 0.01 --rewards binary --per-day 5000 --store live.db
+      shortlist shares --block 2026-03-02 --store live.db
     """
     with open_experiment(store, name) as experiment:
         opened = experiment.shares(block)

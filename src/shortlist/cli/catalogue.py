@@ -20,7 +20,7 @@ def rename(*, name: str, new_name: str, store: str) -> None:
 
     \b
     Example:
-      shortlist rename colours 'colours, first try' --store tests.db
+      shortlist rename colours 'colours, first try' --store colours.db
     """
     if is_service(store):
         client(store, name).rename(new_name)
@@ -42,8 +42,8 @@ def archive(*, name: str, undo: bool, store: str) -> None:
 
     \b
     Examples:
-      shortlist archive colours --store tests.db
-      shortlist archive colours --undo --store tests.db
+      shortlist archive colours --store colours.db
+      shortlist archive colours --undo --store colours.db
     """
     if is_service(store):
         client(store, name).archive(restore=undo)
@@ -66,7 +66,7 @@ def delete(*, name: str, yes: bool, store: str) -> None:
 
     \b
     Example:
-      shortlist delete colours --yes --store tests.db
+      shortlist delete colours --yes --store colours.db
     """
     if not yes:
         question = f"Delete experiment {name!r} in {shown(store)} for good?"

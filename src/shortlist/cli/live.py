@@ -52,8 +52,9 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     and `tell`.
 
     \b
-    Example:
+    Examples:
       shortlist create arms.csv -k 5 --epsilon 0.1 --store tests.db
+      shortlist create arms.csv -k 1 --epsilon 2% --per-day 3000 --delay 2 --store pages.db
     """
     from shortlist.forecasting.days import outlook_of
     from shortlist.formatting import plural
@@ -166,7 +167,7 @@ def tell(
       shortlist tell 0 0.75 --store tests.db
       shortlist tell 1 --failed 'no network' --store tests.db
       shortlist tell --file rewards.csv --store tests.db
-      shortlist tell --counts day.csv --block 2026-03-02 --store tests.db
+      shortlist tell --counts day.csv --block 2026-03-02 --store live.db
     """
     if counts is not None:
         if (ticket, reward, path, failed, cost) != (None,) * 5:
@@ -250,7 +251,7 @@ def export(*, store: str, name: str | None, cells: str | None) -> None:
     \b
     Example:
       shortlist export --store tests.db
-      shortlist export --store tests.db --cells scores.parquet
+      shortlist export --store models.db --cells scores.parquet
     """
     if cells is not None:
         note(f"{cells}: {write_cells(store, name, cells):,} cells")
@@ -339,8 +340,7 @@ def retire(*, arms: tuple[str, ...], reason: str, store: str, name: str | None) 
 
     \b
     Examples:
-      shortlist retire 'variant 7' --reason 'sold out' --store tests.db
-      shortlist retire red green --store tests.db
+      shortlist retire 'variant 6' 'variant 7' --reason 'sold out' --store tests.db
     """
     with open_experiment(store, name) as experiment:
         labels = [labelled("arm", arm, experiment.settings.labels) for arm in arms]
@@ -405,7 +405,7 @@ def copy(*, source: str, target: str, name: str | None, as_name: str | None) -> 
     Examples:
       shortlist copy tests.db copied.db
       shortlist copy tests.db postgresql://ann@db.example.org/tests --name colours
-      shortlist copy tests.db tests.db --name colours --as 'colours, again'
+      shortlist copy colours.db colours.db --name colours --as 'colours, again'
     """
     from shortlist.engine import copy as copied
     from shortlist.formatting import plural

@@ -126,6 +126,17 @@ def _linear(context: click.Context, parameter: click.Parameter, text: str | None
         ) from None
 
 
+class Points(click.types.FloatParamType):
+    """A number that may be given in percent: 0.2% is 0.002."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number."""
+        text = str(value).strip()
+        plain: Any = text.removesuffix("%")
+        number: Any = super().convert(plain, param, ctx)
+        return number / 100 if text.endswith("%") else number
+
+
 class Word(click.Choice[str]):
     """One of the words that a setting may be, refused in the words of the package."""
 
@@ -143,6 +154,7 @@ class Word(click.Choice[str]):
 
 # What a command line adds to a setting; numbers, flags and words need nothing.
 WRITTEN: dict[str, dict[str, Any]] = {
+    "epsilon": {"type": Points()},
     "rewards": {"callback": _rewards, "metavar": "LOW,HIGH|binary|normal|sub-gaussian:SIGMA"},
     "items": {
         "type": FILE,
@@ -249,10 +261,12 @@ name_option = click.option(
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
+    from shortlist.instances import WithFeatures
 
     Means = tuple[FloatArray, FloatArray | None]
 
 INSTANCES = ("two-group", "uniform", "synthetic", "rte", "lower-bound", "levels", "matching")
+FEATURED = ("linear", "sigmoid")  # instances with features
 
 
 def instance_options(command: Command) -> Command:
@@ -261,8 +275,9 @@ def instance_options(command: Command) -> Command:
         (
             click.option(
                 "--instance",
-                type=click.Choice(INSTANCES),
-                help="An instance of the paper's experiments; levels: 20 groups; matching: pairs.",
+                type=click.Choice([*INSTANCES, *FEATURED]),
+                help="An instance of the paper's experiments; levels: 20 groups; matching: pairs;"
+                " linear, sigmoid: arms with features.",
             ),
             click.option("-n", type=int, help="Number of arms; rte and --means bring their own."),
             setting_option("k", required=True),
@@ -315,7 +330,25 @@ def _made(instance: str, n: int | None, k: int, p: float | None) -> "FloatArray"
         return shortlist.instances.matching(_side(n))[0]
     if instance == "lower-bound":
         return shortlist.instances.lower_bound(n)
+    if instance in FEATURED:
+        return featured(instance, n, USUAL_COEFFICIENTS, 0.0, 0).means
     return shortlist.instances.two_group(n, k)
+
+
+USUAL_COEFFICIENTS = 10
+
+
+def featured(
+    instance: str, n: int | None, coefficients: int, residual: float, seed: int
+) -> "WithFeatures":
+    """Arms with features, drawn with this seed."""
+    import numpy as np
+
+    if n is None:
+        raise InvalidInput(f"`n` is not given, but --instance {instance} needs it")
+    rng = np.random.default_rng(seed)
+    sigmoid = instance == "sigmoid"
+    return shortlist.instances.linear(n, coefficients, rng, residual=residual, sigmoid=sigmoid)
 
 
 def _side(n: int) -> int:

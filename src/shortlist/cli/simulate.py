@@ -8,6 +8,9 @@ import click
 import shortlist
 from shortlist.cli.files import FILE, groups_of, with_features, with_quotas
 from shortlist.cli.options import (
+    FEATURED,
+    USUAL_COEFFICIENTS,
+    featured,
     instance_options,
     means_of,
     sets_of,
@@ -78,7 +81,7 @@ if TYPE_CHECKING:
 @setting_option(
     "features",
     help="Features of the arms: a CSV with a column for each, in the order of the means, or"
-    " columns of the file of means.",
+    " columns of the file of means; own: those of --instance linear or sigmoid.",
 )
 @click.option(
     "--groups",
@@ -88,6 +91,20 @@ if TYPE_CHECKING:
 )
 @setting_option("quotas")
 @setting_option("linear")
+@click.option(
+    "--coefficients",
+    type=int,
+    default=USUAL_COEFFICIENTS,
+    show_default=True,
+    help="Coefficients of --instance linear and sigmoid: a constant and one per feature.",
+)
+@click.option(
+    "--residual",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation of their means around those that features explain.",
+)
 @format_option
 def simulate(
     *,
@@ -99,6 +116,8 @@ def simulate(
     scores: str | None,
     algorithm: str | None,
     groups: str | None,
+    coefficients: int,
+    residual: float,
     runs: int,
     style: str,
     **settings: Any,
@@ -123,6 +142,8 @@ def simulate(
       shortlist simulate --means means.csv -k 2 --algorithm certified --epsilon 0.1 \\
           --groups groups.csv --quotas quotas.csv
       shortlist simulate --instance matching -n 16 -k 4 --algorithm expected-loss --budget 400
+      shortlist simulate --instance linear -n 300 -k 30 --algorithm certified --epsilon 0.05 \\
+          --coefficients 4 --linear
       shortlist simulate --scores scores.csv -k 5 --epsilon 0.02 --runs 20 --format json
     """
     arms: dict[str, Any] = {"scores": None}
@@ -133,7 +154,12 @@ def simulate(
         algorithm = algorithm or usual(settings["epsilon"])
     if algorithm is None:
         raise InvalidInput("`algorithm` is not given, but only --scores needs none")
-    known = with_features(with_quotas(settings), path)
+    if instance in FEATURED and scores is None:
+        made = featured(str(instance), n, coefficients, residual, settings["seed"])
+        arms["means"] = made.means
+        if settings["features"] == "own" or (settings["linear"] and settings["features"] is None):
+            settings["features"], arms["features"] = None, made.features
+    known = {**with_features(with_quotas(settings), path), **arms}
     with progress_bar("runs", runs) as progress:
         outcome = shortlist.simulate(
             algorithm,
@@ -141,7 +167,6 @@ def simulate(
             runs=runs,
             on_progress=progress,
             **{"groups": groups_of(groups, path), **sets_of(instance, n, k)},
-            **arms,
             **known,
         )
     print_summary(outcome, outcome.summary(), style)

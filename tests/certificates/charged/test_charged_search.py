@@ -49,7 +49,7 @@ def spread_means(seed: int) -> tuple[FloatArray, FloatArray]:
 @pytest.mark.rates
 @pytest.mark.parametrize("gap", [0.0, 0.202, 0.5])
 def test_many_arms_fail_with_probability_delta_at_most(gap: float) -> None:
-    runs, failed = number_of_runs(20, 2000), 0
+    runs, failed = number_of_runs(12, 2000), 0
     for run in range(runs):
         rng = np.random.default_rng([7, run])
         means = rng.permutation(np.where(np.arange(N) < K, gap, 0.0))

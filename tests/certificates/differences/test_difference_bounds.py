@@ -5,6 +5,7 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
+from attack_scale import number_of_runs
 from mpmath import mp, mpf, tanh
 
 from shortlist.arrays import FloatArray, IntArray
@@ -52,7 +53,12 @@ def wealth_at(sums: PairSums, lead: float) -> float:
 
 @pytest.mark.parametrize(
     ("steps", "length"),
-    [((-1.0, 1.0), 10), ((-0.2, 0.2), 10), ((-3.0, 0.0, 3.0), 6), ((-5.0, -0.1, 0.1, 5.0), 5)],
+    [
+        ((-1.0, 1.0), number_of_runs(8, 12)),
+        ((-0.2, 0.2), number_of_runs(8, 12)),
+        ((-3.0, 0.0, 3.0), 5),
+        ((-5.0, -0.1, 0.1, 5.0), 4),
+    ],
 )
 @pytest.mark.parametrize("lead", [0.0, 1.0, -2.0])
 def test_the_mean_wealth_at_the_true_lead_is_at_most_1_over_all_sequences(

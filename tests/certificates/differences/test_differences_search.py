@@ -15,7 +15,7 @@ from shortlist.certificates.differences.search import DifferencesRace, differenc
 from shortlist.search import Answer, Pulls, advance, rewards_of
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
-RUNS = number_of_runs(40, 2000)
+RUNS = number_of_runs(16, 2000)
 SHAPES: dict[str, Draw] = {
     "normal": lambda rng, size: rng.standard_normal(size),
     "exponential": lambda rng, size: rng.exponential(size=size) - 1,
@@ -189,7 +189,7 @@ def test_an_answer_of_the_samples_is_by_their_means() -> None:
 @pytest.mark.rates
 def test_no_run_takes_more_than_1_5_times_the_two_stage_procedure() -> None:
     """Ties, by the variances of each run."""
-    for run in range(number_of_runs(10, 200)):
+    for run in range(number_of_runs(4, 200)):
         rng = np.random.default_rng([13, run])
         problem = problem_of(4, 1)
         race_pulls = finished(problem, np.zeros(4), np.full(4, 0.6), rng)[1]

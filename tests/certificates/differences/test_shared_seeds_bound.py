@@ -102,7 +102,7 @@ def test_no_fallback_is_used_on_shared_seeds() -> None:
 def test_normal_arms_on_shared_seeds_fail_with_probability_delta_at_most(
     correlation: float, sd: tuple[float, ...]
 ) -> None:
-    runs = number_of_runs(30, 2000)
+    runs = number_of_runs(12, 2000)
     done = simulate(
         "certified",
         [0.101, 0, 0],
@@ -124,7 +124,7 @@ def test_normal_arms_on_shared_seeds_fail_with_probability_delta_at_most(
 def test_binary_arms_on_shared_seeds_fail_with_probability_delta_at_most(
     correlation: float,
 ) -> None:
-    runs = number_of_runs(30, 2000)
+    runs = number_of_runs(12, 2000)
     done = simulate(
         "certified",
         [0.601, 0.5, 0.5],

@@ -156,11 +156,12 @@ def _search_from(task: _Task, pilot: LinearPilot, looks: int) -> Search:
     if draft is not None and found is not None and found.test.doubtful:
         found = yield from _tested_again(task, found, draft, pilot, fresh)
     if task.retired.any():
-        return (yield from _among_remaining(task, pilot, fresh, looks))
+        begun = fresh.spent > 0  # a look that is void has had its share: rewards may have voided it
+        return (yield from _among_remaining(task, pilot, fresh, looks + begun))
     ended = task.budget - pilot.spent - fresh.spent <= 0
     if found is not None and not found.test.rejected and (ended or _proved(task, found)):
         return _answer(task, found, pilot.spent, fresh, looks)
-    if found is None or found.test.rejected or looks == tuning.MOST_LOOKS:
+    if found is None or found.test.rejected or looks >= tuning.MOST_LOOKS:
         return (yield from _back(task, pilot, fresh.spent, found))
     pilot.seen = pilot.seen.plus(fresh)  # the design was too small: plan another one
     return (yield from _search_from(task, pilot, looks))
