@@ -77,7 +77,8 @@ def certified(
     better than pairs (`search_by_spread`). When an arm retires the search continues
     with the others, and the bound is about them (docs/experiments.md).
 
-    For n <= 100 no run on 0/1 rewards takes more than 1.5 times the fixed design, ties included;
+    For n <= 100 and without "linear" no run on 0/1 rewards takes more than 1.5 times the fixed
+    design, ties included;
     nor does one on sub-Gaussian rewards, for any n, even if sigma is declared too small.
     docs/pairs.md says what holds for other rewards. Batches have at least `min_batch` pulls, unless
     fewer complete all samples; of the split certificate, only those that explore. Pairs and items
