@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from shortlist import errors
 from shortlist.errors import ShortlistError
@@ -69,6 +70,19 @@ class Refusal(ShortlistError):
         super().__init__(message)
         self.status = status
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+class Stream(StreamingResponse):
+    """A reply in parts whose source is closed at the end, also if the caller was cut off."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the parts."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            close = getattr(self.body_iterator, "aclose", None)
+            if close is not None:
+                await close()
 
 
 def json_reply(data: object, status: int = 200, headers: Mapping[str, str] = HEADERS) -> Response:

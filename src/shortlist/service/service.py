@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
@@ -25,7 +25,7 @@ from shortlist.service.endpoints import Inquiry
 from shortlist.service.experiments import Clock, OpenExperiments
 from shortlist.service.logs import log_request
 from shortlist.service.prometheus import Metrics
-from shortlist.service.protocol import HEADERS, Limits, Refusal, error_reply, json_reply
+from shortlist.service.protocol import HEADERS, Limits, Refusal, Stream, error_reply, json_reply
 from shortlist.service.routes import ApiRoute, Read, Write
 from shortlist.service.work import Lanes, Shared
 from shortlist.spec import Json
@@ -132,7 +132,7 @@ class Service:
         reply = await self.lanes.exports.run(read, inquiry)
         assert reply.lines is not None
         parts = self._parts(reply.lines)
-        return StreamingResponse(parts, headers=HEADERS, media_type="application/x-ndjson")
+        return Stream(parts, headers=HEADERS, media_type="application/x-ndjson")
 
     async def _parts(self, parts: Iterator[str]) -> AsyncIterator[str]:
         self._exports += 1

@@ -6,13 +6,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from starlette.responses import StreamingResponse
-
 from shortlist.errors import LimitExceeded, ShortlistError
 from shortlist.service.auth import FRESH
 from shortlist.service.pages.render import parts
 from shortlist.service.pages.view import kept_history, view_experiment
-from shortlist.service.protocol import HEADERS
+from shortlist.service.protocol import HEADERS, Stream
 from shortlist.service.service import FAILED, Service, logger
 from shortlist.stores.base import Token
 
@@ -109,14 +107,12 @@ class Watches:
         self._watches: dict[str, Watch] = {}
         self._guard: asyncio.Task[None] | None = None
 
-    def stream(self, name: str, token: Token | None) -> StreamingResponse:
+    def stream(self, name: str, token: Token | None) -> Stream:
         """Return the event stream of an experiment, unless too many are open."""
         limit = self._service.limits.readers
         if self._service.metrics.readers >= limit:
             raise LimitExceeded(f"{limit:,} live pages are open, the most that a service allows")
-        return StreamingResponse(
-            self._messages(name, token), headers=HEADERS, media_type="text/event-stream"
-        )
+        return Stream(self._messages(name, token), headers=HEADERS, media_type="text/event-stream")
 
     async def _messages(self, name: str, token: Token | None) -> AsyncIterator[bytes]:
         if self._guard is None or self._guard.done():
