@@ -158,8 +158,8 @@ def select(
             set the function is `pull(arm, item)`. A parameter `seed` gets a seed of its own for
             every call, made of `seed`, the arm and the number of the pull; then the result depends
             on `seed` alone, and not on the executor. It may be async.
-        arms: Number of arms, their labels, or `Arm` objects with costs and limits; also a mapping or a
-            data frame.
+        arms: Number of arms, their labels, or `Arm` objects with costs and limits; also a mapping
+            or a data frame.
         k: Number of arms to choose.
         epsilon: Largest regret allowed, in the unit of the rewards.
         delta: Largest probability that the regret exceeds epsilon.

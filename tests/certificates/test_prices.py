@@ -17,7 +17,7 @@ from shortlist.algorithms.certified import certified
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates.exchange import log_swaps_of
 from shortlist.certificates.frame import fixed_design
-from shortlist.certificates.prices import largest_gain, surplus
+from shortlist.certificates.prices import largest_gain, reference_prices, surplus
 from shortlist.certificates.split.bound import Certificate, Holdout, bound_by_swaps, declare
 from shortlist.constraints import Constraint, Laminar, Matching, Matroid, Quotas
 from shortlist.exploration import priced
@@ -267,6 +267,40 @@ def test_the_bound_by_swaps_is_smaller_and_fails_with_probability_delta_at_most(
         largest = max(largest, failed)
     assert smaller > 0
     assert largest > 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_bound_by_swaps_of_perfect_matchings_holds_with_the_reach_epsilon(seed: int) -> None:
+    rng = np.random.default_rng(20 + seed)
+    sets = np.array([[True, False, False, True], [False, True, True, False]])
+    family = Family(Matching([0, 0, 1, 1], [0, 1, 0, 1]), sets)
+    assert isinstance(family.constraint, Matching)
+    largest = 0.0
+    for _ in range(150):
+        chosen = family.sets[rng.integers(2)]
+        rows, columns = rng.integers(0, 5, (2, 2)) / 8 + rng.choice([0.0, 0.5], (2, 1))
+        made = rows[family.constraint.row_of] + columns[family.constraint.column_of]
+        prices = Prices(np.clip(made, 0, 1), rows, columns)
+        reference = reference_prices(family.constraint, chosen, prices)
+        assert reference is not None
+        assert (family.sets @ reference).min() >= reference[chosen].sum() - 1e-12
+        allowed = float(rng.uniform(0.6, 2.0))
+        certificate = certificate_of(family, chosen, prices, rng, allowed)
+        theta = worst_means(prices.of_arms, chosen, rng)
+        regret = float((family.sets @ theta).max() - theta[chosen].sum())
+        sums, chances = outcomes(theta, certificate.pulls)
+        holdout = Holdout(4, 0.0)
+        holdout.pulls = certificate.pulls
+        failed = 0.0
+        for row, chance in zip(sums, chances, strict=True):
+            holdout.sums, holdout.squares = row, row
+            bound = 2 * bound_by_swaps(certificate, holdout, family.constraint, reference)
+            failed += float(chance) * (bound <= allowed and bound < regret - 1e-9)
+        assert failed <= DELTA
+        largest = max(largest, failed)
+    assert largest > 0
+    other = Quotas([0, 0, 1, 1], {0: (1, 1)}, k=2)
+    assert reference_prices(other, chosen, Prices(prices.of_arms)) is None
 
 
 def test_the_largest_gain_is_that_over_all_sets() -> None:

@@ -89,6 +89,11 @@ def test_the_least_means_may_be_the_best() -> None:
         ({"order": "own"}, UnknownName, "`order` is 'own', but must be one of shared, independent"),
         ({"items": None, "order": "independent"}, InvalidInput, "given without `items`, but only"),
         ({"algorithms": ["uniform"]}, UnsupportedGoal, "uniform does not support items"),
+        (
+            {"min_batch": 9, "window": 2},
+            InvalidInput,
+            "`window` is 2, but must be 0 or at least `min_batch` = 9",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -48,6 +48,27 @@ def _matching_surplus(family: Matching, chosen: BoolArray, prices: Prices) -> fl
     return math.nextafter(total * PRICE_UNIT, math.inf) if total > 0 else 0.0
 
 
+def reference_prices(
+    constraint: Constraint, chosen: BoolArray, prices: Prices
+) -> FloatArray | None:
+    """Prices of a perfect matching before they were cut, where cutting cost nothing.
+
+    At these no allowed set has a smaller total than the chosen one, so that the bound by swaps
+    holds with the reach K epsilon (docs/prices.md, Theorem 2). None for other families."""
+    if not (isinstance(constraint, Matching) and is_perfect(constraint)):
+        return None
+    assert prices.of_rows is not None
+    assert prices.of_columns is not None
+    made = prices.of_rows[constraint.row_of] + prices.of_columns[constraint.column_of]
+    costly = np.where(chosen, made > prices.of_arms, made < prices.of_arms)
+    return np.where(costly, prices.of_arms, made)
+
+
+def is_perfect(family: Matching) -> bool:
+    """Whether all rows and all columns are matched."""
+    return family.height == family.width == family.k
+
+
 def _whole(prices: FloatArray) -> IntArray:
     """Prices in units, which must be whole; their sums must fit into 64 bits."""
     units = prices / PRICE_UNIT

@@ -22,8 +22,8 @@ NEW_GRID_STEPS = 4  # factor of these steps on a new grid
 FLOOR = 0.08  # share of the prior that stays flat, so that no mean is ever ruled out
 TEMPER = 0.7  # power of the likelihood in `loss`: boundary and prior are estimates too
 # prices (prices.py, price_programs.py)
-QUANTILES = 4  # of the posterior of an arm, in linear programs
-PRICE_STEPS = 128  # steps of the prices of rows and columns per unit, so that few prices differ ...
+QUANTILES = 8  # of the posterior of an arm, in linear programs
+PRICE_STEPS = 256  # steps of the prices of rows and columns per unit, so that few prices differ ...
 FINE_STEPS = 1024  # ... and of prices of other families
 CUT_ROUNDS = 40  # times that sets which exceed the chosen one are cut off ...
 SMALL_SURPLUS = 1e-6  # ... unless they exceed it by no more than this

@@ -160,13 +160,21 @@ class Certificate:
         return np.maximum(0, found) / self.strength
 
 
-def bound_by_swaps(certificate: Certificate, holdout: Holdout, constraint: Constraint) -> float:
+def bound_by_swaps(
+    certificate: Certificate,
+    holdout: Holdout,
+    constraint: Constraint,
+    reference: FloatArray | None = None,
+) -> float:
     """A smaller bound on the aggregate regret, for charges that are right for every mean.
 
     Only arms in which the best allowed set differs from this one count, so that the largest total
-    over allowed sets is enough (docs/prices.md, Theorem 2)."""
+    over allowed sets is enough (docs/prices.md, Theorem 2). With the `reference` prices of a
+    perfect matching, charges need to be right up to K epsilon only, and the bound holds whenever
+    it is at most epsilon."""
     charges = certificate.charges(holdout.sums, holdout.squares)
-    prices = np.broadcast_to(certificate.boundary, charges.shape)
+    own = certificate.boundary if reference is None else reference
+    prices = np.broadcast_to(own, charges.shape)
     gained = largest_gain(constraint, certificate.chosen, prices, charges)
     total = gained - math.log(certificate.delta) / certificate.strength
     bound = (1 + ROUNDED) * total / int(certificate.chosen.sum())

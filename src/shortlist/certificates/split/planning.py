@@ -18,7 +18,7 @@ from functools import cache
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, grouped, grouped_by
-from shortlist.certificates.prices import surplus
+from shortlist.certificates.prices import reference_prices, surplus
 from shortlist.certificates.split import tuning
 from shortlist.certificates.split.bound import Certificate, declare
 from shortlist.certificates.split.expected_charges import (
@@ -96,6 +96,7 @@ class Draft:
     cost: int  # pulls still to be made
     expected: float  # the bound on k * regret to expect
     surplus: float = 0.0
+    reference: FloatArray | None = None  # of a perfect matching: prices before they were cut
 
     def declare(
         self, delta: float, reach: float, rewards: RewardModel, blur: float = 0.0
@@ -139,8 +140,10 @@ class Drafter:
         most: IntArray | None = None,
         *,
         surplus: float = 0.0,
+        reference: FloatArray | None = None,
     ) -> None:
         self.chosen = chosen
+        self.reference = reference
         self.boundary = boundary
         self.surplus = surplus
         self.made = made
@@ -195,6 +198,7 @@ class Drafter:
             cost=int((pulls - self.made).sum()),
             expected=expected,
             surplus=self.surplus,
+            reference=self.reference,
         )
 
     def _knapsack(self, strength: float) -> Knapsack:
@@ -219,6 +223,7 @@ class Choice:
     boundary: FloatArray | float  # a price per arm, where not every set of k arms is allowed
     surplus: float  # of the prices
     loss: float  # expected total distance on the wrong side of the boundary
+    reference: FloatArray | None = None  # of a perfect matching: prices before they were cut
 
     @classmethod
     def of(cls, posterior: Posterior, rng: np.random.Generator) -> "Choice":
@@ -226,7 +231,9 @@ class Choice:
         if isinstance(posterior, PricedPosterior):
             chosen, prices = posterior.priced(rng)
             exceeded = surplus(posterior.constraint, chosen, prices)
-            return cls(chosen, prices.of_arms, exceeded, posterior.total_loss(chosen, prices))
+            reference = reference_prices(posterior.constraint, chosen, prices)
+            loss = posterior.total_loss(chosen, prices)
+            return cls(chosen, prices.of_arms, exceeded, loss, reference)
         chosen, _ = posterior.split(rng)
         boundary = posterior.balance(chosen)
         return cls(chosen, boundary, 0.0, posterior.expected_loss(chosen, boundary))
@@ -236,7 +243,7 @@ class Choice:
     ) -> Drafter:
         """Drafts certificates for it."""
         given = self.chosen, self.boundary, made, reach, most
-        return Drafter(posterior, *given, surplus=self.surplus)
+        return Drafter(posterior, *given, surplus=self.surplus, reference=self.reference)
 
 
 def _most_pulls(posterior: Posterior, made: IntArray) -> int:

@@ -32,6 +32,7 @@ from shortlist.certificates.split.planning import (
     score_strengths,
     usual_strengths,
 )
+from shortlist.constraints import Laminar
 from shortlist.exploration.expected_loss import explore_once
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.priced import PricedPosterior, exploring, remaining
@@ -122,8 +123,17 @@ class Looks:
     def declared(self, draft: Draft) -> Certificate:
         """The certificate of the present look."""
         problem = self.problem
-        reach = self.reach - draft.surplus
+        # of a perfect matching, the bound by swaps takes care of the surplus
+        reach = self.reach - (draft.surplus if draft.reference is None else 0.0)
         return draft.declare(self.delta, reach, problem.rewards, problem.blur)
+
+    def bound(self, draft: Draft, holdout: Holdout) -> float:
+        """The bound of the present look."""
+        certificate = self.declared(draft)
+        if draft.reference is None:
+            return certificate.bound(holdout.sums, holdout.squares)
+        assert self.problem.constraint is not None
+        return bound_by_swaps(certificate, holdout, self.problem.constraint, draft.reference)
 
     def _hopeful(self, made: IntArray, rng: np.random.Generator) -> Drafter | None:
         """A drafter for the present choice, unless its expected loss is too large."""
@@ -137,6 +147,12 @@ class Looks:
             self._back_off(loss / hoped)
             return None
         return choice.drafter(self.posterior, made, self.reach - choice.surplus, self.most)
+
+    def fail(self) -> None:
+        """Count a look that failed; explore more before the next one where prices are many."""
+        self.failed += 1
+        if not isinstance(self.problem.constraint, Laminar | None):
+            self._wait_until = self.posterior.spent * tuning.AFTER_FAILURE
 
     def _back_off(self, excess: float) -> None:
         """Draft again after more exploration, the more the larger the `excess` factor."""
@@ -280,7 +296,7 @@ def split_search_from(
         bound = yield from look(looks, draft, holdout, left, retired)
         if bound <= problem.epsilon:
             return answer_of(draft, bound, problem.delta, explored, holdout, looks.failed + 1)
-        looks.failed += 1
+        looks.fail()
     if retired.any():
         stay = retired.staying
         drawn = holdout.spent + int(posterior.pulls[retired.arms].sum())
@@ -349,7 +365,7 @@ def look(
         yield from holdout.fill_up(stage.pulls, progress)
         if retired.any():
             return math.inf
-        bound = looks.declared(stage).bound(holdout.sums, holdout.squares)
+        bound = looks.bound(stage, holdout)
         if bound <= looks.problem.epsilon:
             break
     return bound

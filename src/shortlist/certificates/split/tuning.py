@@ -42,6 +42,7 @@ PATIENCE = 0.3  # back-off: power of the excess by which exploration grows befor
 LONGEST_WAIT = 1.3  # ... and largest growth
 AIM_FACTOR = 0.85  # of the aim after every look that failed ...
 LEAST_AIM = 0.5  # ... and its least value, as a share of k epsilon
+AFTER_FAILURE = 1.3  # growth of exploration after a look that failed, for matchings and the like
 STAGED_AIM = 0.9  # factor of the aim where rewards are not 0 or 1
 GUESSES = 10  # regrets for which a final certificate may be tuned
 LOOK_PARTS = (0.7, 0.85, 1.0, 1.2, 1.45)  # parts of a look's pulls, where rewards are not 0 or 1
