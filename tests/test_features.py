@@ -1,6 +1,7 @@
 """Features of the arms: checked before any pull, behind every door."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,10 @@ def test_an_instance_with_features_takes_sensible_values() -> None:
         given: dict[str, Any] = {"n": 50, "d": 3, "rng": rng} | wrong
         with pytest.raises(InvalidInput):
             shortlist.instances.linear(**given)
+
+
+def test_a_budget_is_not_tried_out_on_means_that_do_not_fit_the_features() -> None:
+    x, _ = shortlist.instances.linear(40, 3, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shortlist.Experiment.create(40, 4, epsilon=0.1, budget=2000, features=x, linear=True)

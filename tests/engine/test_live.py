@@ -413,12 +413,8 @@ class DyingStore(MemoryStore):
         super().append(*args, **more)
 
 
-@pytest.mark.parametrize("kind", ["file", "memory"])
 @pytest.mark.parametrize("moment", range(1, 9))
-def test_nothing_is_doubled_if_a_program_is_killed_and_tells_again(
-    moment: int, kind: str, tmp_path: Path
-) -> None:
-    del kind, tmp_path
+def test_nothing_is_doubled_if_a_program_dies_and_tells_again(moment: int) -> None:
     store = DyingStore()
     live(store=store, name="one", epsilon=0.4, min_blocks=4)
     rng = np.random.default_rng(4)

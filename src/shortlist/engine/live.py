@@ -185,7 +185,7 @@ class Live:
                 raise UnknownName(f"`block` is {name!r}, but no block of that name was opened")
             rows = checked_rows(block, counts, self.settings)
             if block.rows is not None:
-                _check_same(block, rows)
+                _check_same(block, rows, self.settings)
                 return known.blocks.state_of(block)
             _check_assigned(block, rows, self.settings)
             if known.replay.outcome is not None:
@@ -332,14 +332,14 @@ def _finite(value: object, where: str) -> float:
     return number
 
 
-def _check_same(block: TestBlock, rows: Sequence[CountsRow]) -> None:
+def _check_same(block: TestBlock, rows: Sequence[CountsRow], settings: Settings) -> None:
     """Refuse other counts than those that were told first."""
     assert block.rows is not None
     for arm, (first, now) in enumerate(zip(block.rows, rows, strict=True)):
         if first != now:
             raise ConflictingReward(
-                f"block {block.name!r} is told {_listed(now)} for arm number {arm}, but was told"
-                f" {_listed(first)} before, which stays"
+                f"block {block.name!r} is told {_listed(now)} for arm {settings.labels[arm]!r}, but"
+                f" was told {_listed(first)} before, which stays"
             )
 
 
