@@ -1,5 +1,6 @@
 """`seeds="shared"`: all arms run on the same fresh seeds, behind every door."""
 
+import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -170,3 +171,16 @@ def test_the_command_line_simulates_shared_seeds() -> None:
     words = "simulate --means - -k 1 --epsilon 0.2 --rewards normal --seeds shared --runs 3"
     done = invoke([*words.split(), "--correlation", "0.9", "--algorithm", "certified"], "1\n0\n0\n")
     assert done.exit_code == 0, done.output
+
+
+def test_arms_on_shared_seeds_are_not_compared_as_if_they_were_independent() -> None:
+    def pull(arm: int, seed: int) -> float:
+        return float(random.Random(seed).random() < (0.2, 0.8)[arm])
+
+    asked: dict[str, Any] = {"arms": 2, "k": 1, "epsilon": 0.3, "rewards": "binary"}
+    found = select(pull, seeds="shared", progress=False, **asked)
+    with pytest.raises(InvalidInput, match="needs independent arms, but these were run on shared"):
+        found.lift(0)
+    with pytest.raises(InvalidInput, match="for independent arms and not for shared seeds"):
+        select(pull, seeds="shared", control=0, **asked)
+    assert json.loads(found.to_json())["seeds"] == "shared"

@@ -264,6 +264,7 @@ def _may_bind(problem: Problem) -> bool:
 def _can_try(problem: Problem, algorithm: Algorithm) -> bool:
     """Whether the search can be tried out on simulated arms."""
     usual = problem.rewards.has_range and problem.items is None and problem.features is None
+    usual &= not problem.shared_seeds and problem.traffic is None
     # between these every pair of arms is compared, which takes seconds
     usual &= problem.limits is None or not MANY_PAIRS <= problem.n_arms <= MOST_LIMITED
     return usual and algorithm.name == "certified" and problem.n_arms <= MOST_TRIED

@@ -485,6 +485,9 @@ def checked_control(control: object, labels: Sequence[OwnLabel], problem: Proble
     if problem.items is not None:
         rule = "intervals are for independent rewards and not for scores on items"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
+    if problem.shared_seeds:
+        rule = "intervals are for independent arms and not for shared seeds"
+        raise InvalidInput(f"`control` is {shown(control)}, but {rule}")
     if isinstance(problem.rewards, Undeclared):
         rule = "intervals need rewards that are declared: say `rewards`"
         raise InvalidInput(f"`control` is {shown(control)}, but {rule}")

@@ -163,6 +163,7 @@ def result_of(data: Json, rewards: RewardModel) -> Result:
         complete=data["complete"],
         items=data["items"],
         leads=_leads(data.get("leads")),
+        shared_seeds=data.get("seeds") == "shared",
     )
 
 

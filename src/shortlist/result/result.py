@@ -119,6 +119,8 @@ class Result(Tabular, Generic[LabelT]):
     #: whether all pulls of the last batch count; then the intervals of `lift` are narrower
     complete: bool = field(default=True, repr=False)
     items: int | None = field(default=None, repr=False)  #: number of items of the test set, if any
+    #: whether all arms were run on the same seeds: then they are not independent
+    shared_seeds: bool = field(default=False, repr=False)
     #: leads within the blocks of a live test; None for other experiments
     leads: BlockLeads | None = field(default=None, repr=False)
     #: every group with a quota: chosen arms, quota, and the estimated price of the quota
@@ -172,6 +174,7 @@ class Result(Tabular, Generic[LabelT]):
             items=None if problem.items is None else problem.items.size,
             groups=_groups(outcome, problem),
             constraint=problem.constraint,
+            shared_seeds=problem.shared_seeds,
         )
 
     @property
@@ -326,7 +329,8 @@ class Result(Tabular, Generic[LabelT]):
 
         Raises:
             UnknownName: `control` is not an arm.
-            InvalidInput: The rewards are scores on items, or no reward model was declared.
+            InvalidInput: The rewards are scores on items, arms were run on shared seeds, or no
+                reward model was declared.
 
         Example:
             >>> import random, shortlist
@@ -347,6 +351,8 @@ class Result(Tabular, Generic[LabelT]):
             return self.leads.lift(labels, against, self.goal)
         if self.items is not None:
             raise InvalidInput("`lift` needs independent rewards, but these are scores on items")
+        if self.shared_seeds:
+            raise InvalidInput("`lift` needs independent arms, but these were run on shared seeds")
         if isinstance(self.rewards, Unranged):
             raise InvalidInput(
                 "`lift` needs a declared reward model, but there is none: give `rewards`"
@@ -485,6 +491,7 @@ class Result(Tabular, Generic[LabelT]):
             **({"quotas": [asdict(each) for each in self.groups]} if self.groups else {}),
             **({} if self.control is None else {"lift": self.lift().to_dict()}),
             **({} if self.leads is None else {"leads": asdict(self.leads)}),
+            **({"seeds": "shared"} if self.shared_seeds else {}),
         }
 
     def to_json(self) -> str:
