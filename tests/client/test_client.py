@@ -39,10 +39,8 @@ NOT_FROM_AFAR = {
     "of",
     "pulls_counted",
     "vitals",
-    "cells",
 }  # of the service itself
-# `workers` only sets defaults of `min_batch` and `window`, which a service is given themselves
-NOT_SAID = ("store", "clock", "readonly", "cls", "workers")
+NOT_SAID = ("store", "clock", "readonly", "cls")
 
 ANY: Any = Client  # to be called with anything
 
