@@ -15,7 +15,7 @@ from places import PLACES, create, place, reopen
 
 import shortlist
 from shortlist.arrays import FloatArray
-from shortlist.engine import Experiment, copy, export_lines, import_lines, verify
+from shortlist.engine import Experiment, copy, export_lines, import_lines, outlook, verify
 from shortlist.engine.blocks import assigned_arm
 from shortlist.errors import (
     ConflictingReward,
@@ -523,3 +523,20 @@ def test_the_command_line_says_when_a_test_has_ended(tmp_path: Path) -> None:
         run(test)
     shares = invoke(["shares", "--store", str(tmp_path / "t.db")])
     assert "the test has ended" in shares.stderr
+
+
+def test_a_live_test_has_no_outlook_by_tickets() -> None:
+    with pytest.raises(InvalidInput, match="cannot be simulated from here, as a live test has bl"):
+        outlook(live(epsilon=0.4), runs=2)
+
+
+def test_counts_of_a_day_after_the_end_are_not_used() -> None:
+    test = live(epsilon=0.3)
+    rng = np.random.default_rng(4)
+    day = 0
+    while test.state().value != "finished":
+        opened = test.shares(f"{day}")
+        test.tell_counts(f"{day}", counts(dict(opened.percent), rng))
+        day += 1
+    test.shares("later")
+    assert test.tell_counts("later", {"a": (1, 0), "b": (1, 0), "c": (1, 0)}).state == "unused"

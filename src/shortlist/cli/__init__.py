@@ -161,7 +161,7 @@ def main(context: click.Context) -> None:
       eval "$(_SHORTLIST_COMPLETE=bash_source shortlist)"
 
     Data goes to stdout, notes and progress to stderr. Exit status: 0 done, 2 bad input, 1 anything
-    else."""
+    else; some commands have more, which their help lists."""
     context.with_resource(_importable_from_here())
     context.with_resource(_warnings_as_notes())
     if context.invoked_subcommand is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.driver import Run, unit_tally
+from shortlist.engine.tickets import State
 from shortlist.errors import InvalidInput, ShortlistError
 from shortlist.formatting import duration_text, plural
 from shortlist.interim import MOST_RANKED, Tally, posterior_after
@@ -255,6 +256,9 @@ class Simulable(Protocol):
     def pace(self) -> float | None:
         """Pulls told per second."""
 
+    def state(self) -> State:
+        """Whether it goes on, and why not."""
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -303,6 +307,11 @@ def outlook(experiment: Simulable, *, runs: int = RUNS, seed: int = 0) -> Outloo
     rng = np.random.default_rng(seeded(seed))
     experiment.position()  # whatever others told
     underway = experiment.underway()
+    if underway is None and experiment.state() in (State.READY, State.PENDING):
+        raise InvalidInput(
+            "this experiment cannot be simulated from here, as a live test has blocks and not"
+            " tickets: `forecast` says how long one takes"
+        )
     if underway is None:
         none: IntArray = np.zeros(runs, dtype=np.int64)
         return Outlook(none, none, experiment.pace())

@@ -450,9 +450,11 @@ class Result(Tabular, Generic[LabelT]):
             return ""
         left_out, last = others[0], chosen[-1]
         bounded = "" if self.regret_bound is None else "; the bound includes that loss"
+        apart = left_out.low > last.high or left_out.high < last.low
+        why = "" if apart else ": the pulls do not separate them"
         return (
             f"{shown_label(left_out.label)} has a better mean than {shown_label(last.label)}, but"
-            f" is not chosen: the pulls do not separate them{bounded}."
+            f" is not chosen{why}{bounded}."
         )
 
     def to_dict(self) -> dict[str, object]:
