@@ -257,7 +257,7 @@ class Simulable(Protocol):
         """Pulls told per second."""
 
     def state(self) -> State:
-        """Whether it goes on, and why not."""
+        """The state of the experiment."""
 
 
 @dataclass(frozen=True)
