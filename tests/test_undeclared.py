@@ -14,6 +14,7 @@ from shortlist.errors import InvalidInput, InvalidReward
 from shortlist.exploration.posterior import Posterior, posterior_of
 from shortlist.reward_models import Bounded, SubGaussian, Undeclared
 from shortlist.search import Pulls, Rewards
+from shortlist.settings import rewards_of
 from shortlist.stores.base import MemoryStore
 
 N, K = 20, 3
@@ -148,3 +149,17 @@ def test_the_posterior_is_that_of_0_1_bit_for_bit_until_a_reward_is_outside() ->
             posterior.refresh()
         assert np.array_equal(undeclared.means(), declared.means())
         assert np.array_equal(undeclared.loss(0.3), declared.loss(0.3))
+
+
+@pytest.mark.parametrize("more", [{"epsilon": 0.1}, {"budget": 90, "options": {"holdout": 0.5}}])
+def test_undeclared_rewards_carry_no_guarantee(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="undeclared, but a guarantee needs to know"):
+        shortlist.Experiment.create(4, 2, rewards=rewards_of({"kind": "undeclared"}), **more)
+
+
+def test_a_holdout_proves_nothing_where_variances_are_unknown() -> None:
+    asked: dict[str, Any] = {"arms": 4, "k": 2, "budget": 200, "options": {"holdout": 0.5}}
+    with pytest.raises(InvalidInput, match="'normal', but a holdout must know how much"):
+        shortlist.select(
+            lambda arm: float(arm), rewards="normal", algorithm="expected-loss", **asked
+        )

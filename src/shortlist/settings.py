@@ -296,6 +296,11 @@ class _Asked:
         promised = isinstance(goal, FixedConfidence) or given is not None or _proves(told)
         undeclared = values["rewards"] is None and not promised
         model = Undeclared() if undeclared else declared(values["rewards"])
+        if promised and isinstance(model, Undeclared):
+            raise InvalidInput(
+                "`rewards` are undeclared, but a guarantee needs to know what they can be: a range"
+                " (low, high), 'binary', 'normal' or SubGaussian(sigma)"
+            )
         cells = None if given is None else given.of(labels, model)
         items = None if cells is None else cells.problem_items
         of_arms: dict[str, Any] = {"items": items, "limits": limits, "costs": costs}

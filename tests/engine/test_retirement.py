@@ -335,3 +335,19 @@ def test_an_unfinished_experiment_has_a_partial_result_only() -> None:
     with pytest.raises(Unfinished):
         experiment.result()
     assert experiment.result(partial=True).partial
+
+
+def test_a_retired_pair_of_a_matching_is_not_in_the_answer() -> None:
+    """Its set outweighs all others, so that it must not be weighed against them."""
+    means = [0.95, 0.5, 0.45, 0.5, 0.9, 0.1, 0.45, 0.12, 0.92]
+    pairs = shortlist.Matching([arm // 3 for arm in range(9)], [arm % 3 for arm in range(9)])
+    rng = np.random.default_rng(0)
+    asked: dict[str, Any] = {"budget": 900, "rewards": "binary", "constraint": pairs}
+    experiment = shortlist.Experiment.create(9, 3, algorithm="uniform", **asked)
+    told = 0
+    while tickets := experiment.ask(10):
+        experiment.tell_many([(each, float(rng.random() < means[each.arm])) for each in tickets])
+        told += len(tickets)
+        if told == 880:
+            experiment.retire(8, "gone")
+    assert 8 not in experiment.result().top

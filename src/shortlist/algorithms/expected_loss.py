@@ -13,6 +13,7 @@ from shortlist.exploration.items import explore_items
 from shortlist.exploration.posterior import Posterior
 from shortlist.exploration.priced import exploring
 from shortlist.problem import Problem
+from shortlist.reward_models import Undeclared, check_spread
 from shortlist.search import Answer, RunUpTo, Search
 from shortlist.validation import number, shown
 
@@ -43,6 +44,12 @@ def expected_loss(
     if not 0 <= holdout < 1:
         raise InvalidInput(f"`holdout` is {shown(holdout)}, but must be at least 0 and less than 1")
     delta = number("delta", delta, above=0, below=1)
+    if holdout > 0:  # the proof needs a range or a sigma
+        check_spread(problem.rewards, "a holdout")
+    if holdout > 0 and isinstance(problem.rewards, Undeclared):
+        raise InvalidInput(
+            f"`holdout` is {holdout}, but a bound needs to know what rewards can be: say `rewards`"
+        )
     if holdout > 0 and max_rounds == 1:
         raise InvalidInput("`max_rounds` is 1, but a holdout is a round of its own")
     if problem.items is not None:

@@ -104,7 +104,7 @@ def run(
     With --items the command runs once per cell and must contain {item}; no cell is pulled twice.
 
     ARMS has one label per line, or is a CSV with a column `arm` and optional columns `cost` (of a
-    pull) and `limit` (of pulls); - is stdin. With --store, Ctrl-C or a crash loses nothing: the
+    pull), `limit` (of pulls) and `group`; - is stdin. With --store, Ctrl-C or a crash loses nothing: the
     same command continues, and several may run at once. Without ARMS it continues the experiment
     in the store and takes no settings.
 

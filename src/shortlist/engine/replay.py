@@ -71,15 +71,20 @@ def staying(
     if problem.constraint is not None:
         left = np.setdiff1d(np.arange(problem.n_arms), [*kept, *others])
         order = np.concatenate([kept, best_first, left])
-        return replace(outcome, answer=Answer(_feasible(problem.constraint, order, top.size)))
+        found = _feasible(problem.constraint, order, top.size, left.size)
+        return replace(outcome, answer=Answer(found))
     joined = np.concatenate([kept, best_first[: top.size - kept.size]])
     return replace(outcome, answer=Answer(np.sort(joined)))
 
 
-def _feasible(constraint: Constraint, order: IntArray, k: int) -> IntArray:
-    """A feasible set that prefers arms that come first in `order`; those at its end retired."""
+def _feasible(constraint: Constraint, order: IntArray, k: int, retired: int) -> IntArray:
+    """A feasible set that prefers arms that come first in `order`; those at its end retired.
+
+    One retired arm weighs more than all others together can make up for, so that none is in the
+    set if a set without them is feasible."""
     weights = np.empty(order.size)
     weights[order] = np.arange(order.size, 0, -1.0)
+    weights[order[order.size - retired :]] = -float(k * order.size)
     return np.flatnonzero(best_set(constraint, weights, k))
 
 

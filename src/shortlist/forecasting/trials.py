@@ -409,7 +409,13 @@ def forecast(  # noqa: D417  # `documented` adds the settings
     pace = _checked_pace(per_day, delay)
     traffic = _traffic(pace, drift, skip_blocks, min_blocks)
     if traffic is not None:
-        candidates += filter(None, [_live(each, traffic) for each in candidates])
+        live = list(filter(None, [_live(each, traffic) for each in candidates]))
+        if not live and (drift or skip_blocks or min_blocks):
+            raise InvalidInput(
+                "a live test is asked for (`drift`, `skip_blocks` or `min_blocks`), but these"
+                " settings and algorithms allow none: it needs `epsilon` and 'certified' alone"
+            )
+        candidates += live
     started = time.perf_counter()
     prospects = _simulated(candidates, scene, epsilon, pace, runs, seed, workers, on_progress)
     seconds = time.perf_counter() - started
