@@ -47,9 +47,9 @@ def create(*, arms: str, k: int | None, store: str, name: str | None, **settings
     """Create an experiment with the arms in a file.
 
     ARMS has one label per line, or is a CSV with a column `arm` and optional columns `cost` (of a
-    pull), `limit` (of pulls) and `group`; - is stdin. The experiment ends when its regret is at most epsilon
-    with probability 1 - delta, or when the budget is spent. To make the pulls, use `run`, or `ask`
-    and `tell`.
+    pull), `limit` (of pulls) and `group`; - is stdin. The experiment ends when its regret is at
+    most epsilon with probability 1 - delta, or when the budget is spent. To make the pulls, use
+    `run`, or `ask` and `tell`.
 
     \b
     Examples:

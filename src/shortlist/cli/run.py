@@ -104,9 +104,9 @@ def run(
     With --items the command runs once per cell and must contain {item}; no cell is pulled twice.
 
     ARMS has one label per line, or is a CSV with a column `arm` and optional columns `cost` (of a
-    pull), `limit` (of pulls) and `group`; - is stdin. With --store, Ctrl-C or a crash loses nothing: the
-    same command continues, and several may run at once. Without ARMS it continues the experiment
-    in the store and takes no settings.
+    pull), `limit` (of pulls) and `group`; - is stdin. With --store, Ctrl-C or a crash loses
+    nothing: the same command continues, and several may run at once. Without ARMS it continues the
+    experiment in the store and takes no settings.
 
     Exit status: 0 finished, 2 bad input, 130 interrupted, 1 any other error, such as too many
     failures.
