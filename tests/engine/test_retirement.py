@@ -346,7 +346,9 @@ def test_a_retired_pair_of_a_matching_is_not_in_the_answer() -> None:
     experiment = shortlist.Experiment.create(9, 3, algorithm="uniform", **asked)
     told = 0
     while tickets := experiment.ask(10):
-        experiment.tell_many([(each, float(rng.random() < means[each.arm])) for each in tickets])
+        experiment.tell_many(
+            [(each, float(rng.random() < means[int(each.arm)])) for each in tickets]
+        )
         told += len(tickets)
         if told == 880:
             experiment.retire(8, "gone")
